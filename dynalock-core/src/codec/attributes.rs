@@ -1,0 +1,173 @@
+//! The top-level attributes of a value, one by one, exactly as serde writes them.
+
+use std::borrow::Cow;
+
+use serde::{
+    Serialize, Serializer,
+    ser::{Error as _, Impossible, SerializeMap, SerializeStruct},
+};
+use serde_dynamo::{AttributeValue, Error, Result};
+
+/// Takes the attributes of a value in the order in which serde writes them.
+pub(super) trait AttributeSink {
+    /// One attribute, not yet serialized.
+    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
+}
+
+/// Hands each attribute of `value` to `sink`.
+pub(super) fn walk<T: Serialize>(value: &T, sink: &mut impl AttributeSink) -> Result<()> {
+    value.serialize(Walk { sink, key: None })
+}
+
+/// A serializer for the outermost level of a value alone.
+struct Walk<'a, S> {
+    sink: &'a mut S,
+    key: Option<String>,
+}
+
+impl<S: AttributeSink> SerializeStruct for Walk<'_, S> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_field<V: Serialize + ?Sized>(&mut self, name: &'static str, value: &V) -> Result<()> {
+        self.sink.attribute(Cow::Borrowed(name), value)
+    }
+
+    fn end(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
+        self.key = match key.serialize(serde_dynamo::Serializer)? {
+            AttributeValue::S(name) | AttributeValue::N(name) => Some(name),
+            _ => return Err(Error::custom("the name of an attribute is not a string")),
+        };
+        Ok(())
+    }
+
+    fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
+        let name = self.key.take().ok_or_else(|| Error::custom("a value came before its name"))?;
+        self.sink.attribute(Cow::Owned(name), value)
+    }
+
+    fn end(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn not_a_map<T>() -> Result<T> {
+    Err(Error::custom("an item is a struct or a map with names"))
+}
+
+macro_rules! refuse {
+    ($($method:ident($value:ty)),* $(,)?) => {$(
+        fn $method(self, _: $value) -> Result<()> {
+            not_a_map()
+        }
+    )*};
+}
+
+impl<S: AttributeSink> Serializer for Walk<'_, S> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Impossible<(), Error>;
+    type SerializeTuple = Impossible<(), Error>;
+    type SerializeTupleStruct = Impossible<(), Error>;
+    type SerializeTupleVariant = Impossible<(), Error>;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Impossible<(), Error>;
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self> {
+        Ok(self)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Self> {
+        Ok(self)
+    }
+
+    refuse!(
+        serialize_bool(bool),
+        serialize_i8(i8),
+        serialize_i16(i16),
+        serialize_i32(i32),
+        serialize_i64(i64),
+        serialize_u8(u8),
+        serialize_u16(u16),
+        serialize_u32(u32),
+        serialize_u64(u64),
+        serialize_f32(f32),
+        serialize_f64(f64),
+        serialize_char(char),
+        serialize_str(&str),
+        serialize_bytes(&[u8]),
+        serialize_unit_struct(&'static str),
+    );
+
+    fn serialize_none(self) -> Result<()> {
+        not_a_map()
+    }
+
+    fn serialize_some<V: Serialize + ?Sized>(self, _: &V) -> Result<()> {
+        not_a_map()
+    }
+
+    fn serialize_unit(self) -> Result<()> {
+        not_a_map()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<()> {
+        not_a_map()
+    }
+
+    fn serialize_newtype_struct<V: Serialize + ?Sized>(self, _: &'static str, _: &V) -> Result<()> {
+        not_a_map()
+    }
+
+    fn serialize_newtype_variant<V: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &V,
+    ) -> Result<()> {
+        not_a_map()
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq> {
+        not_a_map()
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple> {
+        not_a_map()
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct> {
+        not_a_map()
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleVariant> {
+        not_a_map()
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeStructVariant> {
+        not_a_map()
+    }
+}

@@ -1,0 +1,190 @@
+//! Item to value.
+
+use std::{cell::Cell, collections::hash_map, sync::Arc};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor},
+    forward_to_deserialize_any,
+};
+use serde_dynamo::Error as SerdeError;
+
+use super::{Basis, Item};
+use crate::{
+    error::{CodecError, Error},
+    model::Versioned,
+    version::{Revision, Ring, WRITES},
+};
+
+/// Reads an item: its bookkeeping attributes into what a write rests on, the others into the value.
+pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
+    let version = match item.get(T::MODEL.version) {
+        None => None,
+        Some(attribute) => Some(version_of(attribute).ok_or_else(|| {
+            corrupt(table, T::MODEL.version, "it is not a whole number from 0 to 18446744073709551615")
+        })?),
+    };
+    let image = version.is_none().then(|| Box::new(item.clone()));
+    let ring = match item.remove(WRITES) {
+        Some(attribute) if T::MODEL.write_ids > 0 => Some(
+            parse_ring(attribute)
+                .ok_or_else(|| corrupt(table, WRITES, "it is not binary, or not a multiple of 8 bytes"))?,
+        ),
+        Some(_) | None => None,
+    };
+    if T::MODEL.version_is_field {
+        let number = AttributeValue::N(version.unwrap_or(0).to_string());
+        item.insert(T::MODEL.version.to_owned(), number);
+    } else {
+        item.remove(T::MODEL.version);
+    }
+    Ok((value_of(table, item)?, Basis::read(Revision { version, ring }, image)))
+}
+
+/// The ring of an item that need not be readable otherwise.
+pub(crate) fn ring_of(item: &Item) -> Option<Ring> {
+    item.get(WRITES).cloned().and_then(parse_ring)
+}
+
+/// The version of an item that need not be readable otherwise.
+pub(crate) fn version_in(item: &Item, attribute: &str) -> Option<u64> {
+    item.get(attribute).and_then(version_of)
+}
+
+fn parse_ring(attribute: AttributeValue) -> Option<Ring> {
+    match attribute {
+        AttributeValue::B(blob) => Ring::parse(blob.into_inner()),
+        _ => None,
+    }
+}
+
+fn version_of(attribute: &AttributeValue) -> Option<u64> {
+    attribute.as_n().ok().and_then(|digits| whole_number(digits))
+}
+
+/// Reads a DynamoDB number that is whole, in any notation that other programs write: `12`, `12.0`, `1.2e1`.
+fn whole_number(text: &str) -> Option<u64> {
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let digits: u64 = format!("{whole}{fraction}").parse().ok()?;
+    match u32::try_from(shift) {
+        Ok(shift) => digits.checked_mul(10u64.checked_pow(shift)?),
+        Err(_) => {
+            let divisor = 10u64.checked_pow(shift.unsigned_abs())?;
+            digits.is_multiple_of(divisor).then(|| digits / divisor)
+        }
+    }
+}
+
+fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> Error {
+    Error::Corrupt { table: Arc::clone(table), attribute, reason }
+}
+
+fn value_of<T: Versioned>(table: &Arc<str>, item: Item) -> Result<T, Error> {
+    let current = Cell::new(None);
+    let attributes = Attributes { entries: item.into_iter(), value: None, current: &current };
+    T::deserialize(attributes)
+        .map_err(|source| Error::Decode(CodecError::new(Arc::clone(table), current.into_inner(), source)))
+}
+
+/// The attributes of an item for serde, which remembers the one it was reading when an error came.
+struct Attributes<'a> {
+    entries: hash_map::IntoIter<String, AttributeValue>,
+    value: Option<(String, AttributeValue)>,
+    current: &'a Cell<Option<String>>,
+}
+
+impl<'de> Deserializer<'de> for Attributes<'_> {
+    type Error = SerdeError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
+        visitor.visit_map(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'de> MapAccess<'de> for Attributes<'_> {
+    type Error = SerdeError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, SerdeError> {
+        let Some((name, value)) = self.entries.next() else { return Ok(None) };
+        let key = seed.deserialize(name.as_str().into_deserializer())?;
+        self.value = Some((name, value));
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, SerdeError> {
+        let (name, value) = self.value.take().ok_or_else(|| SerdeError::custom("a value was asked for twice"))?;
+        if !is_known(&value) {
+            self.current.set(Some(name));
+            return Err(SerdeError::custom("a type of attribute that this version of the SDK does not know"));
+        }
+        let result = seed.deserialize(serde_dynamo::Deserializer::from_attribute_value(value.into()));
+        if result.is_err() {
+            self.current.set(Some(name));
+        }
+        result
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.entries.len())
+    }
+}
+
+/// Whether the conversion into serde's types, which panics on a shape it does not know, can be asked.
+fn is_known(value: &AttributeValue) -> bool {
+    match value {
+        AttributeValue::L(list) => list.iter().all(is_known),
+        AttributeValue::M(map) => map.values().all(is_known),
+        AttributeValue::B(_)
+        | AttributeValue::Bool(_)
+        | AttributeValue::Bs(_)
+        | AttributeValue::N(_)
+        | AttributeValue::Ns(_)
+        | AttributeValue::Null(_)
+        | AttributeValue::S(_)
+        | AttributeValue::Ss(_) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_number;
+
+    #[test]
+    fn whole_numbers_are_read_in_any_notation() {
+        for (text, number) in [
+            ("0", 0),
+            ("1", 1),
+            ("1.0", 1),
+            ("1e3", 1000),
+            ("1.2E1", 12),
+            ("1200e-2", 12),
+            ("-0", 0),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(whole_number(text), Some(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_numbers_are_not_versions() {
+        for text in ["-1", "1.5", "1e-1", "18446744073709551616", "1e20", "1e99999999999", "", "abc", "NaN"] {
+            assert_eq!(whole_number(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Value to item: all of it, or what changed.
+
+use std::{borrow::Cow, sync::Arc};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Serialize, ser::Error as _};
+use serde_dynamo::{Error as SerdeError, Result as SerdeResult};
+
+use super::{
+    Item,
+    attributes::{AttributeSink, walk},
+    fingerprint::Fingerprint,
+};
+use crate::{
+    error::{CodecError, Error},
+    model::{Model, Versioned},
+    version::WRITES,
+};
+
+/// All attributes of a value, without bookkeeping.
+pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
+    let mut encode = Encode { item: Item::new(), model: T::MODEL, current: None };
+    walk(value, &mut encode)
+        .map_err(|source| Error::Encode(CodecError::new(Arc::clone(table), encode.current.take(), source)))?;
+    Ok(encode.item)
+}
+
+/// What a write has to say about the attributes of an item.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Changes {
+    /// New values.
+    pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
+    /// Attributes that the value had and has no more.
+    pub(crate) remove: Vec<Cow<'static, str>>,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty()
+    }
+
+    /// The names of all attributes that are written.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.set.iter().map(|(name, _)| &**name).chain(self.remove.iter().map(|name| &**name))
+    }
+}
+
+/// The fingerprints of a value's attributes, in the order in which serde writes them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fingerprints(Vec<(Cow<'static, str>, Fingerprint)>);
+
+impl Fingerprints {
+    pub(super) fn of<T: Versioned>(value: &T) -> Result<Self, Fault> {
+        let mut take = Take { fingerprints: Self::default(), model: T::MODEL, current: None };
+        match walk(value, &mut take) {
+            Ok(()) => Ok(take.fingerprints),
+            Err(source) => Err(Fault { attribute: take.current, source }),
+        }
+    }
+
+    /// What `value` says differently from the value that these were taken from.
+    pub(super) fn changes<T: Versioned>(&self, value: &T) -> Result<Changes, Fault> {
+        let mut diff = Diff { before: &self.0, seen: vec![false; self.0.len()], at: 0, changes: Changes::default(), model: T::MODEL, current: None };
+        if let Err(source) = walk(value, &mut diff) {
+            return Err(Fault { attribute: diff.current, source });
+        }
+        let Diff { seen, mut changes, .. } = diff;
+        let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
+        changes.remove.extend(gone);
+        Ok(changes)
+    }
+}
+
+/// A value that serde could not write.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    attribute: Option<String>,
+    source: SerdeError,
+}
+
+impl Fault {
+    pub(super) fn into_error(self, table: &Arc<str>) -> Error {
+        Error::Encode(CodecError::new(Arc::clone(table), self.attribute, self.source))
+    }
+}
+
+/// Whether the attribute belongs to the value at all: the version that a field mirrors is not its own.
+fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
+    if name == model.version {
+        return match model.version_is_field {
+            true => Ok(false),
+            false => Err(SerdeError::custom("the name is reserved for the version")),
+        };
+    }
+    if name == WRITES {
+        return Err(SerdeError::custom("the name is reserved for the write ids"));
+    }
+    Ok(true)
+}
+
+struct Encode<'m> {
+    item: Item,
+    model: &'m Model,
+    current: Option<String>,
+}
+
+impl Encode<'_> {
+    fn insert<V: Serialize + ?Sized>(&mut self, name: &str, value: &V) -> SerdeResult<()> {
+        if !is_own(self.model, name)? {
+            return Ok(());
+        }
+        match self.item.insert(name.to_owned(), attribute(value)?) {
+            None => Ok(()),
+            Some(_) => Err(SerdeError::custom("it is written twice")),
+        }
+    }
+}
+
+impl AttributeSink for Encode<'_> {
+    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
+        self.insert(&name, value).inspect_err(|_| self.current = Some(name.into_owned()))
+    }
+}
+
+struct Take<'m> {
+    fingerprints: Fingerprints,
+    model: &'m Model,
+    current: Option<String>,
+}
+
+impl AttributeSink for Take<'_> {
+    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
+        let own = is_own(self.model, &name).and_then(|own| own.then(|| Fingerprint::of(value)).transpose());
+        match own {
+            Ok(None) => Ok(()),
+            Ok(Some(fingerprint)) => {
+                self.fingerprints.0.push((name, fingerprint));
+                Ok(())
+            }
+            Err(error) => {
+                self.current = Some(name.into_owned());
+                Err(error)
+            }
+        }
+    }
+}
+
+struct Diff<'a> {
+    before: &'a [(Cow<'static, str>, Fingerprint)],
+    seen: Vec<bool>,
+    at: usize,
+    changes: Changes,
+    model: &'a Model,
+    current: Option<String>,
+}
+
+impl Diff<'_> {
+    /// Where the attribute stood before: nearly always right after the one that was looked up last.
+    fn find(&mut self, name: &str) -> Option<usize> {
+        let found = match self.before.get(self.at) {
+            Some((here, _)) if here == name => Some(self.at),
+            Some(_) | None => self.before.iter().position(|(here, _)| here == name),
+        };
+        self.at = found.map_or(self.at, |index| index + 1);
+        found
+    }
+
+    fn compare<V: Serialize + ?Sized>(&mut self, name: &Cow<'static, str>, value: &V) -> SerdeResult<()> {
+        if !is_own(self.model, name)? {
+            return Ok(());
+        }
+        let before = self.find(name);
+        if let Some(index) = before {
+            if std::mem::replace(&mut self.seen[index], true) {
+                return Err(SerdeError::custom("it is written twice"));
+            }
+            if self.before[index].1 == Fingerprint::of(value)? {
+                return Ok(());
+            }
+        }
+        self.changes.set.push((name.clone(), attribute(value)?));
+        Ok(())
+    }
+}
+
+impl AttributeSink for Diff<'_> {
+    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
+        self.compare(&name, value).inspect_err(|_| self.current = Some(name.into_owned()))
+    }
+}
+
+/// One attribute, checked for what serde writes and DynamoDB refuses.
+fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
+    let encoded = value.serialize(serde_dynamo::Serializer)?.into();
+    match refused(&encoded) {
+        Some(why) => Err(SerdeError::custom(why)),
+        None => Ok(encoded),
+    }
+}
+
+fn refused(value: &AttributeValue) -> Option<&'static str> {
+    const EMPTY_SET: &str = "it is an empty set, which DynamoDB does not store; leave the attribute out with \
+                             `#[serde(default, skip_serializing_if = \"..\")]`";
+    match value {
+        AttributeValue::N(digits) if matches!(digits.as_str(), "NaN" | "inf" | "-inf") => {
+            Some("it is not a finite number, and DynamoDB stores no others")
+        }
+        AttributeValue::Ss(set) if set.is_empty() => Some(EMPTY_SET),
+        AttributeValue::Ns(set) if set.is_empty() => Some(EMPTY_SET),
+        AttributeValue::Bs(set) if set.is_empty() => Some(EMPTY_SET),
+        AttributeValue::L(list) => list.iter().find_map(refused),
+        AttributeValue::M(map) => map.values().find_map(refused),
+        _ => None,
+    }
+}

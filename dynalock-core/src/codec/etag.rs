@@ -1,0 +1,187 @@
+//! A token for a state of an item.
+
+use std::{fmt, hash::Hasher, str::FromStr};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use siphasher::sip::SipHasher13;
+
+use super::Item;
+use crate::{
+    key::{Key, KeyValue},
+    version::{Incarnation, Revision},
+};
+
+/// An opaque token of the state in which an item was read: of its key, version and incarnation.
+///
+/// It survives a trip to a browser and back as a string (`Display`, `FromStr`, serde), and says by
+/// [`Stored::assume`](crate::Stored::assume) which state an edited value was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Etag {
+    version: Option<u64>,
+    life: Life,
+    key: u64,
+}
+
+/// What besides the version tells one state from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Life {
+    /// The incarnation, in hand of items that have one.
+    Incarnation([u8; 8]),
+    /// A digest of the whole item, for one without a version.
+    Content(u64),
+    /// Nothing: a versioned item that other programs wrote.
+    Foreign,
+}
+
+/// The text is no etag of this library.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an etag of an item: it was cut, edited, or made by something else")]
+pub struct ParseEtagError;
+
+impl Etag {
+    pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
+        let life = match (&revision.ring, image) {
+            (Some(ring), _) => Life::Incarnation(*ring.incarnation().as_bytes()),
+            (None, Some(image)) => Life::Content(digest_item(image)),
+            (None, None) => Life::Foreign,
+        };
+        Self { version: revision.version, life, key: digest_key(key) }
+    }
+
+    /// The version, where an item without one counts as 0.
+    pub(crate) fn number(&self) -> u64 {
+        self.version.unwrap_or(0)
+    }
+
+    pub(crate) fn is_of(&self, key: &Key) -> bool {
+        self.key == digest_key(key)
+    }
+
+    /// Whether an item that was read is still in this state.
+    pub(crate) fn matches(&self, revision: &Revision, image: Option<&Item>) -> bool {
+        self.version == revision.version
+            && match self.life {
+                Life::Incarnation(life) => {
+                    revision.ring.as_ref().is_some_and(|ring| ring.incarnation() == Incarnation::from_bytes(life))
+                }
+                Life::Content(digest) => image.is_some_and(|image| digest_item(image) == digest),
+                Life::Foreign => revision.ring.is_none(),
+            }
+    }
+}
+
+/// `v<version or ->-<i, c or f><16 hex digits>-<16 hex digits of the key>`
+impl fmt::Display for Etag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(version) => write!(f, "{version}-")?,
+            None => f.write_str("n-")?,
+        }
+        match self.life {
+            Life::Incarnation(bytes) => write!(f, "i{:016x}", u64::from_be_bytes(bytes))?,
+            Life::Content(digest) => write!(f, "c{digest:016x}")?,
+            Life::Foreign => f.write_str("f")?,
+        }
+        write!(f, "-{:016x}", self.key)
+    }
+}
+
+impl FromStr for Etag {
+    type Err = ParseEtagError;
+
+    fn from_str(text: &str) -> Result<Self, ParseEtagError> {
+        let mut parts = text.split('-');
+        let (Some(version), Some(life), Some(key), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(ParseEtagError);
+        };
+        let version = match version {
+            "n" => None,
+            digits => Some(digits.parse().map_err(|_| ParseEtagError)?),
+        };
+        let life = match (life.get(..1), life.get(1..)) {
+            (Some("i"), Some(digits)) => Life::Incarnation(hex(digits)?.to_be_bytes()),
+            (Some("c"), Some(digits)) => Life::Content(hex(digits)?),
+            (Some("f"), Some("")) => Life::Foreign,
+            _ => return Err(ParseEtagError),
+        };
+        Ok(Self { version, life, key: hex(key)? })
+    }
+}
+
+fn hex(digits: &str) -> Result<u64, ParseEtagError> {
+    if digits.len() != 16 {
+        return Err(ParseEtagError);
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| ParseEtagError)
+}
+
+impl Serialize for Etag {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Etag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+fn digest_key(key: &Key) -> u64 {
+    let mut hash = SipHasher13::new();
+    for value in std::iter::once(key.partition()).chain(key.sort()) {
+        match value {
+            KeyValue::S(text) => part(&mut hash, 0, text.as_bytes()),
+            KeyValue::N(digits) => part(&mut hash, 1, digits.as_bytes()),
+            KeyValue::B(bytes) => part(&mut hash, 2, bytes),
+        }
+    }
+    hash.finish()
+}
+
+fn digest_item(item: &Item) -> u64 {
+    let digest = |(name, value): (&String, &AttributeValue)| {
+        let mut hash = SipHasher13::new();
+        part(&mut hash, 0, name.as_bytes());
+        digest_value(&mut hash, value);
+        hash.finish()
+    };
+    item.iter().map(digest).fold(0, u64::wrapping_add)
+}
+
+fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
+    match value {
+        AttributeValue::S(text) => part(hash, 0, text.as_bytes()),
+        AttributeValue::N(digits) => part(hash, 1, digits.as_bytes()),
+        AttributeValue::B(bytes) => part(hash, 2, bytes.as_ref()),
+        AttributeValue::Bool(flag) => part(hash, 3, &[u8::from(*flag)]),
+        AttributeValue::Ss(set) => set_of(hash, 5, set.iter().map(String::as_bytes)),
+        AttributeValue::Ns(set) => set_of(hash, 6, set.iter().map(String::as_bytes)),
+        AttributeValue::Bs(set) => set_of(hash, 7, set.iter().map(AsRef::as_ref)),
+        AttributeValue::M(map) => part(hash, 8, &digest_item(map).to_be_bytes()),
+        AttributeValue::L(list) => {
+            part(hash, 9, &list.len().to_be_bytes());
+            list.iter().for_each(|value| digest_value(hash, value));
+        }
+        _ => part(hash, 4, &[]),
+    }
+}
+
+/// A set comes back from DynamoDB in any order.
+fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
+    let digest = |element: &[u8]| {
+        let mut hash = SipHasher13::new();
+        part(&mut hash, 0, element);
+        hash.finish()
+    };
+    part(hash, tag, &set.map(digest).fold(0, u64::wrapping_add).to_be_bytes());
+}
+
+fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
+    hash.write_u8(tag);
+    hash.write(&(bytes.len() as u64).to_be_bytes());
+    hash.write(bytes);
+}

@@ -1,0 +1,173 @@
+//! A value and the state in which its item was read.
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
+
+use serde::{Serialize, Serializer};
+
+use super::{
+    Etag, Item,
+    encode::{Changes, Fault, Fingerprints},
+};
+use crate::{error::Error, model::Versioned, version::Revision};
+
+/// A value as it is stored, with the version that it was read at or written with.
+///
+/// It derefs to the value. The first mutable access takes a fingerprint of each attribute as serde writes it, and
+/// [`Repository::update`](crate::Repository::update) sends the attributes whose fingerprint differs then. Changes that need no
+/// mutable access (through a `Mutex` or an atomic in the value) are not seen. With serde it serializes as the value alone.
+#[derive(Debug, Clone)]
+pub struct Stored<T> {
+    value: T,
+    origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// It was read or written in this process.
+    Known(Basis),
+    /// It came back from somewhere with the token of the state that it was made from.
+    Assumed(Etag),
+}
+
+/// What a write of a value rests on.
+#[derive(Clone)]
+pub(crate) struct Basis {
+    pub(crate) revision: Revision,
+    /// The whole item, if it was read without a version.
+    pub(crate) image: Option<Box<Item>>,
+    before: Before,
+}
+
+/// The value as it was before the first mutable access.
+#[derive(Clone)]
+enum Before {
+    Untouched,
+    Fingerprints(Fingerprints),
+    Failed(Fault),
+}
+
+impl<T> Stored<T> {
+    /// The version: 1 after create, one more with each write. An item without a version, which another program wrote, is at 0.
+    pub fn version(&self) -> u64 {
+        match &self.origin {
+            Origin::Known(basis) => basis.revision.number(),
+            Origin::Assumed(etag) => etag.number(),
+        }
+    }
+
+    /// The value alone.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    pub(crate) fn new(value: T, basis: Basis) -> Self {
+        Self { value, origin: Origin::Known(basis) }
+    }
+
+    /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
+    pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
+        match self.origin {
+            Origin::Known(basis) => (self.value, Ok(basis)),
+            Origin::Assumed(etag) => (self.value, Err(etag)),
+        }
+    }
+}
+
+impl<T: Versioned> Stored<T> {
+    /// A token of the state that the value was read in, to send along with it to where it is edited.
+    pub fn etag(&self) -> Etag {
+        match &self.origin {
+            Origin::Known(basis) => Etag::new(&self.value.key(), &basis.revision, basis.image.as_deref()),
+            Origin::Assumed(etag) => etag.clone(),
+        }
+    }
+
+    /// A value that was made elsewhere from the state that `etag` names, a form that comes back from a browser for example.
+    ///
+    /// A write of it reads the item first, and is an [`Error::Conflict`] if the item is in another state by then.
+    pub fn assume(mut value: T, etag: Etag) -> Self {
+        value.mirror_version(etag.number());
+        Self { value, origin: Origin::Assumed(etag) }
+    }
+
+    /// A value that was written just now, as this revision.
+    pub(crate) fn written(mut value: T, revision: Revision) -> Self {
+        value.mirror_version(revision.number());
+        Self::new(value, Basis::read(revision, None))
+    }
+}
+
+impl Basis {
+    pub(super) fn read(revision: Revision, image: Option<Box<Item>>) -> Self {
+        Self { revision, image, before: Before::Untouched }
+    }
+
+    /// Whether the item was in this state when it was read.
+    pub(crate) fn is_at(&self, etag: &Etag) -> bool {
+        etag.matches(&self.revision, self.image.as_deref())
+    }
+
+    /// Takes the fingerprints of the value that was read, before it is changed for the first time.
+    pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
+        if let Before::Untouched = self.before {
+            self.before = match Fingerprints::of(value) {
+                Ok(fingerprints) => Before::Fingerprints(fingerprints),
+                Err(fault) => Before::Failed(fault),
+            };
+        }
+    }
+
+    /// What `value` says differently from the value that was read.
+    pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
+        let changes = match &self.before {
+            Before::Untouched => return Ok(Changes::default()),
+            Before::Fingerprints(before) => before.changes(value).map_err(|fault| fault.into_error(table))?,
+            Before::Failed(fault) => return Err(fault.clone().into_error(table)),
+        };
+        if changes.names().any(|name| T::MODEL.is_key(name)) {
+            return Err(Error::KeyChanged { table: Arc::clone(table) });
+        }
+        Ok(changes)
+    }
+}
+
+impl<T> Deref for Stored<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Versioned> DerefMut for Stored<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        if let Origin::Known(basis) = &mut self.origin {
+            basis.remember(&self.value);
+        }
+        &mut self.value
+    }
+}
+
+impl<T: PartialEq> PartialEq for Stored<T> {
+    /// The same value at the same version.
+    fn eq(&self, other: &Self) -> bool {
+        self.version() == other.version() && self.value == other.value
+    }
+}
+
+impl<T: Serialize> Serialize for Stored<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl fmt::Debug for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.revision.fmt(f)
+    }
+}

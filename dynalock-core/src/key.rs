@@ -1,0 +1,172 @@
+//! The key of one item.
+
+use std::borrow::Cow;
+
+use aws_sdk_dynamodb::types::ScalarAttributeType;
+
+/// The key of one item: its partition key, and its sort key if the table has one.
+///
+/// The generated key types (`ProductKey` for a `Product`) convert into it. The attribute names are not part of it: they
+/// are the [`Model`](crate::Model)'s.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    partition: KeyValue,
+    sort: Option<KeyValue>,
+}
+
+impl Key {
+    /// A key of these values.
+    pub fn new(partition: KeyValue, sort: Option<KeyValue>) -> Self {
+        Self { partition, sort }
+    }
+
+    /// The value of the partition key.
+    pub fn partition(&self) -> &KeyValue {
+        &self.partition
+    }
+
+    /// The value of the sort key.
+    pub fn sort(&self) -> Option<&KeyValue> {
+        self.sort.as_ref()
+    }
+}
+
+/// The value of one key attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum KeyValue {
+    /// A string.
+    S(String),
+    /// A number, in decimal digits.
+    N(String),
+    /// Bytes.
+    B(Vec<u8>),
+}
+
+impl KeyValue {
+    /// The type of this value.
+    pub fn key_type(&self) -> KeyType {
+        match self {
+            Self::S(_) => KeyType::S,
+            Self::N(_) => KeyType::N,
+            Self::B(_) => KeyType::B,
+        }
+    }
+
+    /// Whether it is empty, which DynamoDB refuses in a key.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::S(text) | Self::N(text) => text.is_empty(),
+            Self::B(bytes) => bytes.is_empty(),
+        }
+    }
+}
+
+/// The type of a key attribute: DynamoDB knows these three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyType {
+    /// A string.
+    S,
+    /// A number.
+    N,
+    /// Bytes.
+    B,
+}
+
+impl From<KeyType> for ScalarAttributeType {
+    fn from(key_type: KeyType) -> Self {
+        match key_type {
+            KeyType::S => Self::S,
+            KeyType::N => Self::N,
+            KeyType::B => Self::B,
+        }
+    }
+}
+
+/// A type whose values can be a key attribute: a string, a whole number or bytes.
+///
+/// Implement it for a newtype, so that it says what its `Serialize` writes:
+///
+/// ```
+/// use dynalock_core::{KeyAttribute, KeyType, KeyValue};
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Sku(String);
+///
+/// impl KeyAttribute for Sku {
+///     const TYPE: KeyType = KeyType::S;
+///
+///     fn to_key_value(&self) -> KeyValue {
+///         KeyValue::S(self.0.clone())
+///     }
+/// }
+/// ```
+///
+/// A write whose serialized key differs from this is refused with [`Error::InvalidKey`](crate::Error::InvalidKey).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    label = "not a string, a whole number or bytes",
+    note = "a DynamoDB key is a string, a number or bytes; for a newtype of one of them implement `dynalock::KeyAttribute`"
+)]
+pub trait KeyAttribute {
+    /// The DynamoDB type.
+    const TYPE: KeyType;
+
+    /// The value as DynamoDB stores it.
+    fn to_key_value(&self) -> KeyValue;
+}
+
+/// A plain value that stands for a key attribute of type `T`: a `T`, a `&T`, and a `&str` for a `String`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name a key of type `{T}`",
+    label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"
+)]
+pub trait AsKey<T> {
+    /// The value as DynamoDB stores it.
+    fn as_key(&self) -> KeyValue;
+}
+
+impl<T: KeyAttribute> AsKey<T> for T {
+    fn as_key(&self) -> KeyValue {
+        self.to_key_value()
+    }
+}
+
+impl<T: KeyAttribute> AsKey<T> for &T {
+    fn as_key(&self) -> KeyValue {
+        self.to_key_value()
+    }
+}
+
+impl AsKey<String> for &str {
+    fn as_key(&self) -> KeyValue {
+        KeyValue::S((*self).to_owned())
+    }
+}
+
+macro_rules! string_keys {
+    ($($string:ty),*) => {$(
+        impl KeyAttribute for $string {
+            const TYPE: KeyType = KeyType::S;
+
+            fn to_key_value(&self) -> KeyValue {
+                KeyValue::S(self.to_string())
+            }
+        }
+    )*};
+}
+
+string_keys!(String, Box<str>, Cow<'static, str>, char);
+
+macro_rules! number_keys {
+    ($($number:ty),*) => {$(
+        impl KeyAttribute for $number {
+            const TYPE: KeyType = KeyType::N;
+
+            fn to_key_value(&self) -> KeyValue {
+                KeyValue::N(self.to_string())
+            }
+        }
+    )*};
+}
+
+number_keys!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);

@@ -1,0 +1,34 @@
+//! The run time of dynalock. Use it through the facade, the crate `dynalock`: what is public here is documented there.
+//!
+//! The modules stand in the order in which a write flows through them. Requests are made in `repository` and `operation`;
+//! everything else is pure.
+
+mod model;
+
+mod key;
+mod version;
+
+mod codec;
+mod expression;
+mod plan;
+
+mod operation;
+mod repository;
+
+mod retry;
+
+mod clock;
+mod error;
+
+#[doc(hidden)]
+pub mod private;
+
+pub use codec::{Etag, ParseEtagError, Stored};
+pub use error::{CodecError, Conflict, Error, Refusal, Result, Unavailable};
+pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
+pub use model::{Aliases, KeyModel, Model, Versioned};
+pub use repository::{
+    Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,
+    UpdateWith, UpsertWith,
+};
+pub use retry::Pace;

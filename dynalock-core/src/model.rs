@@ -1,0 +1,85 @@
+//! What `#[derive(Versioned)]` describes: data, no algorithms.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::key::{Key, KeyType};
+
+/// A struct that is kept as one item of a DynamoDB table, under a version.
+///
+/// Implemented by `#[derive(Versioned)]`; the implementation is data, and what a [`Repository`](crate::Repository)
+/// does with it is the same for every type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a versioned item",
+    label = "no `Versioned` implementation",
+    note = "add `#[derive(Versioned)]` and `#[dynalock(table = \"..\")]` to `{Self}`, and `#[dynalock(partition_key)]` to one of its fields"
+)]
+pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The generated key type, `ProductKey` for a `Product`, which the plain types of the key fields convert into.
+    type Key: Into<Key> + Send;
+
+    /// The names and settings that the derive has read from the attributes.
+    const MODEL: &'static Model;
+
+    /// The key of this value.
+    fn key(&self) -> Key;
+
+    /// Writes the stored version into the field `#[dynalock(version)]`; nothing happens in a struct without one.
+    fn mirror_version(&mut self, version: u64);
+}
+
+/// What the attributes of a `#[derive(Versioned)]` struct say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// The table, unless a repository is told another.
+    pub table: &'static str,
+    /// The partition key.
+    pub partition_key: KeyModel,
+    /// The sort key, if the table has one.
+    pub sort_key: Option<KeyModel>,
+    /// The attribute that holds the version.
+    pub version: &'static str,
+    /// Whether the version attribute is a field of the struct as well, which mirrors it.
+    pub version_is_field: bool,
+    /// How many write ids an item keeps: 4 to 16, or 0 for none.
+    pub write_ids: u8,
+    /// Other names under which serde reads a field.
+    pub aliases: &'static [Aliases],
+}
+
+/// One key attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyModel {
+    /// The attribute's name, as serde writes it.
+    pub name: &'static str,
+    /// The attribute's type.
+    pub key_type: KeyType,
+}
+
+/// The other names of one attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aliases {
+    /// The name that serde writes.
+    pub attribute: &'static str,
+    /// The names that serde reads as well.
+    pub aliases: &'static [&'static str],
+}
+
+impl Model {
+    /// The key attributes: the partition key, then the sort key if there is one.
+    pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
+        std::iter::once(self.partition_key).chain(self.sort_key)
+    }
+
+    /// Whether `name` is a key attribute.
+    pub fn is_key(&self, name: &str) -> bool {
+        self.key_attributes().any(|key| key.name == name)
+    }
+
+    /// The other names of `attribute`.
+    pub fn aliases_of(&self, attribute: &str) -> &'static [&'static str] {
+        self.aliases
+            .iter()
+            .find(|entry| entry.attribute == attribute)
+            .map_or(&[], |entry| entry.aliases)
+    }
+}

@@ -1,0 +1,36 @@
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::{Client, operation::get_item::GetItemError};
+
+use crate::{
+    codec::Item,
+    retry::{Failure, ServiceFailure, classify},
+};
+
+/// A GetItem of one key.
+#[derive(Debug)]
+pub(crate) struct Get {
+    pub(crate) table: Arc<str>,
+    pub(crate) key: Item,
+    pub(crate) consistent: bool,
+}
+
+impl Get {
+    pub(crate) async fn send(&self, client: &Client) -> Result<Option<Item>, Failure> {
+        client
+            .get_item()
+            .table_name(&*self.table)
+            .set_key(Some(self.key.clone()))
+            .consistent_read(self.consistent)
+            .send()
+            .await
+            .map(|output| output.item)
+            .map_err(|error| classify(&self.table, error))
+    }
+}
+
+impl ServiceFailure for GetItemError {
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
+}

@@ -1,0 +1,143 @@
+//! Which write a change needs: its text, its condition, and the revision that it makes. Pure.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+use crate::{
+    codec::{Basis, Changes, Item, encode, key_item},
+    error::Error,
+    expression::{Placeholders, absent, unchanged, update as update_text},
+    key::Key,
+    model::{Model, Versioned},
+    operation::{Action, Write},
+    version::{Incarnation, Revision, Ring, WRITES, WriteId},
+};
+
+/// What one logical write is marked with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    /// Its id.
+    pub(crate) id: WriteId,
+    /// The incarnation of an item that begins with it.
+    pub(crate) incarnation: Incarnation,
+}
+
+/// A write, and the revision of the item after it.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) write: Write,
+    pub(crate) next: Revision,
+}
+
+/// A put of a whole item where there is none.
+pub(crate) fn create<T: Versioned>(table: &Arc<str>, value: &T, mark: Mark) -> Result<Plan, Error> {
+    let ring = (T::MODEL.write_ids > 0).then(|| Ring::new(mark.incarnation).push(mark.id, T::MODEL.write_ids));
+    let next = Revision { version: Some(1), ring };
+    let mut placeholders = Placeholders::default();
+    let condition = absent(T::MODEL, &mut placeholders);
+    put(table, value, next, condition, placeholders)
+}
+
+/// A put of a whole item over the one that was read: attributes that the value does not have are gone after it.
+pub(crate) fn replace<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis, mark: Mark) -> Result<Plan, Error> {
+    let next = next(T::MODEL, table, &basis.revision, mark)?;
+    let mut placeholders = Placeholders::default();
+    let condition = unchanged_whole(T::MODEL, basis, &mut placeholders);
+    put(table, value, next, condition, placeholders)
+}
+
+/// An update of the attributes that changed.
+pub(crate) fn update<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    basis: &Basis,
+    changes: Changes,
+    mark: Mark,
+) -> Result<Plan, Error> {
+    let key = checked_key(T::MODEL, table, &value.key())?;
+    let next = next(T::MODEL, table, &basis.revision, mark)?;
+    let mut placeholders = Placeholders::default();
+    let condition = unchanged(T::MODEL, &basis.revision, basis.image.as_deref(), changes.names(), &mut placeholders);
+    let action = Action::Update(update_text(T::MODEL, changes, &next, &mut placeholders));
+    Ok(Plan { write: write(T::MODEL, table, key, action, Some(condition), placeholders), next })
+}
+
+/// A delete of the item that was read.
+pub(crate) fn delete<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis) -> Result<Write, Error> {
+    let key = checked_key(T::MODEL, table, &value.key())?;
+    let mut placeholders = Placeholders::default();
+    let condition = unchanged_whole(T::MODEL, basis, &mut placeholders);
+    Ok(write(T::MODEL, table, key, Action::Delete, Some(condition), placeholders))
+}
+
+/// A delete of whatever is under the key.
+pub(crate) fn delete_unchecked(model: &'static Model, table: &Arc<str>, key: &Key) -> Result<Write, Error> {
+    let key = checked_key(model, table, key)?;
+    Ok(write(model, table, key, Action::Delete, None, Placeholders::default()))
+}
+
+/// The key's attributes, if DynamoDB can take them.
+pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
+    let invalid = |attribute, reason| Error::InvalidKey { table: Arc::clone(table), attribute, reason };
+    let values = std::iter::once(key.partition()).chain(key.sort());
+    for (attribute, value) in model.key_attributes().zip(values) {
+        if value.is_empty() {
+            return Err(invalid(attribute.name, "it is empty"));
+        }
+        if value.key_type() != attribute.key_type {
+            return Err(invalid(attribute.name, "its `KeyAttribute` makes another type than it declares"));
+        }
+    }
+    Ok(key_item(model, key))
+}
+
+/// The condition of a write that touches the whole item.
+fn unchanged_whole(model: &Model, basis: &Basis, placeholders: &mut Placeholders) -> String {
+    let compared = basis.image.iter().flat_map(|image| image.keys().map(String::as_str));
+    let compared = compared.filter(|name| *name != WRITES && !model.is_key(name));
+    unchanged(model, &basis.revision, basis.image.as_deref(), compared, placeholders)
+}
+
+fn next(model: &Model, table: &Arc<str>, revision: &Revision, mark: Mark) -> Result<Revision, Error> {
+    let version = revision.number().checked_add(1);
+    let version = version.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(table) })?;
+    let ring = (model.write_ids > 0).then(|| {
+        let begun = Ring::new(mark.incarnation);
+        revision.ring.as_ref().unwrap_or(&begun).push(mark.id, model.write_ids)
+    });
+    Ok(Revision { version: Some(version), ring })
+}
+
+fn put<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    next: Revision,
+    condition: String,
+    placeholders: Placeholders,
+) -> Result<Plan, Error> {
+    let key = checked_key(T::MODEL, table, &value.key())?;
+    let mut item = encode(table, value)?;
+    for attribute in T::MODEL.key_attributes() {
+        if item.get(attribute.name) != key.get(attribute.name) {
+            let reason = "serde writes another value than its `KeyAttribute` says";
+            return Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason });
+        }
+    }
+    item.insert(T::MODEL.version.to_owned(), AttributeValue::N(next.number().to_string()));
+    if let Some(ring) = &next.ring {
+        item.insert(WRITES.to_owned(), AttributeValue::B(Blob::new(ring.as_bytes())));
+    }
+    Ok(Plan { write: write(T::MODEL, table, key, Action::Put(item), Some(condition), placeholders), next })
+}
+
+fn write(
+    model: &Model,
+    table: &Arc<str>,
+    key: Item,
+    action: Action,
+    condition: Option<String>,
+    placeholders: Placeholders,
+) -> Write {
+    Write { table: Arc::clone(table), version: model.version, key, action, condition, placeholders }
+}

@@ -1,0 +1,224 @@
+//! The items of one type in one table: sends, decodes, nothing else.
+
+mod modify;
+mod read;
+mod request;
+mod session;
+mod table;
+mod write;
+
+pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
+pub use read::Get;
+pub use request::{Checked, Request};
+pub use table::CreateTable;
+pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
+
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
+
+use crate::{
+    codec::Stored,
+    error::Error,
+    model::Versioned,
+    retry::{Connection, Limits, Pace},
+};
+
+/// The items of type `T` in one table. Cheap to clone; clones share the retry budget and the measured round trip.
+///
+/// Made by the derived `T::repository(&client)`. It sends its requests through the client's HTTP client, endpoint, credentials
+/// and interceptors, but retries by itself: the SDK cannot know whether a conditional write that it sends again has been
+/// applied before. Making one costs as much as a few requests on a local network: make it once and clone it.
+pub struct Repository<T> {
+    connection: Arc<Connection>,
+    table: Arc<str>,
+    limits: Limits,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Versioned> Repository<T> {
+    /// The items of type `T` in the table that its derive names.
+    pub fn new(client: &Client) -> Self {
+        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        Self {
+            connection: Arc::new(Connection::new(Client::from_conf(config), fastrand::Rng::new())),
+            table: Arc::from(T::MODEL.table),
+            limits: Limits::default(),
+            of: PhantomData,
+        }
+    }
+
+    /// The same in another table: `Product::repository(&client).table("products-eu")`.
+    pub fn table(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.table = name.into();
+        self
+    }
+
+    /// The time that each call may take over all its requests and pauses, unless the call says otherwise; 5 seconds by default.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.limits.deadline = deadline;
+        self
+    }
+
+    /// The time that one request may take before it counts as lost; 1 second by default.
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.attempt_timeout = timeout;
+        self
+    }
+
+    /// How `update_with` and its relatives answer conflicts, unless the call says otherwise.
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.limits.pace = pace;
+        self
+    }
+
+    /// Creates the table with the key of `T`, billed by request, and waits until it is active. A table that is there already
+    /// is fine if it has that key. The deadline is one minute by default.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableMismatch`] if the table exists with another key; [`Error::Rejected`], [`Error::Exhausted`].
+    pub fn create_table(&self) -> Request<T, CreateTable> {
+        table::request(self)
+    }
+
+    /// The item under a key, as of this moment; nothing if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] and [`Error::Corrupt`] if the item does not fit; [`Error::InvalidKey`], [`Error::TableNotFound`],
+    /// [`Error::Rejected`], [`Error::Exhausted`].
+    pub fn get(&self, key: impl Into<T::Key>) -> Request<T, Get> {
+        self.request(Get::new(key.into().into()))
+    }
+
+    /// Writes a new item at version 1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AlreadyExists`] if there is any item under the key, with a version or without; [`Error::Indeterminate`] if it
+    /// cannot be told; [`Error::Encode`], [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
+    /// [`Error::Exhausted`]. Nothing was written but in the case of `Indeterminate`.
+    pub fn create(&self, value: T) -> Request<T, Create<T>> {
+        self.request(Create::new(value))
+    }
+
+    /// Writes what changed in a value since it was read, if the item is still as it was read. Attributes that `T` does not know
+    /// survive. A value that did not change is returned as it is, and nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] if somebody else wrote or deleted the item; [`Error::KeyChanged`];
+    /// [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`],
+    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+        self.request(Update::changes(stored))
+    }
+
+    /// Writes the whole value, changed or not, over the item that it was read from: attributes that `T` does not know are gone
+    /// afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update`](Self::update).
+    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+        self.request(Update::whole(stored))
+    }
+
+    /// Counts the version up without a change of content (but for what the value has), to make concurrent writers read again.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update`](Self::update).
+    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+        self.request(Update::always(stored))
+    }
+
+    /// Deletes the item, if it is still as it was read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] if somebody else wrote or deleted the item; the others as of [`update`](Self::update).
+    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>> {
+        self.request(Delete::new(stored))
+    }
+
+    /// Deletes whatever is under a key, also an item that somebody has just written, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Indeterminate`] if it cannot be told; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
+    /// [`Error::Exhausted`].
+    pub fn delete_unchecked(&self, key: impl Into<T::Key>) -> Request<T, DeleteUnchecked> {
+        self.request(DeleteUnchecked::new(key.into().into()))
+    }
+
+    /// Reads the item, lets `change` change it, writes what changed, and does so again from the newer item while others are
+    /// first. The closure runs once an attempt; nothing but its last run is written, once. A run that changes nothing ends the
+    /// call, and nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no item; [`Error::Exhausted`] with the conflict inside if others were first until the
+    /// deadline; the others as of [`update`](Self::update) and [`get`](Self::get).
+    pub fn update_with<'f, F>(&self, key: impl Into<T::Key>, change: F) -> Request<T, UpdateWith<'f, F>>
+    where
+        F: FnMut(&mut T) + Send + 'f,
+    {
+        self.request(UpdateWith::new(key.into().into(), change))
+    }
+
+    /// As [`update_with`](Self::update_with), with a closure that may refuse: its error ends the call at once, and nothing is
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// The closure's own; those of [`update_with`](Self::update_with) through `From`.
+    pub fn try_update_with<'f, F, E>(&self, key: impl Into<T::Key>, change: F) -> Request<T, TryUpdateWith<'f, F>>
+    where
+        F: FnMut(&mut T) -> Result<(), E> + Send + 'f,
+        E: From<Error>,
+    {
+        self.request(TryUpdateWith::new(key.into().into(), change))
+    }
+
+    /// As [`update_with`](Self::update_with), and where there is no item, `init` makes the value that `change` then changes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KeyChanged`] if `init` makes a value with another key; the others as of [`update_with`](Self::update_with) and
+    /// [`create`](Self::create), without [`Error::NotFound`] and [`Error::AlreadyExists`].
+    pub fn upsert_with<'f, I, F>(
+        &self,
+        key: impl Into<T::Key>,
+        init: I,
+        change: F,
+    ) -> Request<T, UpsertWith<'f, I, F>>
+    where
+        I: FnMut() -> T + Send + 'f,
+        F: FnMut(&mut T) + Send + 'f,
+    {
+        self.request(UpsertWith::new(key.into().into(), init, change))
+    }
+
+    fn request<K>(&self, kind: K) -> Request<T, K> {
+        Request::new(self.clone(), self.limits, kind)
+    }
+}
+
+impl<T> Clone for Repository<T> {
+    fn clone(&self) -> Self {
+        Self {
+            connection: Arc::clone(&self.connection),
+            table: Arc::clone(&self.table),
+            limits: self.limits,
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Repository<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repository").field("table", &self.table).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}

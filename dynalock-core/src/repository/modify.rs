@@ -1,0 +1,169 @@
+use std::{fmt, future::IntoFuture, marker::PhantomData};
+
+use super::{
+    Request,
+    request::{Checked, Pending, sealed::Sealed},
+    session::{Change, Outcome, Session},
+};
+use crate::{
+    codec::{Stored, decode},
+    error::{Error, Result},
+    key::Key,
+    model::Versioned,
+};
+
+/// A read-modify-write: [`Repository::update_with`](super::Repository::update_with).
+pub struct UpdateWith<'f, F> {
+    key: Key,
+    change: F,
+    borrows: PhantomData<&'f ()>,
+}
+
+/// A read-modify-write that may refuse: [`Repository::try_update_with`](super::Repository::try_update_with).
+pub struct TryUpdateWith<'f, F> {
+    key: Key,
+    change: F,
+    borrows: PhantomData<&'f ()>,
+}
+
+/// A read-modify-write that creates: [`Repository::upsert_with`](super::Repository::upsert_with).
+pub struct UpsertWith<'f, I, F> {
+    key: Key,
+    init: I,
+    change: F,
+    borrows: PhantomData<&'f ()>,
+}
+
+impl<F> UpdateWith<'_, F> {
+    pub(super) fn new(key: Key, change: F) -> Self {
+        Self { key, change, borrows: PhantomData }
+    }
+}
+
+impl<F> TryUpdateWith<'_, F> {
+    pub(super) fn new(key: Key, change: F) -> Self {
+        Self { key, change, borrows: PhantomData }
+    }
+}
+
+impl<I, F> UpsertWith<'_, I, F> {
+    pub(super) fn new(key: Key, init: I, change: F) -> Self {
+        Self { key, init, change, borrows: PhantomData }
+    }
+}
+
+impl<F> Sealed for UpdateWith<'_, F> {}
+impl<F> Sealed for TryUpdateWith<'_, F> {}
+impl<I, F> Sealed for UpsertWith<'_, I, F> {}
+impl<F> Checked for UpdateWith<'_, F> {}
+impl<F> Checked for TryUpdateWith<'_, F> {}
+impl<I, F> Checked for UpsertWith<'_, I, F> {}
+
+impl<'f, T, F> IntoFuture for Request<T, UpdateWith<'f, F>>
+where
+    T: Versioned,
+    F: FnMut(&mut T) + Send + 'f,
+{
+    type Output = Result<Stored<T>>;
+    type IntoFuture = Pending<'f, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, UpdateWith { key, mut change, .. }) = Session::<T>::new(self);
+            let change = |value: &mut T| {
+                change(value);
+                Ok(())
+            };
+            session.modify(&key, || None, change).await
+        })
+    }
+}
+
+impl<'f, T, F, E> IntoFuture for Request<T, TryUpdateWith<'f, F>>
+where
+    T: Versioned,
+    F: FnMut(&mut T) -> Result<(), E> + Send + 'f,
+    E: From<Error>,
+{
+    type Output = Result<Stored<T>, E>;
+    type IntoFuture = Pending<'f, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, TryUpdateWith { key, change, .. }) = Session::<T>::new(self);
+            session.modify(&key, || None, change).await
+        })
+    }
+}
+
+impl<'f, T, I, F> IntoFuture for Request<T, UpsertWith<'f, I, F>>
+where
+    T: Versioned,
+    I: FnMut() -> T + Send + 'f,
+    F: FnMut(&mut T) + Send + 'f,
+{
+    type Output = Result<Stored<T>>;
+    type IntoFuture = Pending<'f, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, UpsertWith { key, mut init, mut change, .. }) = Session::<T>::new(self);
+            let change = |value: &mut T| {
+                change(value);
+                Ok(())
+            };
+            session.modify(&key, || Some(init()), change).await
+        })
+    }
+}
+
+impl<T: Versioned> Session<T> {
+    /// Reads once, then writes and starts again from what was met, until a write is applied or needs no writing.
+    async fn modify<E: From<Error>>(
+        &mut self,
+        key: &Key,
+        mut init: impl FnMut() -> Option<T>,
+        mut change: impl FnMut(&mut T) -> Result<(), E>,
+    ) -> Result<Stored<T>, E> {
+        let get = self.get(key)?;
+        let mut item = self.read(&get).await?;
+        loop {
+            let outcome = match item {
+                Some(item) => {
+                    let (mut value, mut basis) = decode::<T>(self.table(), item)?;
+                    basis.remember(&value);
+                    change(&mut value)?;
+                    let changes = basis.changes(self.table(), &value)?;
+                    if changes.is_empty() {
+                        return Ok(Stored::new(value, basis));
+                    }
+                    self.update(value, &basis, Change::Attributes(changes)).await?
+                }
+                None => {
+                    let Some(mut value) = init() else { return Err(self.not_found().into()) };
+                    change(&mut value)?;
+                    if value.key() != *key {
+                        return Err(self.key_changed().into());
+                    }
+                    self.create(value).await?
+                }
+            };
+            item = match outcome {
+                Outcome::Done(stored) => return Ok(stored),
+                Outcome::Lost(met) => self.again(&get, key, met).await?,
+            };
+        }
+    }
+}
+
+macro_rules! debug_by_name {
+    ($($kind:ident<$($parameter:ident),*>),* $(,)?) => {$(
+        impl<$($parameter),*> fmt::Debug for $kind<'_, $($parameter),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($kind))
+            }
+        }
+    )*};
+}
+
+debug_by_name!(UpdateWith<F>, TryUpdateWith<F>, UpsertWith<I, F>);

@@ -1,0 +1,50 @@
+use std::future::IntoFuture;
+
+use super::{
+    Request,
+    request::Pending,
+    session::Session,
+};
+use crate::{
+    codec::{Stored, decode},
+    error::Result,
+    key::Key,
+    model::Versioned,
+};
+
+/// A read of one item: [`Repository::get`](super::Repository::get).
+#[derive(Debug)]
+pub struct Get {
+    key: Key,
+    consistent: bool,
+}
+
+impl Get {
+    pub(super) fn new(key: Key) -> Self {
+        Self { key, consistent: true }
+    }
+}
+
+impl<T> Request<T, Get> {
+    /// Reads a state that may be some moments old, at half the read units.
+    pub fn eventually_consistent(mut self) -> Self {
+        self.kind.consistent = false;
+        self
+    }
+}
+
+impl<T: Versioned> IntoFuture for Request<T, Get> {
+    type Output = Result<Option<Stored<T>>>;
+    type IntoFuture = Pending<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, Get { key, consistent }) = Session::<T>::new(self);
+            let mut get = session.get(&key)?;
+            get.consistent = consistent;
+            let Some(item) = session.read(&get).await? else { return Ok(None) };
+            let (value, basis) = decode(session.table(), item)?;
+            Ok(Some(Stored::new(value, basis)))
+        })
+    }
+}

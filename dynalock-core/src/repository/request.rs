@@ -1,0 +1,70 @@
+use std::{fmt, future::Future, pin::Pin, time::Duration};
+
+use super::Repository;
+use crate::retry::{Limits, Pace};
+
+/// A call that has not been sent: set what it needs, then `.await` it.
+///
+/// `K` is the kind of call, and decides what the future gives.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct Request<T, K> {
+    pub(super) repository: Repository<T>,
+    pub(super) limits: Limits,
+    pub(super) once: bool,
+    pub(super) kind: K,
+}
+
+/// What a request becomes when it is awaited.
+pub(super) type Pending<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
+
+impl<T, K> Request<T, K> {
+    pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {
+        Self { repository, limits, once: false, kind }
+    }
+
+    /// The time that the call may take over all its requests and pauses.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.limits.deadline = deadline;
+        self
+    }
+
+    /// How many requests may fail or meet a conflict before the call gives up; without a limit, the deadline alone ends it.
+    ///
+    /// Mind that under contention many attempts in a short time are normal: a deadline says better what is meant.
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// How the call answers conflicts.
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.limits.pace = pace;
+        self
+    }
+}
+
+/// The kinds of call that write on a condition.
+pub trait Checked: sealed::Sealed {}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+impl<T, K: Checked> Request<T, K> {
+    /// Sends each write as a transaction of one under a ClientRequestToken, which DynamoDB applies at most once in ten minutes:
+    /// [`Error::Indeterminate`](crate::Error::Indeterminate) only if no reply ever comes, at twice the write units.
+    pub fn exactly_once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+}
+
+impl<T, K> fmt::Debug for Request<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("kind", &std::any::type_name::<K>())
+            .field("repository", &self.repository)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

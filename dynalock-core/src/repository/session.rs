@@ -1,0 +1,150 @@
+//! The requests of one call, on the state that they share.
+
+use std::sync::Arc;
+
+use super::{Repository, Request};
+use crate::{
+    codec::{Basis, Changes, Item, Stored, decode, version_in},
+    error::{Conflict, Error},
+    key::Key,
+    model::Versioned,
+    operation::{Get, Sending, Write},
+    plan::{self, Mark, Plan, checked_key},
+    retry::{Effort, Written},
+    version::{Expected, Incarnation, WriteId},
+};
+
+/// One call: its effort, and the mark that all its writes carry. A mark that is found in an item means that one of them was
+/// applied, whichever run of a closure made it.
+pub(super) struct Session<T> {
+    repository: Repository<T>,
+    effort: Effort,
+    mark: Mark,
+    once: bool,
+}
+
+/// What becomes of an item.
+pub(super) enum Change {
+    /// These attributes are written, the others stay.
+    Attributes(Changes),
+    /// The value is all there is afterwards.
+    Whole,
+}
+
+/// What became of a write.
+pub(super) enum Outcome<S> {
+    Done(S),
+    /// The item that was met instead.
+    Lost(Option<Item>),
+}
+
+impl<T: Versioned> Session<T> {
+    pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
+        let Request { repository, limits, once, kind } = request;
+        let mut effort = Effort::new(&repository.connection, limits);
+        let mark = Mark { id: WriteId::draw(effort.rng()), incarnation: Incarnation::draw(effort.rng()) };
+        (Self { repository, effort, mark, once }, kind)
+    }
+
+    pub(super) fn table(&self) -> &Arc<str> {
+        &self.repository.table
+    }
+
+    /// A strongly consistent read of a key.
+    pub(super) fn get(&self, key: &Key) -> Result<Get, Error> {
+        let key = checked_key(T::MODEL, self.table(), key)?;
+        Ok(Get { table: Arc::clone(self.table()), key, consistent: true })
+    }
+
+    pub(super) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
+        self.effort.read(get).await
+    }
+
+    /// The item to go on from after a write that lost.
+    pub(super) async fn again(&mut self, get: &Get, key: &Key, met: Option<Item>) -> Result<Option<Item>, Error> {
+        let table = Arc::clone(self.table());
+        let version = |item: &Item| version_in(item, T::MODEL.version).unwrap_or(0);
+        let conflict = |item, spent| Error::Conflict(Conflict::new(T::MODEL, table, key.clone(), item, spent));
+        self.effort.after_conflict(met, get, version, conflict).await
+    }
+
+    /// The conflict of a write that lost and is not tried again.
+    pub(super) fn conflict(&self, key: Key, met: Option<Item>) -> Conflict {
+        Conflict::new(T::MODEL, Arc::clone(self.table()), key, met, self.effort.spent())
+    }
+
+    pub(super) fn not_found(&self) -> Error {
+        Error::NotFound { table: Arc::clone(self.table()) }
+    }
+
+    pub(super) fn key_changed(&self) -> Error {
+        Error::KeyChanged { table: Arc::clone(self.table()) }
+    }
+
+    /// What a write of the value rests on. A value that came back with an etag alone gets it from a read, if the item is still
+    /// in that state.
+    pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
+        let (value, etag) = match stored.into_parts() {
+            (value, Ok(basis)) => return Ok((value, basis)),
+            (value, Err(etag)) => (value, etag),
+        };
+        let key = value.key();
+        if !etag.is_of(&key) {
+            return Err(self.key_changed());
+        }
+        let get = self.get(&key)?;
+        let Some(item) = self.read(&get).await? else { return Err(Error::Conflict(self.conflict(key, None))) };
+        let (current, mut basis) = decode::<T>(self.table(), item.clone())?;
+        if !basis.is_at(&etag) {
+            return Err(Error::Conflict(self.conflict(key, Some(item))));
+        }
+        basis.remember(&current);
+        Ok((value, basis))
+    }
+
+    pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
+        let Plan { write, next } = plan::create(self.table(), &value, self.mark)?;
+        Ok(match self.write(&write, Expected::Absent).await? {
+            Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
+            Written::Conflict(item) => Outcome::Lost(item),
+        })
+    }
+
+    pub(super) async fn update(
+        &mut self,
+        value: T,
+        basis: &Basis,
+        change: Change,
+    ) -> Result<Outcome<Stored<T>>, Error> {
+        let Plan { write, next } = match change {
+            Change::Attributes(changes) => plan::update(self.table(), &value, basis, changes, self.mark)?,
+            Change::Whole => plan::replace(self.table(), &value, basis, self.mark)?,
+        };
+        Ok(match self.write(&write, Expected::Unchanged(&basis.revision)).await? {
+            Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
+            Written::Conflict(item) => Outcome::Lost(item),
+        })
+    }
+
+    /// Whether the delete is certain, if it happened.
+    pub(super) async fn delete(&mut self, value: &T, basis: &Basis) -> Result<Outcome<bool>, Error> {
+        let write = plan::delete(self.table(), value, basis)?;
+        Ok(match self.write(&write, Expected::Deleted(&basis.revision)).await? {
+            Written::Applied { certain } => Outcome::Done(certain),
+            Written::Conflict(item) => Outcome::Lost(item),
+        })
+    }
+
+    pub(super) async fn delete_unchecked(&mut self, key: &Key) -> Result<(), Error> {
+        let write = plan::delete_unchecked(T::MODEL, self.table(), key)?;
+        self.write(&write, Expected::Absent).await.map(drop)
+    }
+
+    async fn write(&mut self, write: &Write, expected: Expected<'_>) -> Result<Written, Error> {
+        let sending = match self.once {
+            true => Sending::Once(format!("{:032x}", self.effort.rng().u128(..))),
+            false => Sending::Plain,
+        };
+        self.effort.write(write, &sending, expected, self.mark.id).await
+    }
+}

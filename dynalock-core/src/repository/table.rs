@@ -1,0 +1,74 @@
+use std::{future::IntoFuture, sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::types::{KeyType as KeyRole, TableDescription, TableStatus};
+
+use super::{Repository, Request, request::Pending};
+use crate::{
+    error::{Error, Result},
+    model::{Model, Versioned},
+    operation,
+    retry::Effort,
+};
+
+/// The creation of a table: [`Repository::create_table`].
+#[derive(Debug)]
+pub struct CreateTable(());
+
+/// A table takes longer to create than an item to write.
+pub(super) fn request<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
+    let mut request = repository.request(CreateTable(()));
+    request.limits.deadline = Duration::from_secs(60);
+    request.limits.attempt_timeout = request.limits.attempt_timeout.max(Duration::from_secs(10));
+    request
+}
+
+impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
+    type Output = Result<()>;
+    type IntoFuture = Pending<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (client, table) = (self.repository.connection.client.clone(), self.repository.table);
+            let mut effort = Effort::new(&self.repository.connection, self.limits);
+            effort.repeat(|| operation::create_table(&client, &table, T::MODEL)).await?;
+            loop {
+                let description = match effort.repeat(|| operation::describe_table(&client, &table)).await {
+                    // A table is described some moments after it was created.
+                    Err(Error::TableNotFound { .. }) => None,
+                    answer => answer?,
+                };
+                match description {
+                    Some(table_is) if table_is.table_status == Some(TableStatus::Active) => {
+                        return compare_key(T::MODEL, &table, &table_is);
+                    }
+                    Some(_) | None => effort.wait(Error::TableNotFound { table: Arc::clone(&table) }).await?,
+                }
+            }
+        })
+    }
+}
+
+fn compare_key(model: &Model, table: &Arc<str>, description: &TableDescription) -> Result<()> {
+    let mismatch = |reason| Err(Error::TableMismatch { table: Arc::clone(table), reason });
+    let roles = [KeyRole::Hash, KeyRole::Range];
+    if description.key_schema().len() != model.key_attributes().count() {
+        return mismatch(format!(
+            "it has {} key attributes, the type {}",
+            description.key_schema().len(),
+            model.key_attributes().count()
+        ));
+    }
+    for (key, role) in model.key_attributes().zip(roles) {
+        let named = description.key_schema().iter().find(|element| element.key_type == role);
+        let name = named.map_or("", |element| element.attribute_name());
+        if name != key.name {
+            return mismatch(format!("its {role} key is `{name}`, the type's is `{}`", key.name));
+        }
+        let defined = description.attribute_definitions().iter().find(|attribute| attribute.attribute_name == name);
+        let expected = key.key_type.into();
+        if defined.is_none_or(|attribute| attribute.attribute_type != expected) {
+            return mismatch(format!("its key `{name}` is not of type {expected}"));
+        }
+    }
+    Ok(())
+}

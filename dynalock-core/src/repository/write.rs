@@ -1,0 +1,165 @@
+use std::future::IntoFuture;
+
+use super::{
+    Request,
+    request::{Checked, Pending, sealed::Sealed},
+    session::{Change, Outcome, Session},
+};
+use crate::{
+    codec::Stored,
+    error::{Error, Result},
+    key::Key,
+    model::Versioned,
+};
+
+/// A write of a new item: [`Repository::create`](super::Repository::create).
+#[derive(Debug)]
+pub struct Create<T> {
+    value: T,
+}
+
+/// A write of a value that was read: [`Repository::update`](super::Repository::update),
+/// [`replace`](super::Repository::replace) and [`touch`](super::Repository::touch).
+#[derive(Debug)]
+pub struct Update<T> {
+    stored: Stored<T>,
+    mode: Mode,
+}
+
+/// Which attributes an update writes.
+#[derive(Debug, PartialEq, Eq)]
+enum Mode {
+    /// Those that changed; nothing if none did.
+    Changes,
+    /// Those that changed, and the version even if none did.
+    Always,
+    /// All, and no others survive.
+    Whole,
+}
+
+/// A delete of an item that was read: [`Repository::delete`](super::Repository::delete).
+#[derive(Debug)]
+pub struct Delete<T> {
+    stored: Stored<T>,
+}
+
+/// A delete of whatever is there: [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
+#[derive(Debug)]
+pub struct DeleteUnchecked {
+    key: Key,
+}
+
+/// A delete that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Deleted {
+    /// Whether this call deleted the item for certain. If a reply was lost and the item is gone, somebody else may have.
+    pub certain: bool,
+}
+
+impl<T> Create<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { value }
+    }
+}
+
+impl<T> Update<T> {
+    pub(super) fn changes(stored: Stored<T>) -> Self {
+        Self { stored, mode: Mode::Changes }
+    }
+
+    pub(super) fn always(stored: Stored<T>) -> Self {
+        Self { stored, mode: Mode::Always }
+    }
+
+    pub(super) fn whole(stored: Stored<T>) -> Self {
+        Self { stored, mode: Mode::Whole }
+    }
+}
+
+impl<T> Delete<T> {
+    pub(super) fn new(stored: Stored<T>) -> Self {
+        Self { stored }
+    }
+}
+
+impl DeleteUnchecked {
+    pub(super) fn new(key: Key) -> Self {
+        Self { key }
+    }
+}
+
+impl<T> Sealed for Create<T> {}
+impl<T> Sealed for Update<T> {}
+impl<T> Sealed for Delete<T> {}
+impl<T> Checked for Create<T> {}
+impl<T> Checked for Update<T> {}
+impl<T> Checked for Delete<T> {}
+
+impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
+    type Output = Result<Stored<T>>;
+    type IntoFuture = Pending<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, Create { value }) = Session::<T>::new(self);
+            let key = value.key();
+            match session.create(value).await? {
+                Outcome::Done(stored) => Ok(stored),
+                Outcome::Lost(met) => Err(Error::AlreadyExists(session.conflict(key, met))),
+            }
+        })
+    }
+}
+
+impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
+    type Output = Result<Stored<T>>;
+    type IntoFuture = Pending<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, Update { stored, mode }) = Session::<T>::new(self);
+            let (value, basis) = session.known(stored).await?;
+            let changes = basis.changes(session.table(), &value)?;
+            let change = match mode {
+                Mode::Changes if changes.is_empty() => return Ok(Stored::new(value, basis)),
+                Mode::Changes | Mode::Always => Change::Attributes(changes),
+                Mode::Whole => Change::Whole,
+            };
+            let key = value.key();
+            match session.update(value, &basis, change).await? {
+                Outcome::Done(stored) => Ok(stored),
+                Outcome::Lost(met) => Err(Error::Conflict(session.conflict(key, met))),
+            }
+        })
+    }
+}
+
+impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
+    type Output = Result<Deleted>;
+    type IntoFuture = Pending<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, Delete { stored }) = Session::<T>::new(self);
+            let (value, basis) = session.known(stored).await?;
+            basis.changes(session.table(), &value)?;
+            match session.delete(&value, &basis).await? {
+                Outcome::Done(certain) => Ok(Deleted { certain }),
+                Outcome::Lost(met) => Err(Error::Conflict(session.conflict(value.key(), met))),
+            }
+        })
+    }
+}
+
+impl<T: Versioned> IntoFuture for Request<T, DeleteUnchecked> {
+    type Output = Result<()>;
+    type IntoFuture = Pending<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (mut session, DeleteUnchecked { key }) = Session::<T>::new(self);
+            session.delete_unchecked(&key).await
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! How many retries a client may add to an outage.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// A token bucket: a retry after a throttled or lost request takes one token, a success puts half of one back.
+///
+/// It starts full. Calls that succeed pay for one retry in two, so a loss of a third of all requests is ridden out, while an
+/// outage is met with [`Budget::CAPACITY`] retries and then with first attempts alone. Retries after a conflict are free: a
+/// conflict proves that the service works.
+#[derive(Debug)]
+pub(crate) struct Budget(AtomicI64);
+
+impl Budget {
+    /// Retries in a full bucket.
+    pub(crate) const CAPACITY: i64 = 100;
+
+    const RETRY: i64 = 2;
+    const SUCCESS: i64 = 1;
+
+    pub(crate) fn full() -> Self {
+        Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
+    }
+
+    /// Takes the price of a retry, if it is there.
+    pub(crate) fn withdraw(&self) -> bool {
+        let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Pays for a success.
+    pub(crate) fn deposit(&self) {
+        let full = Self::CAPACITY * Self::RETRY;
+        let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
+        // A full bucket stays as it is.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Budget;
+
+    #[test]
+    fn an_outage_is_met_with_a_bounded_number_of_retries() {
+        let budget = Budget::full();
+        let granted = (0..1000).filter(|_| budget.withdraw()).count();
+        assert_eq!(granted, 100);
+    }
+
+    #[test]
+    fn two_successes_pay_for_one_retry_and_a_full_bucket_takes_no_more() {
+        let budget = Budget::full();
+        budget.deposit();
+        assert_eq!((0..1000).filter(|_| budget.withdraw()).count(), 100);
+        budget.deposit();
+        assert!(!budget.withdraw());
+        budget.deposit();
+        assert!(budget.withdraw());
+    }
+}

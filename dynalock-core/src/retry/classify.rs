@@ -1,0 +1,133 @@
+//! What a failed request means: one exhaustive function, and the only place that matches `SdkError`.
+
+use std::{error::Error as StdError, io, sync::Arc};
+
+use aws_sdk_dynamodb::{
+    error::{ProvideErrorMetadata, SdkError},
+    operation::RequestId,
+};
+use aws_smithy_runtime_api::{client::orchestrator::HttpResponse, client::result::DispatchFailure};
+
+use crate::{
+    codec::Item,
+    error::{Error, Refusal, Unavailable},
+};
+
+/// A request that failed, by what the retry loop does next.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The condition was false; the item as the condition saw it.
+    Condition(Option<Item>),
+    /// A transaction is at work on the item: again, with the same expectation.
+    Contention(Refusal),
+    /// No capacity: back off.
+    Capacity(Refusal),
+    /// The request never reached the server: back off.
+    Unsent(Unavailable),
+    /// Nobody knows whether the request was applied: again under the same write id, and remember the doubt.
+    Ambiguous(Unavailable),
+    /// It will fail again: stop.
+    Permanent(Error),
+}
+
+impl Failure {
+    /// A request that took longer than its attempt may.
+    pub(crate) fn timeout() -> Self {
+        Self::Ambiguous(Unavailable::Timeout)
+    }
+}
+
+/// The service errors of an operation, as far as a condition is concerned.
+pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
+    /// The failure, if it is one that this operation models and the metadata alone does not tell.
+    fn modelled(&mut self) -> Option<Failure>;
+}
+
+/// The one mapping from the SDK's errors.
+pub(crate) fn classify<E: ServiceFailure>(table: &Arc<str>, error: SdkError<E, HttpResponse>) -> Failure {
+    match error {
+        SdkError::ConstructionFailure(_) => Failure::Permanent(Error::Rejected(Refusal {
+            code: "ConstructionFailure".to_owned(),
+            message: chain(&error),
+            request_id: None,
+        })),
+        SdkError::TimeoutError(_) => Failure::timeout(),
+        SdkError::DispatchFailure(failure) => dispatch(&failure),
+        SdkError::ResponseError(context) => {
+            let source = SdkError::<E, _>::ResponseError(context).into_source();
+            let reason = source.map_or_else(|_| "no reason given".into(), |source| chain(source.as_ref()));
+            Failure::Ambiguous(Unavailable::Unreadable(reason.into()))
+        }
+        SdkError::ServiceError(context) => {
+            let status = context.raw().status().as_u16();
+            service(table, status, context.into_err())
+        }
+        // `SdkError` may grow; a failure that nobody knows may have been applied.
+        unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
+    }
+}
+
+fn dispatch(failure: &DispatchFailure) -> Failure {
+    let Some(error) = failure.as_connector_error() else {
+        return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
+    };
+    if failure.is_user() {
+        return Failure::Permanent(Error::Rejected(Refusal {
+            code: "InvalidRequest".to_owned(),
+            message: chain(error),
+            request_id: None,
+        }));
+    }
+    if was_refused(error) {
+        return Failure::Unsent(Unavailable::Refused);
+    }
+    if failure.is_timeout() {
+        return Failure::timeout();
+    }
+    Failure::Ambiguous(Unavailable::Connection(chain(error).into()))
+}
+
+/// Only `connect` is refused: nothing was sent.
+fn was_refused(error: &(dyn StdError + 'static)) -> bool {
+    causes(error)
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+fn service<E: ServiceFailure>(table: &Arc<str>, status: u16, mut error: E) -> Failure {
+    const TIMEOUT: u16 = 408;
+    const TOO_MANY: u16 = 429;
+    if let Some(failure) = error.modelled() {
+        return failure;
+    }
+    let refusal = refusal(&error);
+    match (refusal.code.as_str(), status) {
+        (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(refusal.message.into())),
+        ("TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException", _) => {
+            Failure::Contention(refusal)
+        }
+        ("ProvisionedThroughputExceededException" | "ThrottlingException" | "RequestLimitExceeded", _)
+        | (_, TOO_MANY) => Failure::Capacity(refusal),
+        (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
+        ("ResourceNotFoundException", _) => Failure::Permanent(Error::TableNotFound { table: Arc::clone(table) }),
+        _ => Failure::Permanent(Error::Rejected(refusal)),
+    }
+}
+
+/// The service's own words.
+pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal {
+    Refusal {
+        code: error.code().unwrap_or("without a code").to_owned(),
+        message: error.message().unwrap_or("no message").to_owned(),
+        request_id: error.request_id().map(str::to_owned),
+    }
+}
+
+fn chain(error: &(dyn StdError + 'static)) -> String {
+    let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
+fn causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| StdError::source(error))
+}

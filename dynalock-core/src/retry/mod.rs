@@ -1,0 +1,333 @@
+//! The one loop: what is sent again, when, and when it stops.
+//!
+//! An [`Effort`] is one call of the public API, over all its requests. It owns the deadline and the count of attempts, decides
+//! with [`classify`] what a failure means, and with [`verdict`](crate::version::verdict) what a failed condition proves.
+
+mod backoff;
+mod budget;
+mod classify;
+mod pace;
+
+pub use pace::Pace;
+
+pub(crate) use classify::{Failure, ServiceFailure, classify, refusal};
+pub(crate) use pace::Step;
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::Client;
+
+use self::{backoff::Backoff, budget::Budget, pace::Pacer};
+use crate::{
+    clock::{Clock, Instant},
+    codec::{self, Item, ring_of},
+    error::{Error, Refusal},
+    operation::{Get, Sending, Write},
+    version::{Expected, Found, Verdict, WriteId, verdict},
+};
+
+/// How long, how often and how fast a call tries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) deadline: Duration,
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) pace: Pace,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(5),
+            attempt_timeout: Duration::from_secs(1),
+            attempts: None,
+            pace: Pace::default(),
+        }
+    }
+}
+
+/// What all calls through one repository share.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    clock: Clock,
+    rng: Mutex<fastrand::Rng>,
+    budget: Budget,
+    round_trip: RoundTrip,
+}
+
+impl Connection {
+    pub(crate) fn new(client: Client, rng: fastrand::Rng) -> Self {
+        Self { client, clock: Clock, rng: Mutex::new(rng), budget: Budget::full(), round_trip: RoundTrip::default() }
+    }
+}
+
+/// The smoothed round trip time of RFC 6298: each sample moves it by an eighth.
+#[derive(Debug, Default)]
+struct RoundTrip(AtomicU64);
+
+impl RoundTrip {
+    /// What is assumed before the first answer, and the least that is: sleeps are made of it.
+    const LEAST: Duration = Duration::from_millis(1);
+
+    fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed)).max(Self::LEAST)
+    }
+
+    fn sample(&self, sample: Duration) {
+        let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
+        let old = self.0.load(Ordering::Relaxed);
+        let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
+        self.0.store(new, Ordering::Relaxed);
+    }
+}
+
+/// One call of the public API, over all its requests.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    connection: Arc<Connection>,
+    limits: Limits,
+    started: Instant,
+    attempts: u32,
+    rng: fastrand::Rng,
+    backoff: Backoff,
+    pacer: Pacer,
+}
+
+/// What became of a conditional write.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It was applied. Not `certain` for a delete whose reply was lost and whose item is gone.
+    Applied { certain: bool },
+    /// It was not applied; the item that it met.
+    Conflict(Option<Item>),
+}
+
+impl Effort {
+    pub(crate) fn new(connection: &Arc<Connection>, limits: Limits) -> Self {
+        let rng = connection.rng.lock().unwrap_or_else(PoisonError::into_inner).fork();
+        Self {
+            limits,
+            started: connection.clock.now(),
+            connection: Arc::clone(connection),
+            attempts: 0,
+            rng,
+            backoff: Backoff::default(),
+            pacer: Pacer::new(limits.pace),
+        }
+    }
+
+    /// Attempts so far, and the time since the call began.
+    pub(crate) fn spent(&self) -> (u32, Duration) {
+        (self.attempts, self.elapsed())
+    }
+
+    pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
+        &mut self.rng
+    }
+
+    /// Reads an item, again until an answer comes. Reads that are answered do not count as attempts.
+    pub(crate) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
+        let client = self.connection.client.clone();
+        let item = self.repeat(|| get.send(&client)).await?;
+        self.attempts -= 1;
+        Ok(item)
+    }
+
+    /// Sends a request that may be repeated without harm, until an answer comes.
+    pub(crate) async fn repeat<O, F>(&mut self, mut request: impl FnMut() -> F) -> Result<O, Error>
+    where
+        F: Future<Output = Result<O, Failure>>,
+    {
+        loop {
+            match self.attempt(request()).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => self.pause(failure).await?,
+            }
+        }
+    }
+
+    /// Sends a conditional write until its outcome is known, under the same id.
+    pub(crate) async fn write(
+        &mut self,
+        write: &Write,
+        sending: &Sending,
+        expected: Expected<'_>,
+        id: WriteId,
+    ) -> Result<Written, Error> {
+        let client = self.connection.client.clone();
+        let mut in_doubt = false;
+        loop {
+            let stop = match self.attempt(write.send(&client, sending)).await {
+                Ok(()) => return Ok(Written::Applied { certain: true }),
+                Err(Failure::Condition(item)) => match self.seen(write, item).await {
+                    Ok(item) => {
+                        // An applied write whose token DynamoDB knows would have succeeded again.
+                        let in_doubt = in_doubt && matches!(sending, Sending::Plain);
+                        return self.judge(write, expected, id, in_doubt, item);
+                    }
+                    Err(stop) => stop,
+                },
+                Err(failure) => {
+                    in_doubt |= matches!(failure, Failure::Ambiguous(_));
+                    match self.pause(failure).await {
+                        Ok(()) => continue,
+                        Err(stop) => stop,
+                    }
+                }
+            };
+            return Err(match stop {
+                Error::Exhausted { last, .. } if in_doubt => self.indeterminate(write, expected, None, Some(last)),
+                stop if in_doubt => self.indeterminate(write, expected, None, Some(Box::new(stop))),
+                stop => stop,
+            });
+        }
+    }
+
+    /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
+    pub(crate) async fn after_conflict(
+        &mut self,
+        returned: Option<Item>,
+        get: &Get,
+        version: impl Fn(&Item) -> u64,
+        conflict: impl FnOnce(Option<Item>, (u32, Duration)) -> Error,
+    ) -> Result<Option<Item>, Error> {
+        let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
+        let size = returned.as_ref().map_or(0, codec::size);
+        let (now, srtt) = (self.connection.clock.now(), self.connection.round_trip.get());
+        let pause = match self.pacer.conflict(size, number(&returned), now, srtt, &mut self.rng) {
+            Step::AtOnce => Duration::ZERO,
+            Step::Sleep(pause) => pause,
+        };
+        tracing::debug!(attempts = self.attempts, ?pause, "conflict");
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(conflict(returned, self.spent())));
+        }
+        if pause.is_zero() {
+            return Ok(returned);
+        }
+        self.connection.clock.sleep(pause).await;
+        let item = self.read(get).await?;
+        self.pacer.read(number(&item), self.connection.clock.now(), srtt);
+        Ok(item)
+    }
+
+    /// Waits between two requests of a call that waits for something on the server.
+    pub(crate) async fn wait(&mut self, last: Error) -> Result<(), Error> {
+        let pause = self.backoff.next(&mut self.rng);
+        self.sleep_unless_over(pause, last).await
+    }
+
+    /// One request under the attempt's timeout.
+    async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+        let clock = self.connection.clock;
+        let sent = clock.now();
+        let left = self.limits.deadline.saturating_sub(self.elapsed());
+        self.attempts += 1;
+        let outcome = clock.within(self.limits.attempt_timeout.min(left), request).await.unwrap_or_else(|| Err(Failure::timeout()));
+        if let Ok(_) | Err(Failure::Condition(_)) = outcome {
+            self.connection.budget.deposit();
+            self.connection.round_trip.sample(clock.now().duration_since(sent));
+            self.backoff.reset();
+        }
+        outcome
+    }
+
+    /// Sleeps before the next attempt, or says why there is none.
+    async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
+        let (last, costs) = match failure {
+            Failure::Permanent(error) => return Err(error),
+            Failure::Condition(_) => return Err(unexpected_condition()),
+            Failure::Contention(refusal) => (Error::Contention(refusal), false),
+            Failure::Capacity(refusal) => (Error::Throttled(refusal), true),
+            Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
+        };
+        let pause = self.backoff.next(&mut self.rng);
+        tracing::debug!(attempts = self.attempts, ?pause, error = %last, "again");
+        if costs && !self.connection.budget.withdraw() {
+            return Err(self.exhausted(last));
+        }
+        self.sleep_unless_over(pause, last).await
+    }
+
+    async fn sleep_unless_over(&mut self, pause: Duration, last: Error) -> Result<(), Error> {
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(last));
+        }
+        self.connection.clock.sleep(pause).await;
+        Ok(())
+    }
+
+    /// The item that a condition met. An engine that does not return it is asked for it; so is DynamoDB when there was none.
+    async fn seen(&mut self, write: &Write, returned: Option<Item>) -> Result<Option<Item>, Error> {
+        match returned {
+            Some(item) => Ok(Some(item)),
+            None => {
+                let get = Get { table: Arc::clone(&write.table), key: write.key.clone(), consistent: true };
+                self.read(&get).await
+            }
+        }
+    }
+
+    fn judge(
+        &self,
+        write: &Write,
+        expected: Expected<'_>,
+        id: WriteId,
+        in_doubt: bool,
+        item: Option<Item>,
+    ) -> Result<Written, Error> {
+        let ring = item.as_ref().and_then(ring_of);
+        let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
+        match verdict(expected, id, in_doubt, found) {
+            Verdict::Applied => Ok(Written::Applied { certain: item.is_some() }),
+            Verdict::Conflict => Ok(Written::Conflict(item)),
+            Verdict::Unknown => Err(self.indeterminate(write, expected, item, None)),
+        }
+    }
+
+    fn may_go_on(&self, pause: Duration) -> bool {
+        let attempts_left = self.limits.attempts.is_none_or(|limit| self.attempts < limit);
+        attempts_left && self.elapsed() + pause < self.limits.deadline
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.connection.clock.now().duration_since(self.started)
+    }
+
+    fn exhausted(&self, last: Error) -> Error {
+        Error::Exhausted { attempts: self.attempts, elapsed: self.elapsed(), last: Box::new(last) }
+    }
+
+    fn indeterminate(
+        &self,
+        write: &Write,
+        expected: Expected<'_>,
+        found: Option<Item>,
+        last: Option<Box<Error>>,
+    ) -> Error {
+        Error::Indeterminate {
+            table: Arc::clone(&write.table),
+            expected: expected.version(),
+            found: found.as_ref().and_then(|item| codec::version_in(item, write.version)),
+            attempts: self.attempts,
+            elapsed: self.elapsed(),
+            last,
+        }
+    }
+}
+
+fn unexpected_condition() -> Error {
+    Error::Rejected(Refusal {
+        code: "ConditionalCheckFailedException".to_owned(),
+        message: "a request without a condition was refused for its condition".to_owned(),
+        request_id: None,
+    })
+}

@@ -1,0 +1,175 @@
+//! How soon after a conflict the next attempt is made, and what from.
+
+use std::time::Duration;
+
+use crate::clock::Instant;
+
+/// How a read-modify-write answers conflicts.
+///
+/// The first conflicts are answered at once, from the item that the conflict returned. After that the loop sleeps, reads
+/// and starts from what it read, and the time it sleeps follows how busy others keep the item, which the version tells for
+/// free. The parameters were chosen by simulation; `ARCHITECTURE.md` gives the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Pace {
+    /// Six immediate retries: the least delay for a few writers, at the price of more refused writes.
+    Latency,
+    /// Three immediate retries for items up to 1 KB, two up to 4 KB, one above.
+    #[default]
+    Balanced,
+    /// No immediate retry, long sleeps with full jitter: the fewest write units.
+    Economy,
+}
+
+/// What to do after a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Again from the item that the conflict returned.
+    AtOnce,
+    /// Sleep, then read: an item that was kept over a sleep is stale in proportion to it.
+    Sleep(Duration),
+}
+
+/// The pace of one call.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    mode: Pace,
+    failures: u32,
+    window: Option<Duration>,
+    busy: f64,
+    returned: Option<(u64, Instant)>,
+}
+
+impl Pacer {
+    pub(crate) fn new(mode: Pace) -> Self {
+        Self { mode, failures: 0, window: None, busy: 0.0, returned: None }
+    }
+
+    /// A conflict returned an item of this size at this version.
+    pub(crate) fn conflict(
+        &mut self,
+        size: usize,
+        version: u64,
+        now: Instant,
+        srtt: Duration,
+        rng: &mut fastrand::Rng,
+    ) -> Step {
+        self.failures = self.failures.saturating_add(1);
+        self.returned = Some((version, now));
+        if self.failures <= self.budget(size) {
+            return Step::AtOnce;
+        }
+        let window = match self.mode {
+            Pace::Economy => self.economy_window(srtt),
+            Pace::Latency | Pace::Balanced => self.busy_window(srtt),
+        };
+        self.window = Some(window);
+        Step::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
+    }
+
+    /// The read after a sleep showed this version.
+    pub(crate) fn read(&mut self, version: u64, now: Instant, srtt: Duration) {
+        let Some((before, at)) = self.returned else { return };
+        let elapsed = now.duration_since(at).max(SHORTEST_SLEEP);
+        #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 52 bits")]
+        let writes = version.saturating_sub(before) as f64;
+        self.busy = writes / elapsed.as_secs_f64() * srtt.as_secs_f64();
+    }
+
+    fn budget(&self, size: usize) -> u32 {
+        const KB: usize = 1024;
+        match self.mode {
+            Pace::Latency => 6,
+            Pace::Economy => 0,
+            Pace::Balanced if size <= KB => 3,
+            Pace::Balanced if size <= 4 * KB => 2,
+            Pace::Balanced => 1,
+        }
+    }
+
+    /// Twice the window while others keep the item busy, half of it when they do not.
+    fn busy_window(&self, srtt: Duration) -> Duration {
+        let window = match self.window {
+            None => 4 * srtt,
+            Some(window) if self.busy > 0.6 => 2 * window,
+            Some(window) if self.busy < 0.3 => window / 2,
+            Some(window) => window,
+        };
+        window.clamp(srtt, 50 * srtt)
+    }
+
+    fn economy_window(&self, srtt: Duration) -> Duration {
+        self.window.map_or(10 * srtt, |window| 2 * window).min(200 * srtt)
+    }
+}
+
+/// A timer's resolution: a pause is never zero.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    const SRTT: Duration = Duration::from_millis(5);
+
+    fn steps(mode: Pace, size: usize, count: usize) -> Vec<Step> {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut pacer = Pacer::new(mode);
+        (0..count).map(|_| pacer.conflict(size, 1, Clock.now(), SRTT, &mut rng)).collect()
+    }
+
+    fn immediate(mode: Pace, size: usize) -> usize {
+        steps(mode, size, 10).iter().take_while(|step| **step == Step::AtOnce).count()
+    }
+
+    #[test]
+    fn the_immediate_budget_follows_mode_and_size() {
+        assert_eq!(immediate(Pace::Balanced, 1024), 3);
+        assert_eq!(immediate(Pace::Balanced, 1025), 2);
+        assert_eq!(immediate(Pace::Balanced, 4097), 1);
+        assert_eq!(immediate(Pace::Latency, 400_000), 6);
+        assert_eq!(immediate(Pace::Economy, 1), 0);
+    }
+
+    #[test]
+    fn sleeps_follow_how_busy_the_item_is() {
+        let mut pacer = Pacer::new(Pace::Balanced);
+        assert_eq!(pacer.busy_window(SRTT), 4 * SRTT);
+        pacer.window = Some(4 * SRTT);
+        for (busy, window) in [(0.7, 8), (0.5, 4), (0.2, 2)] {
+            pacer.busy = busy;
+            assert_eq!(pacer.busy_window(SRTT), window * SRTT);
+        }
+        pacer.busy = 1.0;
+        pacer.window = Some(50 * SRTT);
+        assert_eq!(pacer.busy_window(SRTT), 50 * SRTT);
+        pacer.busy = 0.0;
+        pacer.window = Some(SRTT);
+        assert_eq!(pacer.busy_window(SRTT), SRTT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn busy_is_writes_per_round_trip() {
+        let mut pacer = Pacer::new(Pace::Economy);
+        let mut rng = fastrand::Rng::with_seed(7);
+        let start = Clock.now();
+        pacer.conflict(1, 10, start, SRTT, &mut rng);
+        pacer.read(20, start + Duration::from_millis(50), SRTT);
+        assert!((pacer.busy - 1.0).abs() < 1e-9, "{}", pacer.busy);
+    }
+
+    #[test]
+    fn no_sleep_is_zero() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for mode in [Pace::Latency, Pace::Balanced, Pace::Economy] {
+            let mut pacer = Pacer::new(mode);
+            for _ in 0..1000 {
+                match pacer.conflict(1, 1, Clock.now(), Duration::ZERO, &mut rng) {
+                    Step::AtOnce => {}
+                    Step::Sleep(pause) => assert!(pause >= SHORTEST_SLEEP, "{pause:?}"),
+                }
+            }
+        }
+    }
+}

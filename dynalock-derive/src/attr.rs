@@ -1,0 +1,159 @@
+//! What `#[dynalock(..)]` says.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::ToTokens;
+use syn::{Attribute, LitInt, LitStr, Path, parse_quote};
+
+use crate::{
+    entry::{Entry, Value, entries},
+    errors::Errors,
+    suggest::nearest,
+};
+
+const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "crate"];
+const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version"];
+
+/// `#[dynalock(..)]` on the struct.
+#[derive(Default)]
+pub(crate) struct StructAttrs {
+    pub(crate) table: Option<LitStr>,
+    pub(crate) version: Option<LitStr>,
+    pub(crate) write_ids: Option<LitInt>,
+    pub(crate) krate: Option<Path>,
+}
+
+/// `#[dynalock(..)]` on a field: the words themselves, where errors point.
+#[derive(Default)]
+pub(crate) struct FieldAttrs {
+    pub(crate) partition_key: Option<Ident>,
+    pub(crate) sort_key: Option<Ident>,
+    pub(crate) version: Option<Ident>,
+}
+
+impl StructAttrs {
+    pub(crate) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut attrs = Self::default();
+        for entry in understood(attributes, errors) {
+            attrs.set(entry, errors);
+        }
+        attrs
+    }
+
+    /// The path of dynalock.
+    pub(crate) fn krate(&self) -> Path {
+        self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
+    }
+
+    fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
+        match key.to_string().as_str() {
+            "table" => once(&mut self.table, &key, text(&key, &value, errors), errors),
+            "version" => once(&mut self.version, &key, text(&key, &value, errors), errors),
+            "write_ids" => once(&mut self.write_ids, &key, number(&key, value, errors), errors),
+            "crate" => once(&mut self.krate, &key, path(&key, &value, errors), errors),
+            _ => unknown(&key, STRUCT_KEYS, (FIELD_KEYS, "a field"), errors),
+        }
+    }
+}
+
+impl FieldAttrs {
+    pub(crate) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut attrs = Self::default();
+        for entry in understood(attributes, errors) {
+            attrs.set(entry, errors);
+        }
+        attrs
+    }
+
+    /// What the field is said to be: one thing at most, if the struct is in order.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = &Ident> {
+        [&self.partition_key, &self.sort_key, &self.version].into_iter().flatten()
+    }
+
+    fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
+        match key.to_string().as_str() {
+            "partition_key" => once(&mut self.partition_key, &key, flag(&key, &value, errors), errors),
+            "sort_key" => once(&mut self.sort_key, &key, flag(&key, &value, errors), errors),
+            "version" => once(&mut self.version, &key, flag(&key, &value, errors), errors),
+            _ => unknown(&key, FIELD_KEYS, (STRUCT_KEYS, "the struct"), errors),
+        }
+    }
+}
+
+fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
+    let mut understood = Vec::new();
+    for entries in entries(attributes, "dynalock") {
+        match entries {
+            Ok(entries) => understood.extend(entries),
+            Err(error) => errors.add(error),
+        }
+    }
+    understood
+}
+
+fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
+    if slot.is_some() {
+        errors.at(key, format_args!("duplicate key `{key}`"));
+    } else {
+        *slot = value;
+    }
+}
+
+fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
+    if let Value::Text(text) = value {
+        return Some(text.clone());
+    }
+    errors.at(word(key, value), format_args!("expected a string: `{key} = \"..\"`"));
+    None
+}
+
+fn number(key: &Ident, value: Value, errors: &mut Errors) -> Option<LitInt> {
+    if let Value::Number(number) = value {
+        return Some(number);
+    }
+    errors.at(word(key, &value), format_args!("expected a number: `{key} = 16`"));
+    None
+}
+
+fn path(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Path> {
+    let text = text(key, value, errors)?;
+    text.parse().map_err(|_| errors.at(&text, "expected a path: `crate = \"path::to::dynalock\"`")).ok()
+}
+
+fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
+    match value {
+        Value::Absent => return Some(key.clone()),
+        Value::Text(text) if key == "version" => errors.at(
+            text,
+            format_args!(
+                "`version` takes no value on a field, whose name is serde's: `#[serde(rename = \"{}\")]`",
+                text.value()
+            ),
+        ),
+        _ => errors.at(word(key, value), format_args!("`{key}` takes no value")),
+    }
+    None
+}
+
+/// Where to point at: the value, or the key of a value that is not there.
+fn word(key: &Ident, value: &Value) -> TokenStream {
+    match value {
+        Value::Text(text) => text.to_token_stream(),
+        Value::Number(number) => number.to_token_stream(),
+        Value::Other(tokens) => tokens.clone(),
+        Value::Absent | Value::List(_) => key.to_token_stream(),
+    }
+}
+
+fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
+    let name = key.to_string();
+    let message = if there.contains(&name.as_str()) {
+        format!("`{name}` belongs on {place}")
+    } else if let Some(nearest) = nearest(&name, here) {
+        format!("unknown key `{name}`, did you mean `{nearest}`?")
+    } else if let Some(nearest) = nearest(&name, there) {
+        format!("unknown key `{name}`, did you mean `{nearest}`, which belongs on {place}?")
+    } else {
+        format!("unknown key `{name}`, expected one of `{}`", here.join("`, `"))
+    };
+    errors.at(key, message);
+}

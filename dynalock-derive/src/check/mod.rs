@@ -1,0 +1,139 @@
+//! What a struct has to be, to be an item. What passes is an [`Item`], from which code can be generated without a
+//! further question.
+
+mod names;
+mod roles;
+
+use proc_macro2::Ident;
+use syn::{DeriveInput, Path, Type};
+
+use self::roles::Roles;
+use crate::{
+    errors::Errors,
+    model::{Field, Struct},
+};
+
+/// The attribute that holds the write ids.
+const WRITE_IDS: &str = "_writes";
+/// The attribute that holds the version, unless another is named.
+const VERSION: &str = "_version";
+
+/// A struct that can be an item.
+pub(crate) struct Item<'a> {
+    pub(crate) input: &'a DeriveInput,
+    pub(crate) krate: Path,
+    pub(crate) table: String,
+    pub(crate) partition_key: Attribute<'a>,
+    pub(crate) sort_key: Option<Attribute<'a>>,
+    pub(crate) version: Version<'a>,
+    pub(crate) write_ids: u8,
+    /// Written names, and the other names under which serde reads each.
+    pub(crate) aliases: Vec<(String, Vec<String>)>,
+}
+
+/// A field, and the attribute that it is.
+pub(crate) struct Attribute<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) ty: &'a Type,
+    pub(crate) name: String,
+}
+
+/// The version attribute.
+pub(crate) enum Version<'a> {
+    /// No part of the struct.
+    Attribute(String),
+    /// Mirrored by a field.
+    Field(Attribute<'a>),
+}
+
+impl<'a> Attribute<'a> {
+    fn of(field: &Field<'a>) -> Self {
+        Self { ident: field.ident, ty: field.ty, name: field.written.clone() }
+    }
+}
+
+impl Version<'_> {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Attribute(name) => name,
+            Self::Field(field) => &field.name,
+        }
+    }
+}
+
+/// The item that `model` describes; `None` if a part of it is missing, which is reported.
+pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
+    // What is missing may be what was not understood: then it is not reported.
+    let understood = errors.is_empty();
+
+    container(model, errors);
+    let table = table(model, understood, errors);
+    let write_ids = write_ids(model, errors);
+    let roles = Roles::of(model, understood, errors);
+    let version = roles.version(model, errors);
+    names::check(model, version.name(), errors);
+
+    Some(Item {
+        input: model.input,
+        krate: model.attrs.krate(),
+        table: table?,
+        partition_key: Attribute::of(roles.partition_key?),
+        sort_key: roles.sort_key.map(Attribute::of),
+        version,
+        write_ids: write_ids?,
+        aliases: names::aliases(model),
+    })
+}
+
+fn container(model: &Struct<'_>, errors: &mut Errors) {
+    for word in &model.serde.refused {
+        errors.at(
+            word,
+            format_args!("an item cannot be `#[serde({word})]`: what serde writes has to be the struct's own fields"),
+        );
+    }
+    for param in model.input.generics.lifetimes() {
+        errors.at(&param.lifetime, "an item is owned data: it cannot borrow");
+    }
+}
+
+fn table(model: &Struct<'_>, understood: bool, errors: &mut Errors) -> Option<String> {
+    let Some(table) = &model.attrs.table else {
+        if understood {
+            errors.at(&model.input.ident, "missing `table`: add `#[dynalock(table = \"..\")]`");
+        }
+        return None;
+    };
+    let name = table.value();
+    if let Some(problem) = table_problem(&name) {
+        errors.at(table, problem);
+    }
+    Some(name)
+}
+
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
+fn table_problem(name: &str) -> Option<&'static str> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() {
+        Some("the table's name is empty")
+    } else if name.starts_with("arn:") {
+        (name.len() > 1024).then_some("the ARN of a table has at most 1024 characters")
+    } else if !name.chars().all(legal) {
+        Some("a table's name consists of a-z, A-Z, 0-9, `_`, `-` and `.`, unless it is an ARN")
+    } else if !(3..=255).contains(&name.len()) {
+        Some("a table's name has 3 to 255 characters")
+    } else {
+        None
+    }
+}
+
+fn write_ids(model: &Struct<'_>, errors: &mut Errors) -> Option<u8> {
+    let Some(number) = &model.attrs.write_ids else {
+        return Some(16);
+    };
+    let ids = number.base10_parse().ok().filter(|ids| matches!(ids, 0 | 4..=16));
+    if ids.is_none() {
+        errors.at(number, "an item keeps 4 to 16 write ids, or 0 for none");
+    }
+    ids
+}

@@ -1,0 +1,137 @@
+//! Every attribute is written by one field, read back by it, and not one of the repository's own.
+
+use std::collections::HashMap;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::LitStr;
+
+use super::WRITE_IDS;
+use crate::{
+    errors::Errors,
+    model::{Field, Struct},
+};
+
+/// The fields, by the names under which they are written.
+type Written<'m, 'a> = HashMap<&'m str, &'m Field<'a>>;
+
+pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
+    let written = written_once(model, errors);
+    for field in &model.fields {
+        not_bookkeeping(field, version, errors);
+        read_back(field, model, errors);
+        for alias in field.serde.further_names() {
+            not_of_another(alias, field, &written, errors);
+        }
+    }
+}
+
+/// Written names, and the other names under which serde reads each.
+pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
+    model
+        .fields
+        .iter()
+        .filter(|field| field.is_written() && field.is_read())
+        .map(|field| (field.written.clone(), field.aliases()))
+        .filter(|(_, aliases)| !aliases.is_empty())
+        .collect()
+}
+
+fn written_once<'m, 'a>(model: &'m Struct<'a>, errors: &mut Errors) -> Written<'m, 'a> {
+    let mut written = Written::new();
+    for field in model.fields.iter().filter(|field| field.is_written()) {
+        let first = *written.entry(&field.written).or_insert(field);
+        if first.ident != field.ident {
+            errors.at(
+                name_place(field),
+                format_args!("`{}` is written by the field `{}` already", field.written, first.ident),
+            );
+        }
+    }
+    written
+}
+
+fn not_bookkeeping(field: &Field<'_>, version: &str, errors: &mut Errors) {
+    let mut names = Vec::new();
+    if field.is_written() {
+        names.push((field.written.clone(), name_place(field)));
+    }
+    if field.is_read() && field.read != field.written {
+        names.push((field.read.clone(), name_place(field)));
+    }
+    if field.is_read() {
+        let further = field.serde.further_names();
+        names.extend(further.map(|name| (name.value(), name.to_token_stream())));
+    }
+    for (name, place) in names {
+        if name.is_empty() {
+            errors.at(place, "the name of an attribute cannot be empty");
+        } else if name == WRITE_IDS {
+            errors
+                .at(place, format_args!("`{WRITE_IDS}` is where the write ids are kept: no field can have that name"));
+        } else if name == version && field.attrs.version.is_none() {
+            errors.at(
+                place,
+                format_args!(
+                    "`{version}` is the version attribute: add `#[dynalock(version)]` to a field that mirrors it, or choose another name"
+                ),
+            );
+        }
+    }
+}
+
+fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
+    // A field with a role has been told more strictly.
+    if !field.is_written() || field.attrs.roles().next().is_some() {
+        return;
+    }
+    if let (Some(word), Some(_)) = (&field.serde.not_read, &model.serde.deny_unknown_fields) {
+        errors.at(
+            word,
+            format_args!("`{}` is written, and could not be read: the struct has `deny_unknown_fields`", field.written),
+        );
+    }
+    if field.is_read() && !field.read_names().any(|name| name == field.written) {
+        errors.at(
+            rename_place(field, model),
+            format_args!(
+                "`{}` is written as `{written}` and read as `{}`: what is written could not be read, add `#[serde(alias = \"{written}\")]` to the field",
+                field.ident,
+                field.read,
+                written = field.written,
+            ),
+        );
+    }
+}
+
+/// A write removes the aliases of what it writes.
+fn not_of_another(alias: &LitStr, field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
+    let name = alias.value();
+    if let Some(other) = written.get(name.as_str())
+        && other.ident != field.ident
+    {
+        errors.at(
+            alias,
+            format_args!(
+                "`{name}` is what the field `{}` is written as: a write of one would remove the other",
+                other.ident
+            ),
+        );
+    }
+}
+
+/// Where the name of a field comes from.
+pub(super) fn name_place(field: &Field<'_>) -> TokenStream {
+    match &field.serde.written {
+        Some(name) => name.to_token_stream(),
+        None => field.ident.to_token_stream(),
+    }
+}
+
+/// Where a field gets two names.
+pub(super) fn rename_place(field: &Field<'_>, model: &Struct<'_>) -> TokenStream {
+    match (&field.serde.rename, &model.serde.rename_all) {
+        (Some(word), _) | (None, Some(word)) => word.to_token_stream(),
+        (None, None) => field.ident.to_token_stream(),
+    }
+}

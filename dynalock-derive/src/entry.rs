@@ -1,0 +1,87 @@
+//! The syntax of an attribute: `key`, `key = value`, `key(entries)`, with commas in between.
+
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use syn::{
+    Attribute, Lit, LitInt, LitStr, Meta, Token,
+    ext::IdentExt as _,
+    parse::{Parse, ParseStream},
+    punctuated::Punctuated,
+    token::Paren,
+};
+
+pub(crate) struct Entry {
+    pub(crate) key: Ident,
+    pub(crate) value: Value,
+}
+
+pub(crate) enum Value {
+    /// `key`
+    Absent,
+    /// `key = ".."`
+    Text(LitStr),
+    /// `key = 8`
+    Number(LitInt),
+    /// `key(..)`
+    List(Vec<Entry>),
+    /// A value of another shape.
+    Other(TokenStream),
+}
+
+/// The entries of the attributes called `name`, and a syntax error for each attribute that has none.
+pub(crate) fn entries<'a>(
+    attributes: &'a [Attribute],
+    name: &'a str,
+) -> impl Iterator<Item = syn::Result<Vec<Entry>>> + 'a {
+    attributes.iter().filter(move |attribute| attribute.path().is_ident(name)).map(move |attribute| {
+        match &attribute.meta {
+            Meta::List(list) => list.parse_args_with(parse_entries),
+            Meta::Path(_) | Meta::NameValue(_) => {
+                Err(syn::Error::new_spanned(&attribute.meta, format_args!("expected `#[{name}(..)]`")))
+            }
+        }
+    })
+}
+
+fn parse_entries(input: ParseStream<'_>) -> syn::Result<Vec<Entry>> {
+    let entries = Punctuated::<Entry, Token![,]>::parse_terminated(input)?;
+    Ok(entries.into_iter().collect())
+}
+
+impl Parse for Entry {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let key = input.call(Ident::parse_any)?;
+        let value = if input.peek(Paren) {
+            Value::in_parentheses(&input.parse()?)
+        } else if input.peek(Token![=]) {
+            input.parse::<Token![=]>()?;
+            Value::after_equals(input)?
+        } else {
+            Value::Absent
+        };
+        Ok(Self { key, value })
+    }
+}
+
+impl Value {
+    fn in_parentheses(group: &Group) -> Self {
+        match syn::parse::Parser::parse2(parse_entries, group.stream()) {
+            Ok(entries) => Self::List(entries),
+            Err(_) => Self::Other(group.stream()),
+        }
+    }
+
+    fn after_equals(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut tokens = TokenStream::new();
+        while !input.is_empty() && !input.peek(Token![,]) {
+            tokens.extend([input.parse::<TokenTree>()?]);
+        }
+        if tokens.is_empty() {
+            return Err(input.error("expected a value"));
+        }
+        Ok(match syn::parse2::<Lit>(tokens.clone()) {
+            Ok(Lit::Str(text)) => Self::Text(text),
+            Ok(Lit::Int(number)) => Self::Number(number),
+            _ => Self::Other(tokens),
+        })
+    }
+}

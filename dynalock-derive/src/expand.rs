@@ -1,0 +1,255 @@
+//! The generated code. Nothing here can fail: what could was checked before.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{DeriveInput, GenericParam, Path, WhereClause, ext::IdentExt as _, parse_quote, spanned::Spanned as _};
+
+use crate::check::{Attribute, Item, Version};
+
+pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
+    let versioned = versioned(item);
+    let key = key(item);
+    let conversions = conversions(item);
+    let constructor = constructor(item);
+
+    quote! {
+        #versioned
+        #key
+        #conversions
+        #constructor
+    }
+}
+
+/// `OrderKey` for an `Order`.
+pub(crate) fn key_ident(input: &DeriveInput) -> Ident {
+    let name = format!("{}Key", input.ident.unraw());
+    Ident::new(&name, generated(input.ident.span()))
+}
+
+/// The type's name in generated code: at its place, and outside of the reach of the user's lints.
+pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
+    let mut ident = input.ident.clone();
+    ident.set_span(generated(ident.span()));
+    ident
+}
+
+fn generated(place: Span) -> Span {
+    Span::call_site().located_at(place)
+}
+
+fn versioned(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let ident = type_ident(item.input);
+    let key = key_ident(item.input);
+    let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
+    let where_clause = where_clause(item.input, &supertraits(krate));
+    let model = model(item);
+    let key_values = key_values(item, &quote!(self));
+    let mirror = mirror(item);
+
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::private::Versioned for #ident #ty_generics #where_clause {
+            type Key = #key;
+
+            const MODEL: &'static #krate::private::Model = &#model;
+
+            fn key(&self) -> #krate::private::Key {
+                #krate::private::Key::new(#key_values)
+            }
+
+            #mirror
+        }
+    }
+}
+
+fn model(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let Item { table, write_ids, .. } = item;
+    let partition_key = key_model(krate, &item.partition_key);
+    let sort_key = optional(item.sort_key.as_ref().map(|key| key_model(krate, key)));
+    let version = item.version.name();
+    let version_is_field = matches!(item.version, Version::Field(_));
+    let aliases = item.aliases.iter().map(
+        |(attribute, aliases)| quote!(#krate::private::Aliases { attribute: #attribute, aliases: &[#(#aliases),*] }),
+    );
+
+    quote! {
+        #krate::private::Model {
+            table: #table,
+            partition_key: #partition_key,
+            sort_key: #sort_key,
+            version: #version,
+            version_is_field: #version_is_field,
+            write_ids: #write_ids,
+            aliases: &[#(#aliases),*],
+        }
+    }
+}
+
+fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenStream {
+    let key_type = quote_spanned!(ty.span()=> <#ty as #krate::private::KeyAttribute>::TYPE);
+    quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
+}
+
+/// The arguments of `Key::new` for a value.
+fn key_values(item: &Item<'_>, value: &TokenStream) -> TokenStream {
+    let krate = &item.krate;
+    let key_value = |Attribute { ident, ty, .. }: &Attribute<'_>| {
+        quote_spanned! {ty.span()=>
+            <#ty as #krate::private::KeyAttribute>::to_key_value(&#value.#ident)
+        }
+    };
+    let partition_key = key_value(&item.partition_key);
+    let sort_key = optional(item.sort_key.as_ref().map(key_value));
+    quote!(#partition_key, #sort_key)
+}
+
+fn mirror(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    match &item.version {
+        Version::Field(Attribute { ident, ty, .. }) => {
+            let mirror = quote_spanned! {ty.span()=>
+                <#ty as #krate::private::VersionField>::mirror(&mut self.#ident, version)
+            };
+            quote! {
+                fn mirror_version(&mut self, version: ::core::primitive::u64) {
+                    #mirror;
+                }
+            }
+        }
+        Version::Attribute(_) => quote! {
+            fn mirror_version(&mut self, _version: ::core::primitive::u64) {}
+        },
+    }
+}
+
+fn key(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let key = key_ident(item.input);
+    let vis = &item.input.vis;
+    let doc = format!("The key of one `{}`.", item.input.ident.unraw());
+
+    quote! {
+        #[doc = #doc]
+        #[derive(
+            ::core::fmt::Debug,
+            ::core::clone::Clone,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::hash::Hash,
+        )]
+        #vis struct #key(#krate::private::Key);
+
+        #[automatically_derived]
+        impl ::core::convert::From<#key> for #krate::private::Key {
+            fn from(key: #key) -> Self {
+                key.0
+            }
+        }
+    }
+}
+
+fn conversions(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let ident = type_ident(item.input);
+    let key = key_ident(item.input);
+    let (impl_generics, ty_generics, where_clause) = item.input.generics.split_for_impl();
+    let key_values = key_values(item, &quote!(value));
+    let plain = plain_conversion(item);
+
+    quote! {
+        #plain
+
+        #[automatically_derived]
+        impl #impl_generics ::core::convert::From<&#ident #ty_generics> for #key #where_clause {
+            fn from(value: &#ident #ty_generics) -> Self {
+                Self(#krate::private::Key::new(#key_values))
+            }
+        }
+    }
+}
+
+/// From the plain types of the key fields.
+fn plain_conversion(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let key = key_ident(item.input);
+    let partition = item.partition_key.ty;
+    match &item.sort_key {
+        None => quote! {
+            #[automatically_derived]
+            impl<__Partition> ::core::convert::From<__Partition> for #key
+            where
+                __Partition: #krate::private::AsKey<#partition>,
+            {
+                fn from(partition: __Partition) -> Self {
+                    let partition = #krate::private::AsKey::<#partition>::as_key(&partition);
+                    Self(#krate::private::Key::new(partition, ::core::option::Option::None))
+                }
+            }
+        },
+        Some(Attribute { ty: sort, .. }) => quote! {
+            #[automatically_derived]
+            impl<__Partition, __Sort> ::core::convert::From<(__Partition, __Sort)> for #key
+            where
+                __Partition: #krate::private::AsKey<#partition>,
+                __Sort: #krate::private::AsKey<#sort>,
+            {
+                fn from((partition, sort): (__Partition, __Sort)) -> Self {
+                    let partition = #krate::private::AsKey::<#partition>::as_key(&partition);
+                    let sort = #krate::private::AsKey::<#sort>::as_key(&sort);
+                    Self(#krate::private::Key::new(partition, ::core::option::Option::Some(sort)))
+                }
+            }
+        },
+    }
+}
+
+fn constructor(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let ident = type_ident(item.input);
+    let vis = &item.input.vis;
+    let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
+    let where_clause = where_clause(item.input, &quote!(#krate::private::Versioned));
+    let doc = format!(
+        "The repository of `{}` items, in the table `{}` unless it is told another.",
+        item.input.ident.unraw(),
+        item.table,
+    );
+
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #ident #ty_generics #where_clause {
+            #[doc = #doc]
+            #[must_use]
+            #vis fn repository(client: &#krate::private::Client) -> #krate::private::Repository<Self> {
+                #krate::private::Repository::new(client)
+            }
+        }
+    }
+}
+
+/// What `Versioned` asks of a type.
+pub(crate) fn supertraits(krate: &Path) -> TokenStream {
+    quote! {
+        #krate::private::Serialize
+            + #krate::private::DeserializeOwned
+            + ::core::marker::Send
+            + ::core::marker::Sync
+            + 'static
+    }
+}
+
+/// The struct's own where clause, and `Self: bounds` if that depends on its parameters.
+pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
+    let mut generics = input.generics.clone();
+    let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));
+    if has_parameters {
+        generics.make_where_clause().predicates.push(parse_quote!(Self: #bounds));
+    }
+    generics.where_clause
+}
+
+fn optional(value: Option<TokenStream>) -> TokenStream {
+    value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
+}

@@ -1,0 +1,136 @@
+//! What is generated after an error: enough that nothing else fails for want of it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{DeriveInput, Path};
+
+use crate::{
+    attr::StructAttrs,
+    errors::Errors,
+    expand::{key_ident, supertraits, type_ident, where_clause},
+};
+
+/// The plain types that convert into a key by value.
+const PLAIN: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
+
+pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
+    let error = error.to_compile_error();
+    // What is wrong with the attributes was reported.
+    let krate = StructAttrs::read(&input.attrs, &mut Errors::default()).krate();
+    let key = key(input, &krate);
+    let versioned = versioned(input, &krate);
+    let constructor = constructor(input, &krate);
+
+    quote! {
+        #error
+        #key
+        #versioned
+        #constructor
+    }
+}
+
+/// A key from anything, or nearly: `From` for a type parameter alone would meet `From<T> for T`.
+fn key(input: &DeriveInput, krate: &Path) -> TokenStream {
+    let key = key_ident(input);
+    let vis = &input.vis;
+    let plain = PLAIN.map(|name| format_ident!("{name}"));
+
+    quote! {
+        #[doc(hidden)]
+        #[derive(
+            ::core::fmt::Debug,
+            ::core::clone::Clone,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::hash::Hash,
+        )]
+        #vis struct #key;
+
+        #[automatically_derived]
+        impl ::core::convert::From<#key> for #krate::private::Key {
+            fn from(_: #key) -> Self {
+                ::core::unreachable!()
+            }
+        }
+
+        #[automatically_derived]
+        impl<__T: ?::core::marker::Sized> ::core::convert::From<&__T> for #key {
+            fn from(_: &__T) -> Self {
+                ::core::unreachable!()
+            }
+        }
+
+        #[automatically_derived]
+        impl<__Partition, __Sort> ::core::convert::From<(__Partition, __Sort)> for #key {
+            fn from(_: (__Partition, __Sort)) -> Self {
+                ::core::unreachable!()
+            }
+        }
+
+        #[automatically_derived]
+        impl ::core::convert::From<::std::string::String> for #key {
+            fn from(_: ::std::string::String) -> Self {
+                ::core::unreachable!()
+            }
+        }
+
+        #(
+            #[automatically_derived]
+            impl ::core::convert::From<::core::primitive::#plain> for #key {
+                fn from(_: ::core::primitive::#plain) -> Self {
+                    ::core::unreachable!()
+                }
+            }
+        )*
+    }
+}
+
+fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
+    let ident = type_ident(input);
+    let key = key_ident(input);
+    let (impl_generics, ty_generics, _) = input.generics.split_for_impl();
+    let where_clause = where_clause(input, &supertraits(krate));
+
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::private::Versioned for #ident #ty_generics #where_clause {
+            type Key = #key;
+
+            const MODEL: &'static #krate::private::Model = &#krate::private::Model {
+                table: "",
+                partition_key: #krate::private::KeyModel {
+                    name: "",
+                    key_type: <::std::string::String as #krate::private::KeyAttribute>::TYPE,
+                },
+                sort_key: ::core::option::Option::None,
+                version: "",
+                version_is_field: false,
+                write_ids: 0,
+                aliases: &[],
+            };
+
+            fn key(&self) -> #krate::private::Key {
+                ::core::unreachable!()
+            }
+
+            fn mirror_version(&mut self, _: ::core::primitive::u64) {}
+        }
+    }
+}
+
+fn constructor(input: &DeriveInput, krate: &Path) -> TokenStream {
+    let ident = type_ident(input);
+    let vis = &input.vis;
+    let (impl_generics, ty_generics, _) = input.generics.split_for_impl();
+    let where_clause = where_clause(input, &quote!(#krate::private::Versioned));
+
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #ident #ty_generics #where_clause {
+            #[doc(hidden)]
+            #vis fn repository(_: &#krate::private::Client) -> #krate::private::Repository<Self> {
+                ::core::unreachable!()
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The only reader of clocks: tokio's, so that a test may pause it.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+#[expect(clippy::disallowed_methods, reason = "this is the clock that is passed in elsewhere")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the clock that is passed in elsewhere")]
+pub(crate) async fn sleep(time: Duration) {
+    time::sleep(time).await;
+}

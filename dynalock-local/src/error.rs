@@ -1,0 +1,52 @@
+use std::path::PathBuf;
+
+/// What can go wrong around the engine; what goes wrong inside a request is the SDK's own error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The database in memory could not be made.
+    #[error("cannot make a database in memory")]
+    Create(#[source] Source),
+
+    /// The file cannot be opened: it is no database, it may not be read or written, or its folder does not exist.
+    #[error("cannot open the database {}", path.display())]
+    Open {
+        /// The file, as an absolute path.
+        path: PathBuf,
+        /// What the engine says.
+        #[source]
+        source: Source,
+    },
+
+    /// The path is empty or not valid UTF-8, which the engine asks for.
+    #[error("not a path for a database: {}", .0.display())]
+    Path(PathBuf),
+
+    /// A request of [`Database::sweep_ttl`](crate::Database::sweep_ttl) failed.
+    #[error("cannot sweep expired items")]
+    Sweep(#[source] Source),
+
+    /// The address of a server is not a loopback address: the engine checks no credentials, so nobody else may reach it.
+    #[cfg(feature = "serve")]
+    #[error("{0} is not a loopback address")]
+    NotLoopback(std::net::SocketAddr),
+
+    /// The server's port cannot be listened on.
+    #[cfg(feature = "serve")]
+    #[error("cannot listen on {addr}")]
+    Listen {
+        /// The address that was asked for.
+        addr: std::net::SocketAddr,
+        /// What the operating system says.
+        #[source]
+        source: std::io::Error,
+    },
+
+    /// The server ended with an error.
+    #[cfg(feature = "serve")]
+    #[error("the server failed")]
+    Serve(#[source] Source),
+}
+
+/// The cause of an [`Error`], for people to read.
+type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,123 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use aws_sdk_dynamodb::config::{HttpClient, SharedHttpClient};
+
+mod fault;
+mod request;
+
+mod plan;
+
+mod canned;
+mod connector;
+
+pub use fault::Fault;
+pub use request::Request;
+
+use connector::Faulty;
+use plan::Plan;
+
+/// The faults in front of a client: a handle, whose clones are the same faults.
+///
+/// It may be changed while the client runs. Every request passes it, each attempt of the SDK's own retries as a request
+/// of its own, and is logged. At most one fault meets a request; where several are due, the first of these wins:
+/// [`script_on`](Self::script_on), [`script`](Self::script), [`always`](Self::always), the drawn ones.
+///
+/// ```
+/// use dynalock_local::{Database, Fault, Faults};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let faults = Faults::seeded(7).rate(Fault::LoseReply, 0.05).rate(Fault::Throttle, 0.01);
+/// faults.script_on("ListTables", 0, Fault::error("AccessDeniedException"));
+///
+/// let client = Database::in_memory()?.client_with(&faults);
+/// client.list_tables().send().await.expect_err("the first one is denied");
+///
+/// assert_eq!(faults.count("ListTables"), 1);
+/// assert_eq!(faults.requests()[0].fault, Some(Fault::error("AccessDeniedException")));
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Faults {
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl Faults {
+    /// Nothing happens to a request until something is asked for; requests are logged.
+    pub fn none() -> Self {
+        Self::seeded(0)
+    }
+
+    /// Faults that are drawn from a seed, at the rates given by [`rate`](Self::rate).
+    ///
+    /// The same seed and the same requests in the same order meet the same faults. Only requests that
+    /// [`only`](Self::only) lets through draw a number, one each.
+    pub fn seeded(seed: u64) -> Self {
+        Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
+    }
+
+    /// Draws `fault` for this share of the requests; a rate beyond 0 to 1 is brought into it.
+    ///
+    /// The rates of several faults add up. Above 1 in all, those that were named last are drawn less often.
+    pub fn rate(self, fault: Fault, rate: f64) -> Self {
+        self.plan().rate(fault, rate);
+        self
+    }
+
+    /// Draws faults for these operations alone, `"PutItem"` for example. Scripted ones are not concerned.
+    pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let operations = operations.into_iter().map(Into::into).collect();
+        self.plan().only(operations);
+        self
+    }
+
+    /// Lets `fault` happen to the `nth` request from now on; 0 is the very next one.
+    pub fn script(&self, nth: usize, fault: Fault) {
+        self.plan().script(nth, fault);
+    }
+
+    /// Lets `fault` happen to the `nth` request of `operation` from now on; 0 is the very next one.
+    pub fn script_on(&self, operation: &str, nth: usize, fault: Fault) {
+        self.plan().script_on(operation, nth, fault);
+    }
+
+    /// Lets `fault` happen to every request from now on, until [`clear`](Self::clear).
+    pub fn always(&self, fault: Fault) {
+        self.plan().always(fault);
+    }
+
+    /// Forgets what was scripted, what is always to happen, and all rates. The log stays.
+    pub fn clear(&self) {
+        self.plan().clear();
+    }
+
+    /// All requests so far, in the order in which they were sent.
+    pub fn requests(&self) -> Vec<Request> {
+        self.plan().log().to_vec()
+    }
+
+    /// How many requests of `operation` were sent so far.
+    pub fn count(&self, operation: &str) -> usize {
+        self.plan().count(operation)
+    }
+
+    /// Puts these faults in front of any HTTP client of the SDK, a real one too.
+    ///
+    /// [`Fault::DeliverTwice`] delivers once what cannot be sent again, which a request of DynamoDB's always can.
+    pub fn wrap(&self, connector: impl HttpClient + 'static) -> SharedHttpClient {
+        SharedHttpClient::new(Faulty::new(SharedHttpClient::new(connector), self.clone()))
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faults").field("requests", &self.plan().log().len()).finish_non_exhaustive()
+    }
+}

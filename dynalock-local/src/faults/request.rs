@@ -1,0 +1,43 @@
+use std::{fmt, sync::Arc};
+
+use super::Fault;
+
+/// One request as it was sent, in the log of [`Faults`](crate::Faults).
+///
+/// Its `Debug` shows no content.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Request {
+    /// The operation, `PutItem` for example.
+    pub operation: String,
+    /// What happened to it; `None` if it passed.
+    pub fault: Option<Fault>,
+
+    body: Arc<[u8]>,
+}
+
+impl Request {
+    pub(super) fn new(operation: &str, fault: Option<Fault>, body: &[u8]) -> Self {
+        Self { operation: operation.to_owned(), fault, body: body.into() }
+    }
+
+    /// The body, as it went over the wire.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The body as JSON, in DynamoDB's shape: `request.json()["Key"]["sku"]["S"]`. `Null` if it is none.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("operation", &self.operation)
+            .field("fault", &self.fault)
+            .field("bytes", &self.body.len())
+            .finish()
+    }
+}

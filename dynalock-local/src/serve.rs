@@ -1,0 +1,105 @@
+use std::net::SocketAddr;
+
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+use crate::{Database, Error};
+
+/// Serves a fresh database in memory on a loopback address.
+///
+/// # Errors
+///
+/// As [`Database::serve`], and [`Error::Create`] if the engine cannot be started.
+pub async fn serve(addr: SocketAddr) -> Result<Server, Error> {
+    Database::in_memory()?.serve(addr).await
+}
+
+impl Database {
+    /// Serves this database over HTTP on a loopback address, for other processes; port 0 takes any that is free.
+    ///
+    /// Needs feature `serve` and runs on the tokio runtime that calls it. The engine behind the port keeps
+    /// [client request tokens](crate#client-request-tokens) of its own, by the system's clock, apart from those of the
+    /// clients in this process.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = dynalock_local::Database::in_memory()?.serve(([127, 0, 0, 1], 0).into()).await?;
+    /// println!("export ENDPOINT={}", server.url());
+    ///
+    /// server.shutdown().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// A client of it is one of the SDK with this endpoint, and any region and credentials:
+    ///
+    /// ```no_run
+    /// use aws_sdk_dynamodb::{Client, Config, config::{BehaviorVersion, Credentials, Region}};
+    ///
+    /// let config = Config::builder()
+    ///     .behavior_version(BehaviorVersion::v2026_01_12())
+    ///     .endpoint_url("http://127.0.0.1:8000")
+    ///     .region(Region::new("us-east-1"))
+    ///     .credentials_provider(Credentials::new("any", "any", None, None, "local"))
+    ///     .build();
+    /// let client = Client::from_conf(config);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotLoopback`] for any other address, since the engine checks no credentials; [`Error::Listen`] if the port
+    /// is taken.
+    pub async fn serve(&self, addr: SocketAddr) -> Result<Server, Error> {
+        if !addr.ip().is_loopback() {
+            return Err(Error::NotLoopback(addr));
+        }
+
+        let listen = |source| Error::Listen { addr, source };
+        let listener = TcpListener::bind(addr).await.map_err(listen)?;
+        let addr = listener.local_addr().map_err(listen)?;
+
+        let (stop, stopped) = oneshot::channel::<()>();
+        let until_stopped = async { drop(stopped.await) };
+        let engine = self.engine.clone();
+        let task = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, engine, until_stopped));
+
+        Ok(Server { addr, task, stop })
+    }
+}
+
+/// A database behind a loopback port; it stops listening when this is dropped.
+///
+/// Requests that are under way are finished then, in the background; [`shutdown`](Self::shutdown) waits for them.
+#[derive(Debug)]
+#[must_use = "the server stops when it is dropped"]
+pub struct Server {
+    addr: SocketAddr,
+    task: JoinHandle<Result<(), String>>,
+    /// Dropping it is the signal to stop.
+    stop: oneshot::Sender<()>,
+}
+
+impl Server {
+    /// Where it listens, with the port that it got.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What an SDK client takes as its `endpoint_url`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// Stops listening, and waits until the requests that are under way are answered.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Serve`] if the server had failed.
+    pub async fn shutdown(self) -> Result<(), Error> {
+        drop(self.stop);
+
+        match self.task.await {
+            Ok(result) => result.map_err(|error| Error::Serve(error.into())),
+            Err(error) => Err(Error::Serve(error.into())),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::clock;
+
+/// How long DynamoDB remembers a client request token.
+const WINDOW: Duration = Duration::from_mins(10);
+
+/// The client request tokens of successful transactions, by tokio's clock.
+///
+/// The engine's own table is scanned on each transaction and reads the system's clock.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    known: HashMap<String, Known>,
+    /// Oldest first.
+    by_age: VecDeque<(Instant, String)>,
+}
+
+#[derive(Debug)]
+struct Known {
+    request: u64,
+    reply: String,
+}
+
+/// What a token says about a transaction.
+pub(crate) enum Outcome<E> {
+    /// Applied, by this request or by an earlier one with the same content.
+    Applied(String),
+    /// Refused by the engine.
+    Refused(E),
+    /// The token belongs to another request.
+    Mismatch,
+}
+
+impl Tokens {
+    /// Runs `apply` unless `token` is known.
+    ///
+    /// Others with a token wait meanwhile, so that of two equal ones that run at the same time one is applied.
+    pub(crate) fn once<E>(
+        &self,
+        token: String,
+        request: &serde_json::Value,
+        apply: impl FnOnce() -> Result<String, E>,
+    ) -> Outcome<E> {
+        let now = clock::now();
+        let request = fingerprint(request);
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.forget_before(now);
+
+        match table.known.get(&token) {
+            Some(known) if known.request == request => return Outcome::Applied(known.reply.clone()),
+            Some(_) => return Outcome::Mismatch,
+            None => {}
+        }
+
+        match apply() {
+            Ok(reply) => {
+                table.by_age.push_back((now, token.clone()));
+                table.known.insert(token, Known { request, reply: reply.clone() });
+                Outcome::Applied(reply)
+            }
+            Err(error) => Outcome::Refused(error),
+        }
+    }
+}
+
+impl Table {
+    fn forget_before(&mut self, now: Instant) {
+        while let Some((_, token)) = self.by_age.pop_front_if(|(since, _)| now - *since >= WINDOW) {
+            self.known.remove(&token);
+        }
+    }
+}
+
+/// Equal for equal JSON, in whatever order its members were sent.
+fn fingerprint(request: &serde_json::Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,123 @@
+use std::{
+    collections::HashMap,
+    error::Error as StdError,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    operation::delete_item::DeleteItemError,
+    types::{AttributeValue, ReturnValue},
+};
+
+use crate::{Database, Error};
+
+type Failure = Box<dyn StdError + Send + Sync>;
+
+type Key = HashMap<String, AttributeValue>;
+
+/// The items that are due, and those that DynamoDB leaves alone since their time is more than five years ago.
+const DUE: &str = "#ttl BETWEEN :oldest AND :last";
+
+const FIVE_YEARS: Duration = Duration::from_hours(5 * 365 * 24);
+
+impl Database {
+    /// Deletes the items whose time to live is over at `now`, in all tables that have it enabled, and says how many.
+    ///
+    /// Expired items go at no other time, so a test sees them for as long as it wants to, as on DynamoDB, where they
+    /// stay for up to days. An item that is written meanwhile, with a later time, stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Sweep`] if a request of the sweep fails; what it has deleted by then stays deleted.
+    pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
+        let client = self.client();
+
+        sweep(&client, now).await.map_err(Error::Sweep)
+    }
+}
+
+async fn sweep(client: &Client, now: SystemTime) -> Result<usize, Failure> {
+    let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let window = Window {
+        oldest: seconds(since_epoch.saturating_sub(FIVE_YEARS)),
+        last: seconds(since_epoch.saturating_sub(Duration::from_secs(1))),
+    };
+
+    let mut deleted = 0;
+    let mut tables = client.list_tables().into_paginator().items().send();
+    while let Some(table) = tables.try_next().await? {
+        if let Some(ttl) = enabled(client, &table).await? {
+            deleted += sweep_table(client, &table, &ttl, &window).await?;
+        }
+    }
+
+    Ok(deleted)
+}
+
+struct Window {
+    oldest: AttributeValue,
+    last: AttributeValue,
+}
+
+/// The attribute that holds the time, if the table has time to live enabled.
+async fn enabled(client: &Client, table: &str) -> Result<Option<String>, Failure> {
+    let answer = client.describe_time_to_live().table_name(table).send().await?;
+
+    Ok(answer.time_to_live_description.and_then(|ttl| ttl.attribute_name))
+}
+
+async fn sweep_table(client: &Client, table: &str, ttl: &str, window: &Window) -> Result<usize, Failure> {
+    let names = key_names(client, table).await?;
+    let mut scan = client
+        .scan()
+        .table_name(table)
+        .filter_expression(DUE)
+        .expression_attribute_names("#ttl", ttl)
+        .expression_attribute_values(":oldest", window.oldest.clone())
+        .expression_attribute_values(":last", window.last.clone())
+        .into_paginator()
+        .items()
+        .send();
+
+    let mut deleted = 0;
+    while let Some(mut item) = scan.try_next().await? {
+        item.retain(|name, _| names.contains(name));
+        deleted += usize::from(delete_if_due(client, table, item, ttl, window).await?);
+    }
+
+    Ok(deleted)
+}
+
+async fn key_names(client: &Client, table: &str) -> Result<Vec<String>, Failure> {
+    let answer = client.describe_table().table_name(table).send().await?;
+    let schema = answer.table.and_then(|table| table.key_schema).unwrap_or_default();
+
+    Ok(schema.into_iter().map(|element| element.attribute_name).collect())
+}
+
+async fn delete_if_due(client: &Client, table: &str, key: Key, ttl: &str, window: &Window) -> Result<bool, Failure> {
+    let answer = client
+        .delete_item()
+        .table_name(table)
+        .set_key(Some(key))
+        .condition_expression(DUE)
+        .expression_attribute_names("#ttl", ttl)
+        .expression_attribute_values(":oldest", window.oldest.clone())
+        .expression_attribute_values(":last", window.last.clone())
+        .return_values(ReturnValue::AllOld)
+        .send()
+        .await;
+
+    match answer {
+        Ok(answer) => Ok(answer.attributes.is_some()),
+        Err(error) if error.as_service_error().is_some_and(DeleteItemError::is_conditional_check_failed_exception) => {
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn seconds(since_epoch: Duration) -> AttributeValue {
+    AttributeValue::N(since_epoch.as_secs().to_string())
+}

@@ -1,0 +1,41 @@
+//! The rows of the table in the crate's documentation, as DynamoDB is documented to answer.
+//!
+//! They run on the engine in the process, or on any other whose URL is in `DYNALOCK_ENDPOINT`.
+
+use std::env;
+
+use aws_sdk_dynamodb::{
+    Client, Config,
+    config::{BehaviorVersion, Credentials, Region},
+};
+use aws_smithy_http_client::Builder;
+
+use crate::table::Table;
+
+mod conditions;
+mod limits;
+mod tables;
+mod transactions;
+mod updates;
+mod values;
+
+/// A fresh table, named like the test that asks for it.
+async fn table(name: &str) -> Table {
+    Table::create(client(), name).await
+}
+
+fn client() -> Client {
+    match env::var("DYNALOCK_ENDPOINT") {
+        Ok(url) => {
+            let credentials = Credentials::new("local", "local", None, None, "test");
+            let config = Config::builder()
+                .behavior_version(BehaviorVersion::v2026_01_12())
+                .region(Region::new("us-east-1"))
+                .credentials_provider(credentials)
+                .http_client(Builder::new().build_http())
+                .endpoint_url(url);
+            Client::from_conf(config.build())
+        }
+        Err(_) => dynalock_local::Database::in_memory().unwrap().client(),
+    }
+}

@@ -1,0 +1,17 @@
+//! What users of the in-process DynamoDB may rely on.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+#![allow(clippy::doc_markdown, reason = "DynamoDB is a name, not an item")]
+
+mod table;
+
+mod clients;
+mod engine;
+mod faults;
+mod file;
+mod gaps;
+mod tokens;
+mod ttl;
+
+#[cfg(feature = "serve")]
+mod serve;

@@ -1,0 +1,134 @@
+//! Whatever the names around a struct mean, the generated code means what it says.
+
+mod without_a_prelude {
+    #![no_implicit_prelude]
+
+    #[derive(::serde::Serialize, ::serde::Deserialize, ::dynalock::Versioned)]
+    #[dynalock(table = "bare")]
+    pub(super) struct Bare {
+        #[dynalock(partition_key)]
+        pub(super) id: ::std::string::String,
+        #[dynalock(sort_key)]
+        pub(super) number: u64,
+        #[dynalock(version)]
+        pub(super) version: u64,
+        #[serde(alias = "x")]
+        pub(super) y: u64,
+    }
+}
+
+mod shadowed {
+    #![allow(non_camel_case_types, dead_code, reason = "they only stand in the way")]
+
+    use ::serde::{Deserialize, Serialize};
+
+    struct Result;
+    struct String;
+    struct Option;
+    struct Some;
+    struct None;
+    struct Vec;
+    struct Box;
+    struct Key;
+    struct Model;
+    struct Client;
+    struct Repository;
+    struct dynalock;
+    trait From {}
+    trait Into {}
+    trait Clone {}
+    trait Send {}
+    trait Sync {}
+    trait Sized {}
+    trait Versioned {}
+    trait KeyAttribute {}
+    trait AsKey {}
+    mod core {}
+    mod std {}
+
+    #[derive(Serialize, Deserialize, ::dynalock::Versioned)]
+    #[dynalock(table = "shadowed")]
+    pub(super) struct Shadowed {
+        #[dynalock(partition_key)]
+        pub(super) client: ::std::string::String,
+        #[dynalock(sort_key)]
+        pub(super) key: i64,
+        #[dynalock(version)]
+        pub(super) version: ::std::primitive::u64,
+        pub(super) value: bool,
+        pub(super) partition: bool,
+        pub(super) sort: bool,
+        pub(super) repository: bool,
+        pub(super) r#type: bool,
+        pub(super) r#move: bool,
+    }
+}
+
+mod beside_others {
+    use dynalock::Versioned;
+    use serde::{Deserialize, Serialize};
+
+    /// Two in one scope, one of them with the other's words in its name.
+    #[derive(Serialize, Deserialize, Versioned)]
+    #[dynalock(table = "orders")]
+    pub(super) struct Order {
+        #[dynalock(partition_key)]
+        pub(super) id: String,
+    }
+
+    #[derive(Serialize, Deserialize, Versioned)]
+    #[dynalock(table = "order-lines")]
+    pub(super) struct OrderLine {
+        #[dynalock(partition_key)]
+        pub(super) id: String,
+    }
+
+    /// A trait of the same method's name is in scope.
+    pub(super) trait Keyed {
+        fn key(&self) -> &'static str {
+            "another"
+        }
+    }
+
+    impl Keyed for Order {}
+}
+
+use dynalock::Versioned;
+
+use crate::key;
+
+#[test]
+fn no_prelude_is_needed() {
+    let mut bare = without_a_prelude::Bare { id: "a".to_owned(), number: 1, version: 0, y: 2 };
+    bare.mirror_version(9);
+    assert_eq!((bare.version, bare.y), (9, 2));
+    assert_eq!(key::<without_a_prelude::Bare>(("a", 1)), bare.key());
+}
+
+#[test]
+fn shadowed_names_do_not_matter() {
+    let mut shadowed = shadowed::Shadowed {
+        client: "a".to_owned(),
+        key: 1,
+        version: 0,
+        value: true,
+        partition: true,
+        sort: true,
+        repository: true,
+        r#type: true,
+        r#move: true,
+    };
+    shadowed.mirror_version(9);
+    assert_eq!(shadowed.version, 9);
+    assert_eq!(key::<shadowed::Shadowed>(("a", 1)), shadowed.key());
+}
+
+#[test]
+fn other_items_do_not_matter() {
+    use beside_others::{Keyed, Order, OrderLine};
+
+    let order = Order { id: "a".to_owned() };
+    let line = OrderLine { id: "a".to_owned() };
+    assert_eq!(Keyed::key(&order), "another");
+    assert_eq!(Versioned::key(&order), line.key());
+}

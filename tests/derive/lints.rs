@@ -1,0 +1,85 @@
+//! The generated code is free of warnings where the user asks for all of them.
+
+#![deny(
+    warnings,
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    unused_qualifications,
+    single_use_lifetimes,
+    unit_bindings,
+    unused,
+    nonstandard_style,
+    let_underscore,
+    clippy::all,
+    clippy::pedantic,
+    clippy::nursery,
+    clippy::cargo,
+    clippy::missing_docs_in_private_items,
+    clippy::missing_inline_in_public_items,
+    clippy::exhaustive_structs,
+    clippy::arbitrary_source_item_ordering,
+    clippy::absolute_paths,
+    clippy::implicit_return,
+    clippy::single_char_lifetime_names,
+    clippy::min_ident_chars,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    clippy::multiple_inherent_impl,
+    clippy::impl_trait_in_params,
+    clippy::same_name_method,
+    clippy::shadow_reuse,
+    clippy::unwrap_used
+)]
+#![expect(
+    clippy::arbitrary_source_item_ordering,
+    clippy::implicit_return,
+    clippy::cargo_common_metadata,
+    clippy::multiple_crate_versions,
+    reason = "of this file and crate, not of generated code"
+)]
+
+use dynalock::Versioned;
+use serde::{Deserialize, Serialize};
+
+/// Used for its key alone.
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct Order {
+    /// Who.
+    #[dynalock(partition_key)]
+    customer: Box<str>,
+    /// Which.
+    #[dynalock(sort_key)]
+    number: u64,
+    /// How often.
+    #[dynalock(version)]
+    version: u64,
+}
+
+/// Neither its key nor its repository is named anywhere.
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "unused")]
+struct Unused {
+    /// Who.
+    #[dynalock(partition_key)]
+    customer: String,
+}
+
+/// With everything that may be unused.
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "generic", crate = "::dynalock")]
+struct Generic<Payload> {
+    /// Who.
+    #[dynalock(partition_key)]
+    customer: String,
+    /// What.
+    payload: Payload,
+}
+
+#[test]
+fn generated_code_compiles_without_a_warning() {
+    let order = Order { customer: "alice".into(), number: 1, version: 1 };
+    assert_eq!(order.key(), OrderKey::from(&order).into());
+    assert_eq!((Unused::MODEL.table, Generic::<u8>::MODEL.table), ("unused", "generic"));
+}

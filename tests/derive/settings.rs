@@ -1,0 +1,130 @@
+//! What the struct's own attributes say.
+
+use dynalock::{Aliases, KeyModel, KeyType, Model, Versioned};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders", version = "rev", write_ids = 8)]
+struct Order {
+    #[dynalock(partition_key)]
+    customer: String,
+    #[dynalock(sort_key)]
+    number: u64,
+    #[serde(alias = "sum", alias = "amount")]
+    total: u64,
+}
+
+#[test]
+fn what_is_said_is_in_the_model() {
+    assert_eq!(
+        *Order::MODEL,
+        Model {
+            table: "orders",
+            partition_key: KeyModel { name: "customer", key_type: KeyType::S },
+            sort_key: Some(KeyModel { name: "number", key_type: KeyType::N }),
+            version: "rev",
+            version_is_field: false,
+            write_ids: 8,
+            aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
+        }
+    );
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "counters")]
+struct Counter {
+    #[dynalock(partition_key)]
+    id: u32,
+}
+
+#[test]
+fn what_is_not_said_has_a_default() {
+    assert_eq!(
+        *Counter::MODEL,
+        Model {
+            table: "counters",
+            partition_key: KeyModel { name: "id", key_type: KeyType::N },
+            sort_key: None,
+            version: "_version",
+            version_is_field: false,
+            write_ids: 16,
+            aliases: &[],
+        }
+    );
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "arn:aws:dynamodb:eu-central-1:123456789012:table/documents", write_ids = 0)]
+struct Document {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(version)]
+    #[serde(rename = "lockVersion", default)]
+    version: u64,
+}
+
+#[test]
+fn a_version_field_mirrors_the_version_under_the_name_serde_writes() {
+    let mut document = Document { id: "a".to_owned(), version: 3 };
+    document.mirror_version(4);
+    assert_eq!(document, Document { id: "a".to_owned(), version: 4 });
+    assert_eq!((Document::MODEL.version, Document::MODEL.version_is_field), ("lockVersion", true));
+    assert_eq!(Document::MODEL.write_ids, 0);
+}
+
+#[test]
+fn without_a_version_field_nothing_is_mirrored() {
+    let mut counter = Counter { id: 1 };
+    counter.mirror_version(7);
+    assert_eq!(counter, Counter { id: 1 });
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "elsewhere", crate = "self::renamed::library")]
+struct Elsewhere {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+mod renamed {
+    pub(super) use dynalock as library;
+}
+
+#[test]
+fn the_library_may_be_elsewhere() {
+    assert_eq!(Elsewhere::MODEL.table, "elsewhere");
+}
+
+macro_rules! item {
+    ($name:ident, $table:literal, $renamed:literal, $ids:literal) => {
+        #[derive(Serialize, Deserialize, Versioned)]
+        #[dynalock(table = $table, write_ids = $ids)]
+        struct $name {
+            #[dynalock(partition_key)]
+            #[serde(rename = $renamed)]
+            id: String,
+        }
+    };
+}
+
+item!(Made, "made-by-a-macro", "made_id", 4);
+
+#[test]
+fn literals_may_come_from_a_macro() {
+    assert_eq!((Made::MODEL.table, Made::MODEL.partition_key.name), ("made-by-a-macro", "made_id"));
+    assert_eq!(Made::MODEL.write_ids, 4);
+}
+
+#[test]
+fn a_struct_may_be_local_to_a_function() {
+    #[derive(Serialize, Deserialize, Versioned)]
+    #[dynalock(table = "local")]
+    struct Local {
+        #[dynalock(partition_key)]
+        id: String,
+    }
+
+    let local = Local { id: "a".to_owned() };
+    assert_eq!(local.key(), LocalKey::from("a").into());
+    assert_eq!(crate::key::<Local>(&local), local.key());
+}

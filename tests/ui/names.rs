@@ -1,0 +1,75 @@
+//! Each attribute is written by one field, and read back by it.
+
+use dynalock::Versioned;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct OneNameForTwo {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(rename = "id")]
+    number: u64,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct NotReadBack {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(rename(serialize = "sum", deserialize = "total"))]
+    total: u64,
+    #[serde(rename(serialize = "currency_code"))]
+    currency: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
+#[dynalock(table = "orders")]
+struct NotReadBackByRule {
+    #[dynalock(partition_key)]
+    id: String,
+    price_cents: u64,
+    #[serde(alias = "taxCents")]
+    tax_cents: u64,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[serde(deny_unknown_fields)]
+#[dynalock(table = "orders")]
+struct Denied {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(skip_deserializing)]
+    total: u64,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct AliasOfAnother {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(alias = "total")]
+    sum: u64,
+    #[serde(default)]
+    total: u64,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct Nameless {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(rename = "")]
+    total: u64,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct ALongKey {
+    #[dynalock(partition_key)]
+    #[serde(rename = "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk")]
+    id: String,
+}
+
+fn main() {}
