@@ -1,27 +1,22 @@
 //! The only reader of clocks. Tokio's, so that a test may pause it.
 
+#![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
+
 use std::{future::Future, time::Duration};
 
 pub(crate) use tokio::time::Instant;
 
-/// The time, and how to wait for it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock;
+/// This moment.
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
 
-impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(crate) fn now(self) -> Instant {
-        Instant::now()
-    }
+/// Waits.
+pub(crate) async fn sleep(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
 
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(crate) async fn sleep(self, duration: Duration) {
-        tokio::time::sleep(duration).await;
-    }
-
-    /// The future's output, or nothing if it takes longer.
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(crate) async fn within<F: Future>(self, duration: Duration, future: F) -> Option<F::Output> {
-        tokio::time::timeout(duration, future).await.ok()
-    }
+/// The future's output, or nothing if it takes longer.
+pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F::Output> {
+    tokio::time::timeout(duration, future).await.ok()
 }

@@ -29,10 +29,14 @@ pub enum Error {
     AlreadyExists(Conflict),
 
     /// There is no item under the key to update.
-    #[error("no item under this key in table `{table}`")]
+    #[error("no item under this key in table `{table}` ({attempts} attempts in {elapsed:?})")]
     NotFound {
         /// The table.
         table: Arc<str>,
+        /// Requests sent before, reads that were answered not counted.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
     },
 
     /// The key of a value differs from the key that its item was read under. Nothing was written.
@@ -123,10 +127,16 @@ pub enum Error {
     Unavailable(Unavailable),
 
     /// The table does not exist in this account and Region. Nothing was written.
-    #[error("table `{table}` does not exist in this account and Region; create it, or name another with `Repository::table`")]
+    #[error(
+        "table `{table}` does not exist in this account and Region; create it, or name another with `Repository::table`"
+    )]
     TableNotFound {
         /// The table.
         table: Arc<str>,
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
     },
 
     /// The table exists with another key than the type describes.
@@ -241,16 +251,26 @@ impl fmt::Debug for Conflict {
     }
 }
 
-/// DynamoDB's own words for a refusal.
+/// DynamoDB's own words for a refusal, and what had been tried by then.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{code}: {message}, request {}", .request_id.as_deref().unwrap_or("without an id"))]
+#[error("{code}: {message}; request {}, {attempts} attempts in {elapsed:?}", .request_id.as_deref().unwrap_or("without an id"))]
 pub struct Refusal {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) request_id: Option<String>,
+    code: String,
+    message: String,
+    request_id: Option<String>,
+    attempts: u32,
+    elapsed: Duration,
 }
 
 impl Refusal {
+    pub(crate) fn new(code: impl Into<String>, message: impl Into<String>, request_id: Option<String>) -> Self {
+        Self { code: code.into(), message: message.into(), request_id, attempts: 0, elapsed: Duration::ZERO }
+    }
+
+    pub(crate) fn after(self, (attempts, elapsed): (u32, Duration)) -> Self {
+        Self { attempts, elapsed, ..self }
+    }
+
     /// The error code, `ValidationException` for example.
     pub fn code(&self) -> &str {
         &self.code
@@ -264,6 +284,16 @@ impl Refusal {
     /// The id that AWS support asks for.
     pub fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
+    }
+
+    /// Requests sent.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Time since the operation began.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
     }
 }
 
@@ -280,6 +310,9 @@ pub enum Unavailable {
     /// No answer came in time. Whether the request was applied is open.
     #[error("no answer came in time")]
     Timeout,
+    /// The table is there, but not active yet.
+    #[error("the table is not active yet")]
+    NotActive,
     /// DynamoDB answered with a server error. Whether the request was applied is open.
     #[error("a server error ({0})")]
     Server(Refusal),
@@ -324,9 +357,6 @@ impl fmt::Display for CodecError {
 
 impl fmt::Debug for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CodecError")
-            .field("table", &self.0.0)
-            .field("attribute", &self.0.1)
-            .finish_non_exhaustive()
+        f.debug_struct("CodecError").field("table", &self.0.0).field("attribute", &self.0.1).finish_non_exhaustive()
     }
 }

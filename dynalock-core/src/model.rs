@@ -77,9 +77,6 @@ impl Model {
 
     /// The other names of `attribute`.
     pub fn aliases_of(&self, attribute: &str) -> &'static [&'static str] {
-        self.aliases
-            .iter()
-            .find(|entry| entry.attribute == attribute)
-            .map_or(&[], |entry| entry.aliases)
+        self.aliases.iter().find(|entry| entry.attribute == attribute).map_or(&[], |entry| entry.aliases)
     }
 }

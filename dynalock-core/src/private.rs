@@ -10,10 +10,7 @@ pub use crate::{
 };
 
 /// The field that mirrors the stored version.
-#[diagnostic::on_unimplemented(
-    message = "the version field must be a `u64`, not `{Self}`",
-    label = "must be `u64`"
-)]
+#[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
     /// Sets it.
     fn mirror(&mut self, version: u64);

@@ -282,7 +282,10 @@ mod tests {
     fn an_adoption_in_doubt_is_unknown_when_somebody_else_was_there() {
         let was = Revision { version: None, ring: None };
         assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(None)), Verdict::Unknown);
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(Some(&ring(8, &[1])))), Verdict::Unknown);
+        assert_eq!(
+            verdict(Expected::Unchanged(&was), id(99), true, Found::Present(Some(&ring(8, &[1])))),
+            Verdict::Unknown
+        );
         assert_eq!(verdict(Expected::Absent, id(99), true, Found::Present(Some(&ring(8, &[1])))), Verdict::Unknown);
     }
 }

@@ -49,6 +49,7 @@ fn versioned(item: &Item<'_>) -> TokenStream {
 
     quote! {
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #impl_generics #krate::private::Versioned for #ident #ty_generics #where_clause {
             type Key = #key;
 
@@ -162,6 +163,7 @@ fn conversions(item: &Item<'_>) -> TokenStream {
         #plain
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #impl_generics ::core::convert::From<&#ident #ty_generics> for #key #where_clause {
             fn from(value: &#ident #ty_generics) -> Self {
                 Self(#krate::private::Key::new(#key_values))
@@ -218,7 +220,6 @@ fn constructor(item: &Item<'_>) -> TokenStream {
     );
 
     quote! {
-        #[automatically_derived]
         impl #impl_generics #ident #ty_generics #where_clause {
             #[doc = #doc]
             #[must_use]

@@ -1,13 +1,14 @@
 //! What is generated after an error: enough that nothing else fails for want of it.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{DeriveInput, Path};
+use syn::{Data, DeriveInput, Path};
 
 use crate::{
     attr::StructAttrs,
     errors::Errors,
     expand::{key_ident, supertraits, type_ident, where_clause},
+    serde,
 };
 
 /// The plain types that convert into a key by value.
@@ -18,15 +19,26 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     // What is wrong with the attributes was reported.
     let krate = StructAttrs::read(&input.attrs, &mut Errors::default()).krate();
     let key = key(input, &krate);
-    let versioned = versioned(input, &krate);
-    let constructor = constructor(input, &krate);
+    let item = can_be_owned_and_serde(input).then(|| {
+        let versioned = versioned(input, &krate);
+        let constructor = constructor(input, &krate);
+        quote!(#versioned #constructor)
+    });
 
     quote! {
         #error
         #key
-        #versioned
-        #constructor
+        #item
     }
+}
+
+/// Whether serde may have implemented what `Versioned` asks for. Where it never has, an implementation of `Versioned` would
+/// be an error of its own.
+fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
+    let without_impl = |word: &Ident| word == "remote" || word == "untagged";
+    let union = matches!(input.data, Data::Union(_));
+    let borrows = input.generics.lifetimes().next().is_some();
+    !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
 /// A key from anything, or nearly: `From` for a type parameter alone would meet `From<T> for T`.
@@ -125,7 +137,6 @@ fn constructor(input: &DeriveInput, krate: &Path) -> TokenStream {
     let where_clause = where_clause(input, &quote!(#krate::private::Versioned));
 
     quote! {
-        #[automatically_derived]
         impl #impl_generics #ident #ty_generics #where_clause {
             #[doc(hidden)]
             #vis fn repository(_: &#krate::private::Client) -> #krate::private::Repository<Self> {

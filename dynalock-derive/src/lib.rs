@@ -37,7 +37,8 @@
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key, the version: they are always there, under one name |
 //! | a rename that differs for reading and writing | any field, unless an `alias` reads what is written |
 //! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |
-//! | the version attribute's name, `_writes` | any field but the version: the repository keeps them |
+//! | `skip_deserializing` under `deny_unknown_fields` | any field: what is written could not be read |
+//! | the name of the version attribute, or `_writes` | any field that is not `#[dynalock(version)]`: the repository keeps them |
 //!
 //! `default` is allowed everywhere, on the struct as well.
 //!
@@ -55,10 +56,10 @@
 //!
 //! # The files
 //!
-//! In the order in which an input flows through them: [`entry`] is the syntax of attributes, [`attr`] what `#[dynalock]`
-//! says, [`serde`] what `#[serde]` says, with the rules of `rename_all` in [`case`]; [`model`] is the struct with both,
-//! [`check`] turns it into what can be generated or says what is wrong with it, [`expand`] generates and cannot fail,
-//! [`fallback`] generates after an error what keeps follow-up errors away. [`errors`] collects.
+//! In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says
+//! (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`; `model` is the
+//! struct with both, `check` turns it into what can be generated or says what is wrong with it, `expand` generates and
+//! cannot fail, `fallback` generates after an error what keeps follow-up errors away. `errors` collects.
 
 mod entry;
 

@@ -7,18 +7,15 @@
     unreachable_pub,
     unused_qualifications,
     single_use_lifetimes,
-    unit_bindings,
     unused,
     nonstandard_style,
     let_underscore,
     clippy::all,
     clippy::pedantic,
     clippy::nursery,
-    clippy::cargo,
     clippy::missing_docs_in_private_items,
     clippy::missing_inline_in_public_items,
     clippy::exhaustive_structs,
-    clippy::arbitrary_source_item_ordering,
     clippy::absolute_paths,
     clippy::implicit_return,
     clippy::single_char_lifetime_names,
@@ -31,14 +28,6 @@
     clippy::shadow_reuse,
     clippy::unwrap_used
 )]
-#![expect(
-    clippy::arbitrary_source_item_ordering,
-    clippy::implicit_return,
-    clippy::cargo_common_metadata,
-    clippy::multiple_crate_versions,
-    reason = "of this file and crate, not of generated code"
-)]
-
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +64,21 @@ struct Generic<Payload> {
     customer: String,
     /// What.
     payload: Payload,
+}
+
+/// On its way out, with its fields.
+#[deprecated = "use `Order`"]
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "old-orders")]
+struct Old {
+    /// Who.
+    #[deprecated]
+    #[dynalock(partition_key)]
+    customer: String,
+    /// How often.
+    #[deprecated]
+    #[dynalock(version)]
+    version: u64,
 }
 
 #[test]

@@ -1,21 +1,19 @@
-use std::time::Duration;
+//! Many writers on one item.
 
-use crate::support::{Product, Shop};
+use crate::support::{Product, Shop, secs};
+use dynalock::local::Faults;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn update_with_by_64_tasks_ends_at_the_exact_sum_and_version() {
-    let shop = Shop::open().await;
-    shop.products.create(Product::new("85123A", 0)).await.unwrap();
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    table.items.create(Product::new("85123A", 0)).await.unwrap();
     let tasks: Vec<_> = (0..64)
         .map(|_| {
-            let products = shop.products.clone();
+            let items = table.items.clone();
             tokio::spawn(async move {
                 for _ in 0..200 {
-                    products
-                        .update_with("85123A", |product| product.stock += 1)
-                        .deadline(Duration::from_secs(120))
-                        .await
-                        .unwrap();
+                    items.update_with("85123A", |product| product.stock += 1).deadline(secs(120)).await.unwrap();
                 }
             })
         })
@@ -23,6 +21,6 @@ async fn update_with_by_64_tasks_ends_at_the_exact_sum_and_version() {
     for task in tasks {
         task.await.unwrap();
     }
-    let product = shop.products.get("85123A").await.unwrap().unwrap();
+    let product = table.items.get("85123A").await.unwrap().unwrap();
     assert_eq!((product.stock, product.version()), (12_800, 12_801));
 }

@@ -1,5 +1,6 @@
-//! What the promises are held to, at the public boundary, on the in-process DynamoDB.
+//! What the promises are held to, at the public boundary.
 
 mod support;
 
+mod conformance;
 mod contention;

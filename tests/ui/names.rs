@@ -57,19 +57,25 @@ struct AliasOfAnother {
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-struct Nameless {
+struct ReadFromAnother {
     #[dynalock(partition_key)]
     id: String,
-    #[serde(rename = "")]
+    #[serde(rename(serialize = "sum", deserialize = "total"), alias = "sum")]
+    sum: u64,
+    #[serde(skip_serializing, rename = "discount")]
+    rebate: u64,
+    #[serde(default)]
+    discount: u64,
     total: u64,
 }
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-struct ALongKey {
+struct Nameless {
     #[dynalock(partition_key)]
-    #[serde(rename = "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk")]
     id: String,
+    #[serde(rename = "")]
+    total: u64,
 }
 
 fn main() {}

@@ -60,7 +60,14 @@ impl Fingerprints {
 
     /// What `value` says differently from the value that these were taken from.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> Result<Changes, Fault> {
-        let mut diff = Diff { before: &self.0, seen: vec![false; self.0.len()], at: 0, changes: Changes::default(), model: T::MODEL, current: None };
+        let mut diff = Diff {
+            before: &self.0,
+            seen: vec![false; self.0.len()],
+            at: 0,
+            changes: Changes::default(),
+            model: T::MODEL,
+            current: None,
+        };
         if let Err(source) = walk(value, &mut diff) {
             return Err(Fault { attribute: diff.current, source });
         }
@@ -165,11 +172,11 @@ impl Diff<'_> {
         found
     }
 
-    fn compare<V: Serialize + ?Sized>(&mut self, name: &Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        if !is_own(self.model, name)? {
+    fn compare<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
+        if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let before = self.find(name);
+        let before = self.find(&name);
         if let Some(index) = before {
             if std::mem::replace(&mut self.seen[index], true) {
                 return Err(SerdeError::custom("it is written twice"));
@@ -178,14 +185,14 @@ impl Diff<'_> {
                 return Ok(());
             }
         }
-        self.changes.set.push((name.clone(), attribute(value)?));
+        self.changes.set.push((name, attribute(value)?));
         Ok(())
     }
 }
 
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        self.compare(&name, value).inspect_err(|_| self.current = Some(name.into_owned()))
+        self.compare(name.clone(), value).inspect_err(|_| self.current = Some(name.into_owned()))
     }
 }
 

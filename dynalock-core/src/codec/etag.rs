@@ -164,7 +164,9 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
         AttributeValue::M(map) => part(hash, 8, &digest_item(map).to_be_bytes()),
         AttributeValue::L(list) => {
             part(hash, 9, &list.len().to_be_bytes());
-            list.iter().for_each(|value| digest_value(hash, value));
+            for value in list {
+                digest_value(hash, value);
+            }
         }
         _ => part(hash, 4, &[]),
     }

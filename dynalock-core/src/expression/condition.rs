@@ -25,29 +25,32 @@ pub(crate) fn unchanged<'a>(
     to: &mut Placeholders,
 ) -> String {
     let version = to.name(model.version);
-    let mut condition = match revision.version {
-        Some(number) => format!("{version} = {}", to.value(AttributeValue::N(number.to_string()))),
+    let mut terms = match revision.version {
+        Some(number) => vec![format!("{version} = {}", to.value(AttributeValue::N(number.to_string())))],
         None => {
             let key = to.name(model.partition_key.name);
-            format!("attribute_exists({key}) AND attribute_not_exists({version})")
+            vec![format!("attribute_exists({key})"), format!("attribute_not_exists({version})")]
         }
     };
     match &revision.ring {
         Some(ring) => {
             let incarnation = AttributeValue::B(Blob::new(ring.incarnation().as_bytes()));
             let (writes, incarnation) = (to.name(WRITES), to.value(incarnation));
-            condition += &format!(" AND begins_with({writes}, {incarnation})");
+            terms.push(format!("begins_with({writes}, {incarnation})"));
         }
-        None if model.write_ids > 0 => condition += &format!(" AND attribute_not_exists({})", to.name(WRITES)),
+        None if model.write_ids > 0 => terms.push(format!("attribute_not_exists({})", to.name(WRITES))),
         None => {}
     }
-    let Some(image) = image else { return condition };
-    for name in compared {
-        let placeholder = to.name(name);
-        match image.get(name) {
-            Some(value) => condition += &format!(" AND {placeholder} = {}", to.value(value.clone())),
-            None => condition += &format!(" AND attribute_not_exists({placeholder})"),
-        }
+    if let Some(image) = image {
+        terms.extend(compared.into_iter().map(|name| as_in(image, name, to)));
     }
-    condition
+    terms.join(" AND ")
+}
+
+fn as_in(image: &Item, name: &str, to: &mut Placeholders) -> String {
+    let placeholder = to.name(name);
+    match image.get(name) {
+        Some(value) => format!("{placeholder} = {}", to.value(value.clone())),
+        None => format!("attribute_not_exists({placeholder})"),
+    }
 }

@@ -45,7 +45,8 @@ impl Placeholders {
 
     /// The values, as a request takes them: none rather than an empty map.
     pub(crate) fn values(&self) -> Option<Item> {
-        (!self.values.is_empty())
-            .then(|| self.values.iter().enumerate().map(|(index, value)| (format!(":{index}"), value.clone())).collect())
+        (!self.values.is_empty()).then(|| {
+            self.values.iter().enumerate().map(|(index, value)| (format!(":{index}"), value.clone())).collect()
+        })
     }
 }

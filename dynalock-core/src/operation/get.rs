@@ -25,7 +25,7 @@ impl Get {
             .send()
             .await
             .map(|output| output.item)
-            .map_err(|error| classify(&self.table, error))
+            .map_err(classify)
     }
 }
 

@@ -11,24 +11,17 @@ use aws_sdk_dynamodb::{
 };
 
 use crate::{
-    error::{Error, Refusal},
     model::Model,
     retry::{Failure, ServiceFailure, classify},
 };
 
 /// A CreateTable with the key that the model describes, billed by request; `false` if the table was there before.
 pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {
-    let request = request(client, table, model).map_err(|error| {
-        Failure::Permanent(Error::Rejected(Refusal {
-            code: "ConstructionFailure".to_owned(),
-            message: error.to_string(),
-            request_id: None,
-        }))
-    })?;
+    let request = request(client, table, model).map_err(|error| Failure::not_constructed(&error))?;
     match request.send().await {
         Ok(_) => Ok(true),
         Err(SdkError::ServiceError(context)) if context.err().is_resource_in_use_exception() => Ok(false),
-        Err(error) => Err(classify(table, error)),
+        Err(error) => Err(classify(error)),
     }
 }
 
@@ -38,10 +31,7 @@ fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTab
         request = request
             .key_schema(KeySchemaElement::builder().attribute_name(key.name).key_type(role).build()?)
             .attribute_definitions(
-                AttributeDefinition::builder()
-                    .attribute_name(key.name)
-                    .attribute_type(key.key_type.into())
-                    .build()?,
+                AttributeDefinition::builder().attribute_name(key.name).attribute_type(key.key_type.into()).build()?,
             );
     }
     Ok(request)
@@ -49,13 +39,7 @@ fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTab
 
 /// A DescribeTable.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
-    client
-        .describe_table()
-        .table_name(&**table)
-        .send()
-        .await
-        .map(|output| output.table)
-        .map_err(|error| classify(table, error))
+    client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
 }
 
 impl ServiceFailure for CreateTableError {

@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::{
 
 use crate::{
     codec::Item,
-    error::{Error, Refusal},
+    error::Refusal,
     expression::Placeholders,
     retry::{Failure, ServiceFailure, classify, refusal},
 };
@@ -50,15 +50,12 @@ pub(crate) enum Sending {
     Once(String),
 }
 
-
 impl Write {
     pub(crate) async fn send(&self, client: &Client, sending: &Sending) -> Result<(), Failure> {
         match (sending, &self.action) {
-            (Sending::Plain, Action::Put(item)) => self.put(client, item).await.map_err(|e| classify(&self.table, e)),
-            (Sending::Plain, Action::Update(text)) => {
-                self.update(client, text).await.map_err(|e| classify(&self.table, e))
-            }
-            (Sending::Plain, Action::Delete) => self.delete(client).await.map_err(|e| classify(&self.table, e)),
+            (Sending::Plain, Action::Put(item)) => self.put(client, item).await.map_err(classify),
+            (Sending::Plain, Action::Update(text)) => self.update(client, text).await.map_err(classify),
+            (Sending::Plain, Action::Delete) => self.delete(client).await.map_err(classify),
             (Sending::Once(token), _) => self.transact(client, token).await,
         }
     }
@@ -107,13 +104,7 @@ impl Write {
     }
 
     async fn transact(&self, client: &Client, token: &str) -> Result<(), Failure> {
-        let item = self.transact_item().map_err(|error| {
-            Failure::Permanent(Error::Rejected(Refusal {
-                code: "ConstructionFailure".to_owned(),
-                message: error.to_string(),
-                request_id: None,
-            }))
-        })?;
+        let item = self.transact_item().map_err(|error| Failure::not_constructed(&error))?;
         client
             .transact_write_items()
             .transact_items(item)
@@ -121,7 +112,7 @@ impl Write {
             .send()
             .await
             .map(drop)
-            .map_err(|error| classify(&self.table, error))
+            .map_err(classify)
     }
 
     fn transact_item(&self) -> Result<TransactWriteItem, aws_sdk_dynamodb::error::BuildError> {
@@ -185,15 +176,16 @@ impl ServiceFailure for TransactWriteItemsError {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };
         let Some(reason) = cancelled.cancellation_reasons.as_mut().and_then(|reasons| reasons.first_mut()) else {
-            return Some(Failure::Permanent(Error::Rejected(whole)));
+            return Some(Failure::Permanent(whole));
         };
-        let code = reason.code.take().unwrap_or_default();
-        let refusal = Refusal { message: reason.message.take().unwrap_or(whole.message), code, ..whole };
-        Some(match refusal.code.as_str() {
+        let message = reason.message.take().unwrap_or_else(|| whole.message().to_owned());
+        let refusal =
+            Refusal::new(reason.code.take().unwrap_or_default(), message, whole.request_id().map(str::to_owned));
+        Some(match refusal.code() {
             "ConditionalCheckFailed" => Failure::Condition(reason.item.take()),
             "TransactionConflict" => Failure::Contention(refusal),
             "ProvisionedThroughputExceeded" | "ThrottlingError" => Failure::Capacity(refusal),
-            _ => Failure::Permanent(Error::Rejected(refusal)),
+            _ => Failure::Permanent(refusal),
         })
     }
 }

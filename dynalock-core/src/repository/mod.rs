@@ -188,12 +188,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// [`Error::KeyChanged`] if `init` makes a value with another key; the others as of [`update_with`](Self::update_with) and
     /// [`create`](Self::create), without [`Error::NotFound`] and [`Error::AlreadyExists`].
-    pub fn upsert_with<'f, I, F>(
-        &self,
-        key: impl Into<T::Key>,
-        init: I,
-        change: F,
-    ) -> Request<T, UpsertWith<'f, I, F>>
+    pub fn upsert_with<'f, I, F>(&self, key: impl Into<T::Key>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
         I: FnMut() -> T + Send + 'f,
         F: FnMut(&mut T) + Send + 'f,

@@ -1,10 +1,6 @@
 use std::future::IntoFuture;
 
-use super::{
-    Request,
-    request::Pending,
-    session::Session,
-};
+use super::{Request, request::Pending, session::Session};
 use crate::{
     codec::{Stored, decode},
     error::Result,

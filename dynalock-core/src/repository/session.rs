@@ -74,7 +74,8 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn not_found(&self) -> Error {
-        Error::NotFound { table: Arc::clone(self.table()) }
+        let (attempts, elapsed) = self.effort.spent();
+        Error::NotFound { table: Arc::clone(self.table()), attempts, elapsed }
     }
 
     pub(super) fn key_changed(&self) -> Error {

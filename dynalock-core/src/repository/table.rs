@@ -4,10 +4,10 @@ use aws_sdk_dynamodb::types::{KeyType as KeyRole, TableDescription, TableStatus}
 
 use super::{Repository, Request, request::Pending};
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, Unavailable},
     model::{Model, Versioned},
     operation,
-    retry::Effort,
+    retry::{Backoff, Effort},
 };
 
 /// The creation of a table: [`Repository::create_table`].
@@ -17,7 +17,7 @@ pub struct CreateTable(());
 /// A table takes longer to create than an item to write.
 pub(super) fn request<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
     let mut request = repository.request(CreateTable(()));
-    request.limits.deadline = Duration::from_secs(60);
+    request.limits.deadline = Duration::from_mins(1);
     request.limits.attempt_timeout = request.limits.attempt_timeout.max(Duration::from_secs(10));
     request
 }
@@ -30,9 +30,10 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
         Box::pin(async move {
             let (client, table) = (self.repository.connection.client.clone(), self.repository.table);
             let mut effort = Effort::new(&self.repository.connection, self.limits);
-            effort.repeat(|| operation::create_table(&client, &table, T::MODEL)).await?;
+            effort.repeat(&table, || operation::create_table(&client, &table, T::MODEL)).await?;
+            let mut backoff = Backoff::default();
             loop {
-                let description = match effort.repeat(|| operation::describe_table(&client, &table)).await {
+                let description = match effort.repeat(&table, || operation::describe_table(&client, &table)).await {
                     // A table is described some moments after it was created.
                     Err(Error::TableNotFound { .. }) => None,
                     answer => answer?,
@@ -41,7 +42,7 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
                     Some(table_is) if table_is.table_status == Some(TableStatus::Active) => {
                         return compare_key(T::MODEL, &table, &table_is);
                     }
-                    Some(_) | None => effort.wait(Error::TableNotFound { table: Arc::clone(&table) }).await?,
+                    Some(_) | None => effort.wait(&mut backoff, Error::Unavailable(Unavailable::NotActive)).await?,
                 }
             }
         })

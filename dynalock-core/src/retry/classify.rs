@@ -1,6 +1,6 @@
 //! What a failed request means: one exhaustive function, and the only place that matches `SdkError`.
 
-use std::{error::Error as StdError, io, sync::Arc};
+use std::{error::Error as StdError, io};
 
 use aws_sdk_dynamodb::{
     error::{ProvideErrorMetadata, SdkError},
@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::{client::orchestrator::HttpResponse, client::result:
 
 use crate::{
     codec::Item,
-    error::{Error, Refusal, Unavailable},
+    error::{Refusal, Unavailable},
 };
 
 /// A request that failed, by what the retry loop does next.
@@ -26,14 +26,21 @@ pub(crate) enum Failure {
     Unsent(Unavailable),
     /// Nobody knows whether the request was applied: again under the same write id, and remember the doubt.
     Ambiguous(Unavailable),
+    /// The table does not exist: stop.
+    NoTable,
     /// It will fail again: stop.
-    Permanent(Error),
+    Permanent(Refusal),
 }
 
 impl Failure {
     /// A request that took longer than its attempt may.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
+    }
+
+    /// A request that the SDK could not make, for its content or its configuration.
+    pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
+        Self::Permanent(Refusal::new("the request could not be made", chain(error), None))
     }
 }
 
@@ -44,13 +51,9 @@ pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + S
 }
 
 /// The one mapping from the SDK's errors.
-pub(crate) fn classify<E: ServiceFailure>(table: &Arc<str>, error: SdkError<E, HttpResponse>) -> Failure {
+pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
-        SdkError::ConstructionFailure(_) => Failure::Permanent(Error::Rejected(Refusal {
-            code: "ConstructionFailure".to_owned(),
-            message: chain(&error),
-            request_id: None,
-        })),
+        SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
         SdkError::TimeoutError(_) => Failure::timeout(),
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
@@ -60,7 +63,7 @@ pub(crate) fn classify<E: ServiceFailure>(table: &Arc<str>, error: SdkError<E, H
         }
         SdkError::ServiceError(context) => {
             let status = context.raw().status().as_u16();
-            service(table, status, context.into_err())
+            service(status, context.into_err())
         }
         // `SdkError` may grow; a failure that nobody knows may have been applied.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
@@ -72,11 +75,7 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
     if failure.is_user() {
-        return Failure::Permanent(Error::Rejected(Refusal {
-            code: "InvalidRequest".to_owned(),
-            message: chain(error),
-            request_id: None,
-        }));
+        return Failure::not_constructed(error);
     }
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
@@ -94,33 +93,33 @@ fn was_refused(error: &(dyn StdError + 'static)) -> bool {
         .any(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-fn service<E: ServiceFailure>(table: &Arc<str>, status: u16, mut error: E) -> Failure {
+fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     const TIMEOUT: u16 = 408;
     const TOO_MANY: u16 = 429;
     if let Some(failure) = error.modelled() {
         return failure;
     }
     let refusal = refusal(&error);
-    match (refusal.code.as_str(), status) {
-        (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(refusal.message.into())),
+    match (refusal.code(), status) {
+        (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(refusal.message().into())),
         ("TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException", _) => {
             Failure::Contention(refusal)
         }
         ("ProvisionedThroughputExceededException" | "ThrottlingException" | "RequestLimitExceeded", _)
         | (_, TOO_MANY) => Failure::Capacity(refusal),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
-        ("ResourceNotFoundException", _) => Failure::Permanent(Error::TableNotFound { table: Arc::clone(table) }),
-        _ => Failure::Permanent(Error::Rejected(refusal)),
+        ("ResourceNotFoundException", _) => Failure::NoTable,
+        _ => Failure::Permanent(refusal),
     }
 }
 
 /// The service's own words.
 pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal {
-    Refusal {
-        code: error.code().unwrap_or("without a code").to_owned(),
-        message: error.message().unwrap_or("no message").to_owned(),
-        request_id: error.request_id().map(str::to_owned),
-    }
+    Refusal::new(
+        error.code().unwrap_or("an error without a code"),
+        error.message().unwrap_or("no message"),
+        error.request_id().map(str::to_owned),
+    )
 }
 
 fn chain(error: &(dyn StdError + 'static)) -> String {

@@ -10,6 +10,7 @@ mod pace;
 
 pub use pace::Pace;
 
+pub(crate) use backoff::Backoff;
 pub(crate) use classify::{Failure, ServiceFailure, classify, refusal};
 pub(crate) use pace::Step;
 
@@ -24,10 +25,10 @@ use std::{
 
 use aws_sdk_dynamodb::Client;
 
-use self::{backoff::Backoff, budget::Budget, pace::Pacer};
+use self::{budget::Budget, pace::Pacer};
 use crate::{
-    clock::{Clock, Instant},
-    codec::{self, Item, ring_of},
+    clock::{self, Instant},
+    codec::{self, Item, ring_of, version_in},
     error::{Error, Refusal},
     operation::{Get, Sending, Write},
     version::{Expected, Found, Verdict, WriteId, verdict},
@@ -57,7 +58,6 @@ impl Default for Limits {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    clock: Clock,
     rng: Mutex<fastrand::Rng>,
     budget: Budget,
     round_trip: RoundTrip,
@@ -65,7 +65,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(client: Client, rng: fastrand::Rng) -> Self {
-        Self { client, clock: Clock, rng: Mutex::new(rng), budget: Budget::full(), round_trip: RoundTrip::default() }
+        Self { client, rng: Mutex::new(rng), budget: Budget::full(), round_trip: RoundTrip::default() }
     }
 }
 
@@ -115,7 +115,7 @@ impl Effort {
         let rng = connection.rng.lock().unwrap_or_else(PoisonError::into_inner).fork();
         Self {
             limits,
-            started: connection.clock.now(),
+            started: clock::now(),
             connection: Arc::clone(connection),
             attempts: 0,
             rng,
@@ -136,20 +136,20 @@ impl Effort {
     /// Reads an item, again until an answer comes. Reads that are answered do not count as attempts.
     pub(crate) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
-        let item = self.repeat(|| get.send(&client)).await?;
+        let item = self.repeat(&get.table, || get.send(&client)).await?;
         self.attempts -= 1;
         Ok(item)
     }
 
     /// Sends a request that may be repeated without harm, until an answer comes.
-    pub(crate) async fn repeat<O, F>(&mut self, mut request: impl FnMut() -> F) -> Result<O, Error>
+    pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, mut request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
     {
         loop {
             match self.attempt(request()).await {
                 Ok(answer) => return Ok(answer),
-                Err(failure) => self.pause(failure).await?,
+                Err(failure) => self.pause(table, failure).await?,
             }
         }
     }
@@ -177,7 +177,7 @@ impl Effort {
                 },
                 Err(failure) => {
                     in_doubt |= matches!(failure, Failure::Ambiguous(_));
-                    match self.pause(failure).await {
+                    match self.pause(&write.table, failure).await {
                         Ok(()) => continue,
                         Err(stop) => stop,
                     }
@@ -201,7 +201,7 @@ impl Effort {
     ) -> Result<Option<Item>, Error> {
         let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
         let size = returned.as_ref().map_or(0, codec::size);
-        let (now, srtt) = (self.connection.clock.now(), self.connection.round_trip.get());
+        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
         let pause = match self.pacer.conflict(size, number(&returned), now, srtt, &mut self.rng) {
             Step::AtOnce => Duration::ZERO,
             Step::Sleep(pause) => pause,
@@ -213,40 +213,43 @@ impl Effort {
         if pause.is_zero() {
             return Ok(returned);
         }
-        self.connection.clock.sleep(pause).await;
+        clock::sleep(pause).await;
         let item = self.read(get).await?;
-        self.pacer.read(number(&item), self.connection.clock.now(), srtt);
+        self.pacer.read(number(&item), clock::now(), srtt);
         Ok(item)
     }
 
     /// Waits between two requests of a call that waits for something on the server.
-    pub(crate) async fn wait(&mut self, last: Error) -> Result<(), Error> {
-        let pause = self.backoff.next(&mut self.rng);
+    pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
+        let pause = backoff.next(&mut self.rng);
         self.sleep_unless_over(pause, last).await
     }
 
     /// One request under the attempt's timeout.
     async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
-        let clock = self.connection.clock;
-        let sent = clock.now();
+        let sent = clock::now();
         let left = self.limits.deadline.saturating_sub(self.elapsed());
         self.attempts += 1;
-        let outcome = clock.within(self.limits.attempt_timeout.min(left), request).await.unwrap_or_else(|| Err(Failure::timeout()));
+        let outcome = clock::within(self.limits.attempt_timeout.min(left), request)
+            .await
+            .unwrap_or_else(|| Err(Failure::timeout()));
         if let Ok(_) | Err(Failure::Condition(_)) = outcome {
             self.connection.budget.deposit();
-            self.connection.round_trip.sample(clock.now().duration_since(sent));
+            self.connection.round_trip.sample(clock::now().duration_since(sent));
             self.backoff.reset();
         }
         outcome
     }
 
     /// Sleeps before the next attempt, or says why there is none.
-    async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
+    async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
+        let (attempts, elapsed) = self.spent();
         let (last, costs) = match failure {
-            Failure::Permanent(error) => return Err(error),
-            Failure::Condition(_) => return Err(unexpected_condition()),
-            Failure::Contention(refusal) => (Error::Contention(refusal), false),
-            Failure::Capacity(refusal) => (Error::Throttled(refusal), true),
+            Failure::NoTable => return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed }),
+            Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
+            Failure::Condition(_) => return Err(Error::Rejected(unexpected_condition().after(self.spent()))),
+            Failure::Contention(refusal) => (Error::Contention(refusal.after(self.spent())), false),
+            Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
             Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
         };
         let pause = self.backoff.next(&mut self.rng);
@@ -261,7 +264,7 @@ impl Effort {
         if !self.may_go_on(pause) {
             return Err(self.exhausted(last));
         }
-        self.connection.clock.sleep(pause).await;
+        clock::sleep(pause).await;
         Ok(())
     }
 
@@ -289,7 +292,10 @@ impl Effort {
         match verdict(expected, id, in_doubt, found) {
             Verdict::Applied => Ok(Written::Applied { certain: item.is_some() }),
             Verdict::Conflict => Ok(Written::Conflict(item)),
-            Verdict::Unknown => Err(self.indeterminate(write, expected, item, None)),
+            Verdict::Unknown => {
+                let found = item.as_ref().and_then(|item| version_in(item, write.version));
+                Err(self.indeterminate(write, expected, found, None))
+            }
         }
     }
 
@@ -299,7 +305,7 @@ impl Effort {
     }
 
     fn elapsed(&self) -> Duration {
-        self.connection.clock.now().duration_since(self.started)
+        clock::now().duration_since(self.started)
     }
 
     fn exhausted(&self, last: Error) -> Error {
@@ -310,13 +316,13 @@ impl Effort {
         &self,
         write: &Write,
         expected: Expected<'_>,
-        found: Option<Item>,
+        found: Option<u64>,
         last: Option<Box<Error>>,
     ) -> Error {
         Error::Indeterminate {
             table: Arc::clone(&write.table),
             expected: expected.version(),
-            found: found.as_ref().and_then(|item| codec::version_in(item, write.version)),
+            found,
             attempts: self.attempts,
             elapsed: self.elapsed(),
             last,
@@ -324,10 +330,7 @@ impl Effort {
     }
 }
 
-fn unexpected_condition() -> Error {
-    Error::Rejected(Refusal {
-        code: "ConditionalCheckFailedException".to_owned(),
-        message: "a request without a condition was refused for its condition".to_owned(),
-        request_id: None,
-    })
+fn unexpected_condition() -> Refusal {
+    let message = "a request without a condition was refused for its condition";
+    Refusal::new("ConditionalCheckFailedException", message, None)
 }

@@ -109,14 +109,14 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::clock;
 
     const SRTT: Duration = Duration::from_millis(5);
 
     fn steps(mode: Pace, size: usize, count: usize) -> Vec<Step> {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut pacer = Pacer::new(mode);
-        (0..count).map(|_| pacer.conflict(size, 1, Clock.now(), SRTT, &mut rng)).collect()
+        (0..count).map(|_| pacer.conflict(size, 1, clock::now(), SRTT, &mut rng)).collect()
     }
 
     fn immediate(mode: Pace, size: usize) -> usize {
@@ -153,7 +153,7 @@ mod tests {
     async fn busy_is_writes_per_round_trip() {
         let mut pacer = Pacer::new(Pace::Economy);
         let mut rng = fastrand::Rng::with_seed(7);
-        let start = Clock.now();
+        let start = clock::now();
         pacer.conflict(1, 10, start, SRTT, &mut rng);
         pacer.read(20, start + Duration::from_millis(50), SRTT);
         assert!((pacer.busy - 1.0).abs() < 1e-9, "{}", pacer.busy);
@@ -165,7 +165,7 @@ mod tests {
         for mode in [Pace::Latency, Pace::Balanced, Pace::Economy] {
             let mut pacer = Pacer::new(mode);
             for _ in 0..1000 {
-                match pacer.conflict(1, 1, Clock.now(), Duration::ZERO, &mut rng) {
+                match pacer.conflict(1, 1, clock::now(), Duration::ZERO, &mut rng) {
                     Step::AtOnce => {}
                     Step::Sleep(pause) => assert!(pause >= SHORTEST_SLEEP, "{pause:?}"),
                 }

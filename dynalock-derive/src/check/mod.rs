@@ -137,3 +137,49 @@ fn write_ids(model: &Struct<'_>, errors: &mut Errors) -> Option<u8> {
     }
     ids
 }
+
+#[cfg(test)]
+mod tests {
+    use syn::{DeriveInput, parse_quote};
+
+    use super::check;
+    use crate::{errors::Errors, model::Struct};
+
+    fn problems(table: &str, key: &str) -> Vec<String> {
+        let input: DeriveInput = parse_quote! {
+            #[dynalock(table = #table)]
+            struct Order {
+                #[serde(rename = #key)]
+                #[dynalock(partition_key)]
+                id: String,
+            }
+        };
+        let mut errors = Errors::default();
+        let item = Struct::read(&input, &mut errors).and_then(|model| check(&model, &mut errors));
+        match errors.finish(item) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.into_iter().map(|error| error.to_string()).collect(),
+        }
+    }
+
+    #[test]
+    fn names_have_the_lengths_that_dynamodb_allows() {
+        let arn = "arn:aws:dynamodb:eu-central-1:123456789012:table/";
+        for (table, key, expected) in [
+            ("abc".to_owned(), "i".repeat(255), None),
+            ("a".repeat(255), "i".to_owned(), None),
+            (format!("{arn}{}", "a".repeat(255)), "i".to_owned(), None),
+            ("ab".to_owned(), "i".to_owned(), Some("a table's name has 3 to 255 characters")),
+            ("a".repeat(256), "i".to_owned(), Some("a table's name has 3 to 255 characters")),
+            (
+                format!("{arn}{}", "a".repeat(1000)),
+                "i".to_owned(),
+                Some("the ARN of a table has at most 1024 characters"),
+            ),
+            ("abc".to_owned(), "i".repeat(256), Some("the name of a key attribute has at most 255 bytes")),
+            ("abc".to_owned(), "ü".repeat(128), Some("the name of a key attribute has at most 255 bytes")),
+        ] {
+            assert_eq!(problems(&table, &key), Vec::from_iter(expected), "{table} {key}");
+        }
+    }
+}

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::LitStr;
 
 use super::WRITE_IDS;
 use crate::{
@@ -20,9 +19,7 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     for field in &model.fields {
         not_bookkeeping(field, version, errors);
         read_back(field, model, errors);
-        for alias in field.serde.further_names() {
-            not_of_another(alias, field, &written, errors);
-        }
+        not_read_from_another(field, &written, errors);
     }
 }
 
@@ -52,16 +49,9 @@ fn written_once<'m, 'a>(model: &'m Struct<'a>, errors: &mut Errors) -> Written<'
 }
 
 fn not_bookkeeping(field: &Field<'_>, version: &str, errors: &mut Errors) {
-    let mut names = Vec::new();
+    let mut names = other_names(field);
     if field.is_written() {
         names.push((field.written.clone(), name_place(field)));
-    }
-    if field.is_read() && field.read != field.written {
-        names.push((field.read.clone(), name_place(field)));
-    }
-    if field.is_read() {
-        let further = field.serde.further_names();
-        names.extend(further.map(|name| (name.value(), name.to_token_stream())));
     }
     for (name, place) in names {
         if name.is_empty() {
@@ -104,20 +94,35 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// A write removes the aliases of what it writes.
-fn not_of_another(alias: &LitStr, field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
-    let name = alias.value();
-    if let Some(other) = written.get(name.as_str())
-        && other.ident != field.ident
-    {
-        errors.at(
-            alias,
-            format_args!(
-                "`{name}` is what the field `{}` is written as: a write of one would remove the other",
-                other.ident
-            ),
-        );
+/// Its reader would take what the other wrote, and its writer remove it, as an alias of its own.
+fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
+    for (name, place) in other_names(field) {
+        if let Some(other) = written.get(name.as_str()) {
+            errors.at(
+                place,
+                format_args!(
+                    "`{name}` is what the field `{}` is written as: no other can be read from it",
+                    other.ident
+                ),
+            );
+        }
     }
+}
+
+/// The names under which serde reads a field and does not write it, and where each comes from.
+fn other_names(field: &Field<'_>) -> Vec<(String, TokenStream)> {
+    if !field.is_read() {
+        return Vec::new();
+    }
+    let place = match field.serde.read.first() {
+        Some(name) => name.to_token_stream(),
+        None => field.ident.to_token_stream(),
+    };
+    let further = field.serde.further_names().map(|name| (name.value(), name.to_token_stream()));
+    std::iter::once((field.read.clone(), place))
+        .chain(further)
+        .filter(|(name, _)| !field.is_written() || *name != field.written)
+        .collect()
 }
 
 /// Where the name of a field comes from.

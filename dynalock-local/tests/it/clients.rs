@@ -66,10 +66,10 @@ async fn retries_of_one_client_do_not_use_up_those_of_another() {
     let database = Database::in_memory().unwrap();
     let faults = Faults::none();
     let table = Table::create(database.client(), "table").await;
-    let faulty = table.with(database.client_with(&faults));
+    let behind = table.with(database.client_with(&faults));
     faults.always(Fault::LoseRequest);
     for _ in 0..200 {
-        faulty.increment("a").send().await.unwrap_err();
+        behind.increment("a").send().await.unwrap_err();
     }
 
     let others = Faults::none();

@@ -1,0 +1,19 @@
+//! What a single item does on any DynamoDB: in the process, or behind the URL in `DYNALOCK_ENDPOINT`.
+
+/// Makes a test of each case, on a database of its own.
+macro_rules! cases {
+    ($($case:ident),* $(,)?) => {
+        mod on_this_engine {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$case(&crate::support::Shop::anywhere().await).await;
+                }
+            )*
+        }
+    };
+}
+
+use cases;
+
+mod create;

@@ -1,0 +1,45 @@
+//! Where the tests run, and what they look at.
+
+pub(crate) mod attributes;
+pub(crate) mod product;
+pub(crate) mod rival;
+pub(crate) mod sent;
+pub(crate) mod shop;
+
+mod endpoint;
+mod raw;
+
+pub(crate) use attributes::{Item, b, item, n, s};
+pub(crate) use product::Product;
+pub(crate) use shop::{Shop, Table};
+
+use std::time::Duration;
+
+pub(crate) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) const fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// Lets everything that is still on its way arrive. Only under tokio's paused clock, where it takes no time.
+#[expect(clippy::disallowed_methods, reason = "the clock is paused: it goes on when nothing else is left to do")]
+pub(crate) async fn settle() {
+    tokio::time::sleep(secs(3600)).await;
+}
+
+/// Asserts the variant of an error and gives what it carries.
+macro_rules! expect_error {
+    ($result:expr, $pattern:pat => $carried:expr) => {
+        match $result {
+            Err($pattern) => $carried,
+            other => panic!("expected {}, not {other:?}", stringify!($pattern)),
+        }
+    };
+    ($result:expr, $pattern:pat) => {
+        expect_error!($result, $pattern => ())
+    };
+}
+
+pub(crate) use expect_error;

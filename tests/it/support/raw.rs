@@ -1,0 +1,44 @@
+//! Another program, which knows nothing of versions.
+
+use aws_sdk_dynamodb::{Client, types::AttributeValue};
+
+use super::{Item, s};
+
+/// One table by the SDK alone: no faults, no checks. For tables whose partition key is a string and all of the key.
+#[derive(Debug, Clone)]
+pub(crate) struct Raw {
+    pub(super) client: Client,
+    pub(super) table: String,
+    pub(super) key: &'static str,
+}
+
+impl Raw {
+    pub(crate) async fn get(&self, key: &str) -> Option<Item> {
+        self.get_by([(self.key, s(key))]).await
+    }
+
+    pub(crate) async fn get_by<const N: usize>(&self, key: [(&str, AttributeValue); N]) -> Option<Item> {
+        let request = self.client.get_item().table_name(&self.table).consistent_read(true);
+        request.set_key(Some(super::item(key))).send().await.expect("a read").item
+    }
+
+    pub(crate) async fn put(&self, item: Item) {
+        self.client.put_item().table_name(&self.table).set_item(Some(item)).send().await.expect("a put");
+    }
+
+    pub(crate) async fn set(&self, key: &str, attribute: &str, value: AttributeValue) {
+        let request = self.client.update_item().table_name(&self.table).key(self.key, s(key));
+        let request = request.update_expression("SET #0 = :0").expression_attribute_names("#0", attribute);
+        request.expression_attribute_values(":0", value).send().await.expect("an update");
+    }
+
+    pub(crate) async fn remove(&self, key: &str, attribute: &str) {
+        let request = self.client.update_item().table_name(&self.table).key(self.key, s(key));
+        let request = request.update_expression("REMOVE #0").expression_attribute_names("#0", attribute);
+        request.send().await.expect("an update");
+    }
+
+    pub(crate) async fn delete(&self, key: &str) {
+        self.client.delete_item().table_name(&self.table).key(self.key, s(key)).send().await.expect("a delete");
+    }
+}

@@ -1,0 +1,106 @@
+//! Somebody else, who acts at the worst moment.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
+use aws_smithy_runtime_api::client::{
+    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+    orchestrator::HttpRequest,
+};
+
+type Act = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+type Acts = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// Acts right before requests of a client are sent, faults included: what it does is done when the request arrives.
+#[derive(Clone, Default)]
+pub(crate) struct Rival(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    once: HashMap<(String, usize), Act>,
+    each: HashMap<String, Acts>,
+    counts: HashMap<String, usize>,
+}
+
+enum Now {
+    Nothing,
+    Once(Act),
+    Each(Acts),
+}
+
+impl Rival {
+    /// Acts before the `nth` request of `operation` from now on; 0 is the very next one.
+    pub(crate) fn before<F>(&self, operation: &str, nth: usize, act: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut script = self.0.lock().unwrap();
+        let at = script.counts.get(operation).copied().unwrap_or_default() + nth;
+        script.once.insert((operation.to_owned(), at), Box::new(move || Box::pin(act())));
+    }
+
+    /// Acts before every request of `operation` from now on.
+    pub(crate) fn before_each<F>(&self, operation: &str, act: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.0.lock().unwrap().each.insert(operation.to_owned(), Arc::new(move || Box::pin(act())));
+    }
+
+    pub(super) fn wrap(&self, client: SharedHttpClient) -> SharedHttpClient {
+        SharedHttpClient::new(Watched { inner: client, rival: self.clone() })
+    }
+
+    fn next(&self, operation: &str) -> Now {
+        let mut script = self.0.lock().unwrap();
+        let count = script.counts.entry(operation.to_owned()).or_default();
+        let at = *count;
+        *count += 1;
+        match (script.once.remove(&(operation.to_owned(), at)), script.each.get(operation)) {
+            (Some(act), _) => Now::Once(act),
+            (None, Some(act)) => Now::Each(Arc::clone(act)),
+            (None, None) => Now::Nothing,
+        }
+    }
+}
+
+impl fmt::Debug for Rival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rival")
+    }
+}
+
+#[derive(Debug)]
+struct Watched<C> {
+    inner: C,
+    rival: Rival,
+}
+
+impl HttpClient for Watched<SharedHttpClient> {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Watched { inner, rival: self.rival.clone() })
+    }
+}
+
+impl HttpConnector for Watched<SharedHttpConnector> {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let now = self.rival.next(target.rsplit('.').next().unwrap_or_default());
+        let inner = self.inner.clone();
+        HttpConnectorFuture::new(async move {
+            match now {
+                Now::Nothing => {}
+                Now::Once(act) => act().await,
+                Now::Each(act) => act().await,
+            }
+            inner.call(request).await
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! The databases.
+
+use std::{
+    env, process,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
+use dynalock::{
+    Repository, Versioned,
+    local::{Database, Faults},
+};
+
+use super::{endpoint, raw::Raw, rival::Rival, secs};
+
+/// A DynamoDB, with a client of the code under test, which faults and a rival stand in front of, and a plain one.
+pub(crate) struct Shop {
+    pub(crate) faults: Faults,
+    pub(crate) rival: Rival,
+    /// Of the code under test.
+    pub(crate) client: Client,
+    /// Of everybody else.
+    pub(crate) plain: Client,
+    remote: bool,
+}
+
+/// A table of its own for one test.
+pub(crate) struct Table<T> {
+    pub(crate) items: Repository<T>,
+    /// The same items, as somebody else reads and writes them with this library.
+    pub(crate) others: Repository<T>,
+    pub(crate) raw: Raw,
+}
+
+impl Shop {
+    /// On the engine in the process, or on the one whose URL is in `DYNALOCK_ENDPOINT`.
+    pub(crate) async fn anywhere() -> Self {
+        match env::var("DYNALOCK_ENDPOINT") {
+            Ok(url) => {
+                let plain = endpoint::client(&url);
+                let http = endpoint::http_client(&plain).await;
+                Self { remote: true, ..Self::new(plain, http, Faults::none()) }
+            }
+            Err(_) => Self::in_process(Faults::none()),
+        }
+    }
+
+    /// On the engine in the process, where time may be paused.
+    pub(crate) fn in_process(faults: Faults) -> Self {
+        Self::on(&Database::in_memory().expect("a database"), faults)
+    }
+
+    pub(crate) fn on(database: &Database, faults: Faults) -> Self {
+        Self::new(database.client(), SharedHttpClient::new(database.connector()), faults)
+    }
+
+    fn new(plain: Client, http: SharedHttpClient, faults: Faults) -> Self {
+        let rival = Rival::default();
+        let http = rival.wrap(faults.wrap(http));
+        let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
+        Self { faults, rival, client, plain, remote: false }
+    }
+
+    pub(crate) async fn table<T: Versioned>(&self) -> Table<T> {
+        let table = self.absent_table();
+        table.others.create_table().await.expect("a table");
+        table
+    }
+
+    pub(crate) fn absent_table<T: Versioned>(&self) -> Table<T> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("{}-{}-{}", T::MODEL.table, process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let repository = |client| {
+            let repository = Repository::<T>::new(client).table(name.clone());
+            // An emulator that has just started takes its time.
+            if self.remote { repository.attempt_timeout(secs(20)).deadline(secs(60)) } else { repository }
+        };
+        Table {
+            items: repository(&self.client),
+            others: repository(&self.plain),
+            raw: Raw { client: self.plain.clone(), table: name.clone(), key: T::MODEL.partition_key.name },
+        }
+    }
+}
