@@ -58,7 +58,9 @@ pub(crate) fn update<T: Versioned>(
     let key = checked_key(T::MODEL, table, &value.key())?;
     let next = next(T::MODEL, table, &basis.revision, mark)?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged(T::MODEL, &basis.revision, basis.image.as_deref(), changes.names(), &mut placeholders);
+    let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
+    let written = changes.names().chain(aliases);
+    let condition = unchanged(T::MODEL, &basis.revision, basis.image.as_deref(), written, &mut placeholders);
     let action = Action::Update(update_text(T::MODEL, changes, &next, &mut placeholders));
     Ok(Plan { write: write(T::MODEL, table, key, action, Some(condition), placeholders), next })
 }

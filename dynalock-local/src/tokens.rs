@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::clock;
 
 /// How long DynamoDB remembers a client request token.
-const WINDOW: Duration = Duration::from_mins(9);
+const WINDOW: Duration = Duration::from_mins(10);
 
 /// The client request tokens of successful transactions, by tokio's clock.
 ///

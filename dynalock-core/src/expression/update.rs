@@ -9,12 +9,11 @@ use crate::{
     version::{Revision, WRITES},
 };
 
-/// The changes, and the bookkeeping of the revision that the write makes. The aliases of what is set are removed: serde would
-/// refuse an item with both as a duplicate field.
+/// The changes, and the bookkeeping of the revision that the write makes. The aliases of what is written are removed: serde would
+/// refuse an item with both as a duplicate field, and read a removed attribute back from its alias.
 pub(crate) fn update(model: &Model, changes: Changes, next: &Revision, to: &mut Placeholders) -> String {
     let mut remove: Vec<String> = changes.remove.iter().map(|name| to.name(name)).collect();
-    let aliases = changes.set.iter().flat_map(|(name, _)| model.aliases_of(name));
-    remove.extend(aliases.map(|alias| to.name(alias)));
+    remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
 
     let mut set: Vec<String> = Vec::with_capacity(changes.set.len() + 2);
     let mut assign = |name: &str, value: AttributeValue| {
