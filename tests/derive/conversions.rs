@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use aws_sdk_dynamodb::{
+    Client,
+    config::{BehaviorVersion, Config},
+};
 use dynalock::{Key, KeyAttribute, KeyType, KeyValue, Versioned};
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +134,23 @@ fn of_other_strings() {
     assert_eq!(page.key(), expected);
     assert_eq!(key::<Page>(&page), expected);
     assert_eq!(key::<Page>((page.site, page.path)), expected);
+}
+
+#[test]
+fn a_repository_takes_them_all() {
+    let config = Config::builder().behavior_version(BehaviorVersion::latest()).build();
+    let client = Client::from_conf(config);
+    let sku = String::from("85123A");
+    let product = Product { sku: sku.clone() };
+
+    // Nothing is sent: these have to compile.
+    let products = Product::repository(&client);
+    let _ = (products.get("85123A"), products.get(&sku), products.get(&product), products.get(sku));
+    let _ = products.update_with("85123A", |_| {});
+    let invoices = Invoice::repository(&client);
+    let _ = (invoices.get(42), invoices.delete_unchecked(42));
+    let readings = Reading::repository(&client);
+    let _ = (readings.get(("attic", -7)), readings.get((&String::from("attic"), -7)));
 }
 
 #[test]

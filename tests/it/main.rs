@@ -3,4 +3,8 @@
 mod support;
 
 mod conformance;
+
 mod contention;
+mod faults;
+mod files;
+mod futures;

@@ -2,7 +2,6 @@
 
 use dynalock::Error;
 
-use super::cases;
 use crate::support::{Product, Shop, expect_error, item, n, s};
 
 cases![

@@ -14,6 +14,16 @@ macro_rules! cases {
     };
 }
 
-use cases;
-
+mod bookkeeping;
+mod changes;
 mod create;
+mod etag;
+mod keys;
+mod lost_reply;
+mod modify;
+mod read;
+mod recreate;
+mod shapes;
+mod tables;
+mod unversioned;
+mod update;

@@ -81,4 +81,15 @@ impl Shop {
             raw: Raw { client: self.plain.clone(), table: name.clone(), key: T::MODEL.partition_key.name },
         }
     }
+
+    /// The items of another type in a table that is there.
+    pub(crate) fn named<T: Versioned>(&self, name: &str) -> Repository<T> {
+        Repository::new(&self.client).table(name)
+    }
+}
+
+impl<T> Table<T> {
+    pub(crate) fn name(&self) -> &str {
+        &self.raw.table
+    }
 }

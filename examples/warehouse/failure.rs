@@ -1,0 +1,54 @@
+//! What ends the program early, each in one sentence.
+
+use std::{error::Error as StdError, io, path::PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("cannot read {path}: {source}")]
+    Read { path: PathBuf, source: io::Error },
+
+    #[error("{file} has no column {column}; it has {found}")]
+    NoColumn { file: String, column: &'static str, found: String },
+
+    #[error("{file} has more than one column {column}")]
+    TwoColumns { file: String, column: &'static str },
+
+    #[error("cannot start the DynamoDB inside the process: {0}")]
+    Engine(#[from] dynalock::local::Error),
+
+    #[error("cannot use the DynamoDB at {endpoint}: {source}")]
+    Endpoint { endpoint: String, source: Box<dynalock::Error> },
+
+    #[error("cannot open the stock: {0}")]
+    Opening(dynalock::Error),
+
+    #[error("cannot count the stock: {0}")]
+    Counting(dynalock::Error),
+
+    #[error("product {0:?} is gone; is another program at work on the same table?")]
+    Gone(String),
+
+    #[error("line {number} could not be booked: {source}")]
+    Booking { number: u64, source: dynalock::Error },
+
+    #[error("line {number} could not be booked: {reason}")]
+    NaiveBooking { number: u64, reason: String },
+
+    #[error("a worker failed: {0}")]
+    Worker(#[from] tokio::task::JoinError),
+
+    #[error("cannot write {path}: {source}")]
+    Dump { path: PathBuf, source: csv::Error },
+
+    #[error("cannot write the report: {0}")]
+    Print(io::Error),
+
+    #[error("{0} updates were lost")]
+    Lost(u64),
+}
+
+/// An error and its causes, in one line: what the SDK says is in the causes.
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

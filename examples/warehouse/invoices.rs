@@ -1,0 +1,121 @@
+//! A file of invoices, and what the stock has to be when its lines are booked.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    path::Path,
+};
+
+use crate::{
+    columns::{Columns, Row},
+    failure::Failure,
+    records::Records,
+    stock::OPENING_STOCK,
+};
+
+const SAMPLE: &[u8] = include_bytes!("../data/invoices.csv");
+
+/// A file of invoices.
+#[derive(Debug)]
+pub(crate) struct Invoices {
+    pub(crate) name: String,
+    pub(crate) lines: Vec<Line>,
+    /// How many different invoices the lines belong to.
+    pub(crate) count: usize,
+    /// By stock code.
+    pub(crate) products: BTreeMap<String, Expected>,
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// One line of an invoice.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Where it begins in the file.
+    pub(crate) number: u64,
+    pub(crate) sku: String,
+    pub(crate) quantity: i64,
+}
+
+/// A line that cannot be read.
+#[derive(Debug)]
+pub(crate) struct Skipped {
+    number: u64,
+    reason: String,
+}
+
+/// What the lines of one product add up to.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    pub(crate) description: Option<String>,
+    pub(crate) lines: u64,
+    sold: i64,
+    returned: i64,
+}
+
+impl Invoices {
+    /// Reads a file, or the sample.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        match path {
+            None => Self::read("examples/data/invoices.csv".to_owned(), SAMPLE),
+            Some(path) => {
+                let file = fs::read(path).map_err(|source| Failure::Read { path: path.to_owned(), source })?;
+                Self::read(path.display().to_string(), &file)
+            }
+        }
+    }
+
+    fn read(name: String, file: &[u8]) -> Result<Self, Failure> {
+        let mut invoices = Self { name, lines: Vec::new(), count: 0, products: BTreeMap::new(), skipped: Vec::new() };
+        let mut records = Records::new(file);
+        let Some(header) = records.header() else { return Ok(invoices) };
+        let columns = Columns::find(&invoices.name, &header)?;
+
+        let mut numbers = HashSet::new();
+        for (number, record) in records {
+            let booked = record.and_then(|record| columns.row(&record)).and_then(|row| invoices.book(number, row));
+            match booked {
+                Ok(invoice) => drop(numbers.insert(invoice)),
+                Err(reason) => invoices.skipped.push(Skipped { number, reason }),
+            }
+        }
+        invoices.count = numbers.len();
+        invoices.products.retain(|_, expected| expected.lines > 0);
+        Ok(invoices)
+    }
+
+    /// Takes a line in, and returns the number of its invoice.
+    fn book(&mut self, number: u64, row: Row) -> Result<String, String> {
+        let Row { invoice, sku, quantity, description } = row;
+        let expected = self.products.entry(sku.clone()).or_default();
+        expected.add(quantity)?;
+        expected.description = expected.description.take().or(description);
+        self.lines.push(Line { number, sku, quantity });
+        Ok(invoice)
+    }
+
+    /// Says on stderr what is not booked.
+    pub(crate) fn report_skipped(&self) {
+        for Skipped { number, reason } in &self.skipped {
+            eprintln!("{}:{number}: skipped: {reason}", self.name);
+        }
+        if self.lines.is_empty() {
+            eprintln!("{} has no line to book", self.name);
+        }
+    }
+}
+
+impl Expected {
+    /// The stock when all lines are booked.
+    pub(crate) fn stock(&self) -> i64 {
+        OPENING_STOCK - self.sold - self.returned
+    }
+
+    /// Adds a line, if the stock stays within 64 bits in whatever order the lines are booked.
+    fn add(&mut self, quantity: i64) -> Result<(), String> {
+        let total = if quantity > 0 { &mut self.sold } else { &mut self.returned };
+        let sum = total.checked_add(quantity).filter(|sum| OPENING_STOCK.checked_sub(*sum).is_some());
+        *total = sum.ok_or_else(|| format!("Quantity {quantity} would take the stock beyond 64 bits"))?;
+        self.lines += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! What a run ends with: a table for people, one line of JSON for programs.
+
+use std::{
+    cmp::Reverse,
+    fmt,
+    io::{self, Write},
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use crate::{
+    args::Mode,
+    failure::Failure,
+    stock::{Counted, OPENING_STOCK},
+    traffic::Totals,
+};
+
+/// How many products the table names.
+const SHOWN: usize = 6;
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Report<'r> {
+    pub(crate) file: String,
+    pub(crate) mode: Mode,
+    pub(crate) workers: u16,
+    pub(crate) invoices: usize,
+    pub(crate) skipped: usize,
+    pub(crate) stock: &'r [Counted],
+    pub(crate) traffic: Totals,
+    pub(crate) elapsed: Duration,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    mode: Mode,
+    workers: u16,
+    invoices: usize,
+    lines: u64,
+    products: usize,
+    skipped: usize,
+    writes: u64,
+    requests: u64,
+    conflicts: u64,
+    retries: u64,
+    lost_updates: u64,
+    elapsed_ms: u64,
+}
+
+impl Report<'_> {
+    pub(crate) fn lost_updates(&self) -> u64 {
+        self.stock.iter().map(Counted::lost).sum()
+    }
+
+    pub(crate) fn json(&self) -> Result<String, Failure> {
+        let figures = Figures {
+            mode: self.mode,
+            workers: self.workers,
+            invoices: self.invoices,
+            lines: self.lines(),
+            products: self.stock.len(),
+            skipped: self.skipped,
+            writes: self.traffic.writes,
+            requests: self.traffic.requests,
+            conflicts: self.traffic.conflicts,
+            retries: self.retries(),
+            lost_updates: self.lost_updates(),
+            elapsed_ms: self.milliseconds(),
+        };
+        serde_json::to_string(&figures).map_err(|error| Failure::Print(error.into()))
+    }
+
+    fn lines(&self) -> u64 {
+        self.stock.iter().map(|counted| counted.expected.lines).sum()
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn pace(&self) -> String {
+        grouped(i128::from(self.lines()) * 1000 / i128::from(self.milliseconds().max(1)))
+    }
+
+    /// Writes beyond the one that each line needs.
+    fn retries(&self) -> u64 {
+        self.traffic.attempted_writes().saturating_sub(self.lines())
+    }
+
+    /// Those that lost most, then those with the most lines.
+    fn shown(&self) -> Vec<&Counted> {
+        let mut products: Vec<_> = self.stock.iter().collect();
+        products.sort_by_key(|counted| Reverse((counted.lost(), counted.expected.lines)));
+        products.truncate(SHOWN);
+        products
+    }
+
+    fn write_stock(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |name: &str, [lines, opening, asked, expected, found, lost]: [i128; 6]| {
+            let [lines, opening, asked] = [lines, opening, asked].map(grouped);
+            let [expected, found, lost] = [expected, found, lost].map(grouped);
+            writeln!(f, "  {name:<22}  {lines:>7}  {opening:>11}  {asked:>9}  {expected:>11}  {found:>11}  {lost:>5}")
+        };
+        let mut all = [0; 6];
+        for counted in self.stock {
+            all.iter_mut().zip(figures(counted)).for_each(|(sum, figure)| *sum += figure);
+        }
+        for counted in self.shown() {
+            row(&shortened(&counted.product.sku), figures(counted))?;
+        }
+        row(&format!("all {} products", self.stock.len()), all)
+    }
+
+    fn write_outcome(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Totals { requests, reads, conflicts, .. } = self.traffic;
+        let mut row = |name: &str, figure: u64, meaning: &str| {
+            writeln!(f, "  {name:<16}{:>10}   {meaning}", grouped(figure.into()))
+        };
+        let wrong = self.stock.iter().filter(|counted| counted.lost() > 0).count();
+        match wrong {
+            0 => row("lost updates", 0, "nothing: every line is in the stock")?,
+            _ => row(
+                "lost updates",
+                self.lost_updates(),
+                &format!("lines that are not in the stock, on {wrong} products"),
+            )?,
+        }
+        row("conflicts", conflicts, "writes that were refused, since another worker had been first")?;
+        row("retries", self.retries(), "writes that were sent again")?;
+        let each = ratio(requests, self.lines());
+        let writes = self.traffic.attempted_writes();
+        row("requests", requests, &format!("{each:.2} for each update: {reads} reads, {writes} writes"))?;
+        row("milliseconds", self.milliseconds(), &format!("{} updates a second", self.pace()))?;
+        row("skipped", self.skipped as u64, "lines that could not be read")
+    }
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.mode {
+            Mode::Update => "with dynalock's update_with",
+            Mode::Naive => "by get and put, without a condition",
+        };
+        let (lines, invoices) = (self.lines(), self.invoices);
+        writeln!(f, "{}: {lines} lines of {invoices} invoices,", self.file)?;
+        writeln!(f, "booked by {} workers at the same time {how}", self.workers)?;
+        writeln!(f)?;
+        let [lines, opening, asked] = ["lines", "opening", "asked for"];
+        let [expected, found, lost] = ["expected", "stock", "lost"];
+        let name = "product";
+        writeln!(f, "  {name:<22}  {lines:>7}  {opening:>11}  {asked:>9}  {expected:>11}  {found:>11}  {lost:>5}")?;
+        self.write_stock(f)?;
+        writeln!(f)?;
+        self.write_outcome(f)
+    }
+}
+
+fn figures(counted: &Counted) -> [i128; 6] {
+    let (opening, expected) = (i128::from(OPENING_STOCK), i128::from(counted.expected.stock()));
+    let found = i128::from(counted.product.stock);
+    [counted.expected.lines.into(), opening, opening - expected, expected, found, counted.lost().into()]
+}
+
+/// As much of a stock code as fits on the line.
+fn shortened(sku: &str) -> String {
+    const WIDTH: usize = 22;
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let mut name: String = sku.chars().map(printable).take(WIDTH).collect();
+    if sku.chars().count() > WIDTH {
+        name.pop();
+        name.push('…');
+    }
+    name
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: i128) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::from(if number < 0 { "-" } else { "" });
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A reader that has gone away has seen enough.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Print(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,226 @@
+//! Keys of all types.
+
+use dynalock::{Error, KeyAttribute, KeyType, KeyValue, Versioned};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{Product, Shop, b, expect_error, n, s};
+
+cases![
+    an_empty_key_is_refused_without_a_request,
+    a_numeric_key_names_its_item,
+    a_composite_key_names_its_item,
+    a_newtype_is_a_key,
+    bytes_are_a_key,
+    a_newtype_whose_serde_disagrees_is_refused_without_a_request,
+    a_newtype_of_another_type_than_it_declares_is_refused_without_a_request,
+];
+
+async fn an_empty_key_is_refused_without_a_request(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    let empty = || Product::new("", 5);
+    for result in [
+        table.items.get("").await.map(drop),
+        table.items.create(empty()).await.map(drop),
+        table.items.update_with("", |product| product.stock = 1).await.map(drop),
+        table.items.upsert_with("", empty, |product| product.stock = 1).await.map(drop),
+        table.items.delete_unchecked("").await,
+    ] {
+        let attribute = expect_error!(result, Error::InvalidKey { attribute, .. } => attribute);
+        assert_eq!(attribute, "sku");
+    }
+    assert_eq!(shop.requests(), 0);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "invoices")]
+struct Invoice {
+    #[dynalock(partition_key)]
+    number: i64,
+    total: u64,
+}
+
+async fn a_numeric_key_names_its_item(shop: &Shop) {
+    let table = shop.table::<Invoice>().await;
+    for number in [0, -1, 536_365, i64::MAX, i64::MIN] {
+        table.items.create(Invoice { number, total: 5 }).await.unwrap();
+        let invoice = table.items.update_with(number, |invoice| invoice.total += 1).await.unwrap();
+        assert_eq!((invoice.number, invoice.total), (number, 6));
+        assert_eq!(table.raw.get_by([("number", n(number))]).await.unwrap()["total"], n(6));
+        table.items.delete(invoice).await.unwrap();
+        assert_eq!(table.items.get(number).await.unwrap(), None);
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[serde(rename_all = "camelCase")]
+#[dynalock(table = "lines")]
+struct Line {
+    #[dynalock(partition_key)]
+    invoice_no: String,
+    #[dynalock(sort_key)]
+    line_no: u32,
+    quantity: i64,
+}
+
+async fn a_composite_key_names_its_item(shop: &Shop) {
+    let table = shop.table::<Line>().await;
+    let line = |line_no| Line { invoice_no: "536365".to_owned(), line_no, quantity: 1 };
+    for line_no in [1, 2] {
+        table.items.create(line(line_no)).await.unwrap();
+    }
+    let met = expect_error!(table.items.create(line(2)).await, Error::AlreadyExists(met) => met);
+    assert_eq!(met.key_item(), crate::support::item([("invoiceNo", s("536365")), ("lineNo", n(2))]));
+    let second = table.items.update_with(("536365", 2), |line| line.quantity = 9).await.unwrap();
+    assert_eq!(table.items.get(("536365", 1)).await.unwrap().unwrap().quantity, 1);
+    assert_eq!(table.items.get(("536365", 2)).await.unwrap(), Some(second.clone()));
+    expect_error!(table.items.update_with(("536365", 2), |line| line.line_no = 3).await, Error::KeyChanged { .. });
+    expect_error!(table.items.get(("", 1)).await, Error::InvalidKey { attribute: "invoiceNo", .. });
+    table.items.delete(second).await.unwrap();
+    table.items.delete_unchecked(("536365", 1)).await.unwrap();
+    for line_no in [1, 2] {
+        assert_eq!(table.raw.get_by([("invoiceNo", s("536365")), ("lineNo", n(line_no))]).await, None);
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Sku(String);
+
+impl KeyAttribute for Sku {
+    const TYPE: KeyType = KeyType::S;
+
+    fn to_key_value(&self) -> KeyValue {
+        KeyValue::S(self.0.clone())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "typed")]
+struct Typed {
+    #[dynalock(partition_key)]
+    sku: Sku,
+    stock: i64,
+}
+
+async fn a_newtype_is_a_key(shop: &Shop) {
+    let table = shop.table::<Typed>().await;
+    let sku = Sku("a".to_owned());
+    table.items.create(Typed { sku: sku.clone(), stock: 5 }).await.unwrap();
+    let typed = table.items.update_with(&sku, |typed| typed.stock = 6).await.unwrap();
+    assert_eq!(table.items.get(sku).await.unwrap(), Some(typed));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(6));
+}
+
+/// Writes itself as binary, which `Vec<u8>` alone does not.
+#[derive(Debug, Clone, PartialEq)]
+struct Digest(Vec<u8>);
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl serde::de::Visitor<'_> for Bytes {
+            type Value = Digest;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Digest, E> {
+                Ok(Digest(bytes.to_vec()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+impl KeyAttribute for Digest {
+    const TYPE: KeyType = KeyType::B;
+
+    fn to_key_value(&self) -> KeyValue {
+        KeyValue::B(self.0.clone())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "blobs")]
+struct Content {
+    #[dynalock(partition_key)]
+    digest: Digest,
+    uses: u64,
+}
+
+async fn bytes_are_a_key(shop: &Shop) {
+    let table = shop.table::<Content>().await;
+    let digest = Digest(vec![0, 255, 7]);
+    table.items.create(Content { digest: digest.clone(), uses: 1 }).await.unwrap();
+    let content = table.items.update_with(digest.clone(), |content| content.uses += 1).await.unwrap();
+    assert_eq!(table.items.get(digest).await.unwrap(), Some(content.clone()));
+    assert_eq!(table.raw.get_by([("digest", b([0, 255, 7]))]).await.unwrap()["uses"], n(2));
+    expect_error!(table.items.get(Digest(Vec::new())).await, Error::InvalidKey { attribute: "digest", .. });
+    table.items.delete(content).await.unwrap();
+}
+
+/// Says one thing to DynamoDB and writes another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Lowered(String);
+
+impl KeyAttribute for Lowered {
+    const TYPE: KeyType = KeyType::S;
+
+    fn to_key_value(&self) -> KeyValue {
+        KeyValue::S(self.0.to_lowercase())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "lowered")]
+struct Disagreeing {
+    #[dynalock(partition_key)]
+    name: Lowered,
+}
+
+async fn a_newtype_whose_serde_disagrees_is_refused_without_a_request(shop: &Shop) {
+    let table = shop.table::<Disagreeing>().await;
+    let create = table.items.create(Disagreeing { name: Lowered("A".to_owned()) });
+    expect_error!(create.await, Error::InvalidKey { attribute: "name", .. });
+    assert_eq!(shop.requests(), 0);
+    let agreeing = Disagreeing { name: Lowered("a".to_owned()) };
+    assert_eq!(table.items.create(agreeing).await.unwrap().version(), 1);
+}
+
+/// Declares a number and makes a string.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Confused(String);
+
+impl KeyAttribute for Confused {
+    const TYPE: KeyType = KeyType::N;
+
+    fn to_key_value(&self) -> KeyValue {
+        KeyValue::S(self.0.clone())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "confused")]
+struct Confusing {
+    #[dynalock(partition_key)]
+    name: Confused,
+}
+
+async fn a_newtype_of_another_type_than_it_declares_is_refused_without_a_request(shop: &Shop) {
+    let table = shop.table::<Confusing>().await;
+    let name = || Confused("1".to_owned());
+    for result in [
+        table.items.create(Confusing { name: name() }).await.map(drop),
+        table.items.get(name()).await.map(drop),
+        table.items.delete_unchecked(name()).await,
+    ] {
+        expect_error!(result, Error::InvalidKey { attribute: "name", .. });
+    }
+    assert_eq!(shop.requests(), 0);
+}

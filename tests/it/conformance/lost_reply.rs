@@ -1,0 +1,232 @@
+//! One reply of a write is lost: the write is recognised in the item, and never applied twice.
+
+use dynalock::{Error, local::Fault};
+
+use crate::support::{Product, Shop, Table, expect_error, n, s};
+
+cases![
+    a_create_recognises_itself,
+    an_update_recognises_itself,
+    a_replace_recognises_itself,
+    a_touch_recognises_itself,
+    an_increment_recognises_itself_and_is_applied_once,
+    an_upsert_recognises_its_create,
+    an_adoption_recognises_itself,
+    an_update_recognises_itself_under_later_writes,
+    a_create_recognises_itself_under_later_writes,
+    an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate,
+    an_update_that_was_not_applied_and_lost_is_a_conflict,
+    an_update_that_lost_before_any_write_id_was_there_is_indeterminate,
+    a_create_that_met_another_item_in_doubt_is_indeterminate,
+    a_delete_in_doubt_whose_item_is_gone_says_so,
+    a_delete_in_doubt_that_lost_is_a_conflict,
+    a_write_id_stays_over_attempts_and_is_new_for_the_next_write,
+    a_write_after_an_indeterminate_one_is_safe,
+    a_write_id_stays_over_conflicts_of_one_call,
+];
+
+/// An item at version 1 with stock 5, and a next write whose reply is lost.
+async fn doubt(shop: &Shop, operation: &str) -> (Table<Product>, dynalock::Stored<Product>) {
+    let table = shop.table::<Product>().await;
+    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    shop.faults.script_on(operation, 0, Fault::LoseReply);
+    (table, product)
+}
+
+/// Writes the item this often between the first and the second attempt of an operation.
+fn meanwhile(shop: &Shop, table: &Table<Product>, operation: &str, writes: usize) {
+    let others = table.others.clone();
+    shop.rival.before(operation, 1, async move || {
+        for _ in 0..writes {
+            others.update_with("a", |product| product.stock += 100).await.unwrap();
+        }
+    });
+}
+
+async fn a_create_recognises_itself(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
+    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    assert_eq!(product.version(), 1);
+    assert_eq!(shop.counts(["PutItem", "GetItem"]), [2, 0]);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+}
+
+async fn an_update_recognises_itself(shop: &Shop) {
+    let (table, mut product) = doubt(shop, "UpdateItem").await;
+    product.stock = 6;
+    let product = table.items.update(product).await.unwrap();
+    assert_eq!(product.version(), 2);
+    assert_eq!(shop.counts(["UpdateItem", "GetItem"]), [2, 0]);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product.clone()));
+    assert!(table.items.delete(product).await.unwrap().certain, "its revision is the stored one");
+}
+
+async fn a_replace_recognises_itself(shop: &Shop) {
+    let (table, product) = doubt(shop, "PutItem").await;
+    let product = table.items.replace(product).await.unwrap();
+    assert_eq!(product.version(), 2);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+}
+
+async fn a_touch_recognises_itself(shop: &Shop) {
+    let (table, product) = doubt(shop, "UpdateItem").await;
+    let product = table.items.touch(product).await.unwrap();
+    assert_eq!(product.version(), 2);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+}
+
+async fn an_increment_recognises_itself_and_is_applied_once(shop: &Shop) {
+    let (table, _) = doubt(shop, "UpdateItem").await;
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (6, 2));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+    assert_eq!(shop.counts(["UpdateItem", "GetItem"]), [2, 1]);
+}
+
+async fn an_upsert_recognises_its_create(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
+    let product = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (1, 1));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+}
+
+async fn an_adoption_recognises_itself(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    table.raw.put(crate::support::item([("sku", s("a")), ("stock", n(5))])).await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (6, 1));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+}
+
+async fn an_update_recognises_itself_under_later_writes(shop: &Shop) {
+    for writes in [1, 5, 15] {
+        let (table, mut product) = doubt(shop, "UpdateItem").await;
+        meanwhile(shop, &table, "UpdateItem", writes);
+        product.note = Some("mine".to_owned());
+        let product = table.items.update(product).await.unwrap();
+        assert_eq!(product.version(), 2, "the version that it got");
+        let stored = table.others.get("a").await.unwrap().unwrap();
+        assert_eq!((stored.version(), stored.note.as_deref()), (2 + u64::try_from(writes).unwrap(), Some("mine")));
+    }
+}
+
+async fn a_create_recognises_itself_under_later_writes(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
+    meanwhile(shop, &table, "PutItem", 15);
+    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    assert_eq!((product.version(), product.stock), (1, 5));
+    assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 1505);
+}
+
+async fn an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate(shop: &Shop) {
+    let (table, mut product) = doubt(shop, "UpdateItem").await;
+    meanwhile(shop, &table, "UpdateItem", 16);
+    product.note = Some("mine".to_owned());
+    let told = expect_error!(
+        table.items.update(product).await,
+        Error::Indeterminate { expected, found, attempts, last, .. } => (expected, found, attempts, last.is_none())
+    );
+    assert_eq!(told, (Some(1), Some(18), 2, true));
+}
+
+async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
+    for writes in [1, 15] {
+        let table = shop.table::<Product>().await;
+        let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+        shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
+        meanwhile(shop, &table, "UpdateItem", writes);
+        product.stock = 6;
+        let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
+        assert_eq!(lost.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
+        assert_eq!(lost.attempts(), 2);
+    }
+}
+
+async fn an_update_that_lost_before_any_write_id_was_there_is_indeterminate(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    table.raw.put(crate::support::item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])).await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
+    meanwhile(shop, &table, "UpdateItem", 1);
+    let update = table.items.update_with("a", |product| product.stock += 1);
+    let told = expect_error!(update.await, Error::Indeterminate { expected, found, .. } => (expected, found));
+    assert_eq!(told, (Some(3), Some(4)));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(105));
+}
+
+async fn a_create_that_met_another_item_in_doubt_is_indeterminate(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    shop.faults.script_on("PutItem", 0, Fault::LoseRequest);
+    let others = table.others.clone();
+    shop.rival.before("PutItem", 1, async move || {
+        others.create(Product::new("a", 7)).await.unwrap();
+    });
+    let told = expect_error!(
+        table.items.create(Product::new("a", 5)).await,
+        Error::Indeterminate { expected, found, .. } => (expected, found)
+    );
+    assert_eq!(told, (None, Some(1)));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(7));
+}
+
+async fn a_delete_in_doubt_whose_item_is_gone_says_so(shop: &Shop) {
+    let (table, product) = doubt(shop, "DeleteItem").await;
+    assert!(!table.items.delete(product).await.unwrap().certain);
+    assert_eq!(table.raw.get("a").await, None);
+}
+
+async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    shop.faults.script_on("DeleteItem", 0, Fault::LoseRequest);
+    meanwhile(shop, &table, "DeleteItem", 20);
+    let lost = expect_error!(table.items.delete(product).await, Error::Conflict(lost) => lost);
+    assert_eq!(lost.current::<Product>().unwrap().unwrap().version(), 21);
+}
+
+/// The newest write id in a request.
+fn id(update: &serde_json::Value) -> Vec<u8> {
+    let writes = &crate::support::sent::written(update)["_writes"];
+    let writes = writes.as_ref().unwrap()["B"].as_str().unwrap();
+    aws_smithy_types::base64::decode(writes).unwrap()[8..16].to_vec()
+}
+
+async fn a_write_id_stays_over_attempts_and_is_new_for_the_next_write(shop: &Shop) {
+    let (table, _) = doubt(shop, "UpdateItem").await;
+    for _ in 0..2 {
+        table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    }
+    let ids: Vec<_> = shop.sent("UpdateItem").iter().map(id).collect();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[1], ids[2]);
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!(stored["_writes"].as_b().unwrap().as_ref()[8..16], ids[2]);
+}
+
+async fn a_write_id_stays_over_conflicts_of_one_call(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    table.others.create(Product::new("a", 5)).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
+    meanwhile(shop, &table, "UpdateItem", 1);
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (106, 3));
+    let ids: Vec<_> = shop.sent("UpdateItem").iter().map(id).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(ids.iter().all(|one| *one == ids[0]));
+}
+
+async fn a_write_after_an_indeterminate_one_is_safe(shop: &Shop) {
+    let (table, product) = doubt(shop, "UpdateItem").await;
+    shop.faults.script_on("UpdateItem", 1, Fault::AccessDenied);
+    let mut changed = product.clone();
+    changed.stock = 6;
+    expect_error!(table.items.update(changed).await, Error::Indeterminate { .. });
+    let mut again = product;
+    again.stock = 7;
+    let lost = expect_error!(table.items.update(again).await, Error::Conflict(lost) => lost);
+    assert_eq!(lost.current::<Product>().unwrap().unwrap().stock, 6);
+}

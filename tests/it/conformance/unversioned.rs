@@ -1,0 +1,212 @@
+//! Items that other programs wrote: without a version, or with one and no write ids.
+
+use dynalock::{Error, Versioned};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{Item, Product, Shop, Table, expect_error, item, n, s};
+
+cases![
+    an_item_without_a_version_is_read_at_0,
+    an_item_without_a_version_is_adopted_by_the_first_update,
+    adoption_fails_if_an_attribute_that_it_writes_was_changed,
+    adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed,
+    adoption_keeps_a_concurrent_change_of_another_attribute,
+    adoption_fails_if_the_item_was_deleted,
+    adoption_fails_if_somebody_else_has_adopted_the_item,
+    adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed,
+    update_with_adopts_what_a_concurrent_program_wrote,
+    delete_of_an_unversioned_item_fails_if_anything_changed,
+    replace_of_an_unversioned_item_fails_if_anything_changed,
+    an_unchanged_unversioned_item_is_deleted_and_replaced,
+    touch_of_an_unversioned_item_adopts_it,
+    versions_that_others_wrote_are_updated,
+    a_version_written_by_others_is_checked,
+    an_adopted_item_is_guarded_by_its_incarnation,
+];
+
+fn foreign() -> Item {
+    item([("sku", s("a")), ("stock", n(5)), ("color", s("red"))])
+}
+
+async fn unversioned(shop: &Shop) -> Table<Product> {
+    let table = shop.table::<Product>().await;
+    table.raw.put(foreign()).await;
+    table
+}
+
+async fn an_item_without_a_version_is_read_at_0(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let product = table.items.get("a").await.unwrap().unwrap();
+    assert_eq!((product.version(), &*product), (0, &Product::new("a", 5)));
+}
+
+async fn an_item_without_a_version_is_adopted_by_the_first_update(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    product.stock = 6;
+    let product = table.items.update(product).await.unwrap();
+    assert_eq!(product.version(), 1);
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["_version"], &stored["stock"], &stored["color"]), (&n(1), &n(6), &s("red")));
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.version(), product.stock), (2, 7));
+}
+
+async fn adoption_fails_if_an_attribute_that_it_writes_was_changed(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "stock", n(50)).await;
+    product.stock -= 1;
+    let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
+    let current = lost.current::<Product>().unwrap().unwrap();
+    assert_eq!((current.version(), current.stock), (0, 50));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(50));
+}
+
+async fn adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "note", s("theirs")).await;
+    product.note = Some("mine".to_owned());
+    expect_error!(table.items.update(product).await, Error::Conflict(_));
+
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.remove("a", "note").await;
+    product.note = Some("mine".to_owned());
+    expect_error!(table.items.update(product).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await, Some(foreign()));
+}
+
+async fn adoption_keeps_a_concurrent_change_of_another_attribute(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "color", s("blue")).await;
+    table.raw.set("a", "note", s("theirs")).await;
+    product.stock = 6;
+    assert_eq!(table.items.update(product).await.unwrap().version(), 1);
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["color"], &stored["note"], &stored["stock"]), (&s("blue"), &s("theirs"), &n(6)));
+}
+
+async fn adoption_fails_if_the_item_was_deleted(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.delete("a").await;
+    product.note = Some("mine".to_owned());
+    let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
+    assert_eq!(lost.current_item(), None);
+    assert_eq!(table.raw.get("a").await, None);
+}
+
+async fn adoption_fails_if_somebody_else_has_adopted_the_item(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.others.update_with("a", |product| product.note = Some("theirs".to_owned())).await.unwrap();
+    product.stock = 6;
+    let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
+    assert_eq!(lost.current::<Product>().unwrap().unwrap().version(), 1);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "aliased")]
+struct Aliased {
+    #[dynalock(partition_key)]
+    sku: String,
+    #[serde(alias = "qty")]
+    quantity: i64,
+}
+
+async fn adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed(shop: &Shop) {
+    let table = shop.table::<Aliased>().await;
+    table.raw.put(item([("sku", s("a")), ("qty", n(5))])).await;
+    let mut aliased = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "qty", n(50)).await;
+    aliased.quantity -= 1;
+    expect_error!(table.items.update(aliased).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await, Some(item([("sku", s("a")), ("qty", n(50))])));
+}
+
+async fn update_with_adopts_what_a_concurrent_program_wrote(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let raw = table.raw.clone();
+    shop.rival.before("UpdateItem", 0, async move || raw.set("a", "stock", n(50)).await);
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.version(), product.stock), (1, 51));
+    assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 2]);
+}
+
+async fn delete_of_an_unversioned_item_fails_if_anything_changed(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "color", s("blue")).await;
+    expect_error!(table.items.delete(product).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["color"], s("blue"));
+}
+
+async fn replace_of_an_unversioned_item_fails_if_anything_changed(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "color", s("blue")).await;
+    product.stock = 6;
+    expect_error!(table.items.replace(product).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(5));
+}
+
+async fn an_unchanged_unversioned_item_is_deleted_and_replaced(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let product = table.items.get("a").await.unwrap().unwrap();
+    assert_eq!(table.items.replace(product).await.unwrap().version(), 1);
+    assert_eq!(table.raw.get("a").await.unwrap().get("color"), None);
+    table.raw.put(foreign()).await;
+    let product = table.items.get("a").await.unwrap().unwrap();
+    assert!(table.items.delete(product).await.unwrap().certain);
+    assert_eq!(table.raw.get("a").await, None);
+}
+
+async fn touch_of_an_unversioned_item_adopts_it(shop: &Shop) {
+    let table = unversioned(shop).await;
+    let product = table.items.get("a").await.unwrap().unwrap();
+    assert_eq!(table.items.touch(product).await.unwrap().version(), 1);
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["_version"], &stored["stock"], &stored["color"]), (&n(1), &n(5), &s("red")));
+}
+
+async fn versions_that_others_wrote_are_updated(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    for (stored, after) in [("0", 1), ("1", 2), ("41", 42), ("1.0", 2), ("1e3", 1001)] {
+        table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(stored))])).await;
+        let product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
+        assert_eq!((product.version(), product.stock), (after, 6), "{stored}");
+        let mut product = table.items.get("a").await.unwrap().unwrap();
+        assert_eq!(product.version(), after);
+        product.stock = 7;
+        assert_eq!(table.items.update(product).await.unwrap().version(), after + 1);
+        table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(stored))])).await;
+        let product = table.items.get("a").await.unwrap().unwrap();
+        assert!(table.items.delete(product).await.unwrap().certain);
+    }
+}
+
+async fn a_version_written_by_others_is_checked(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    for (read, found) in [(0, 1), (1, 0), (7, 8)] {
+        table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(read))])).await;
+        let mut product = table.items.get("a").await.unwrap().unwrap();
+        table.raw.set("a", "_version", n(found)).await;
+        product.stock = 6;
+        let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
+        assert_eq!(lost.current::<Product>().unwrap().unwrap().version(), found);
+    }
+}
+
+async fn an_adopted_item_is_guarded_by_its_incarnation(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    let theirs = item([("sku", s("a")), ("stock", n(5)), ("_version", n(1))]);
+    table.raw.put(theirs.clone()).await;
+    let mut product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
+    // The other program writes the whole item, and its version happens to fit.
+    table.raw.put(item([("sku", s("a")), ("stock", n(9)), ("_version", n(2))])).await;
+    product.stock = 7;
+    expect_error!(table.items.update(product).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(9));
+}

@@ -1,0 +1,78 @@
+//! An outage is not multiplied.
+
+use dynalock::{
+    Error,
+    local::{Fault, Faults},
+};
+
+use crate::support::{Product, Shop, expect_error};
+
+#[tokio::test(start_paused = true)]
+async fn many_calls_in_an_outage_send_little_more_than_one_request_each() {
+    const CALLS: usize = 1_000;
+    for fault in [Fault::LoseRequest, Fault::Refused, Fault::Throttle, Fault::ServerError] {
+        let shop = Shop::in_process(Faults::none());
+        let table = shop.table::<Product>().await;
+        shop.faults.always(fault.clone());
+        for _ in 0..CALLS {
+            expect_error!(table.items.get("a").await, Error::Exhausted { .. });
+        }
+        let more = shop.requests() - CALLS;
+        assert!(more <= CALLS / 10, "{more} retries in {CALLS} calls with {fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_retries_come_back_with_successes() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    table.others.create(Product::new("a", 5)).await.unwrap();
+    shop.faults.always(Fault::LoseRequest);
+    for _ in 0..200 {
+        table.items.get("a").await.unwrap_err();
+    }
+    shop.faults.clear();
+    for _ in 0..50 {
+        table.items.get("a").await.unwrap();
+    }
+    for _ in 0..10 {
+        shop.faults.script(0, Fault::LoseRequest);
+        assert_eq!(table.items.get("a").await.unwrap().unwrap().stock, 5);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spent_budget_leaves_conflicts_their_retries() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    table.others.create(Product::new("a", 0)).await.unwrap();
+    shop.faults.always(Fault::LoseRequest);
+    for _ in 0..200 {
+        table.items.get("a").await.unwrap_err();
+    }
+    shop.faults.clear();
+    for nth in 0..5 {
+        let others = table.others.clone();
+        shop.rival.before("UpdateItem", nth, async move || {
+            others.update_with("a", |product| product.stock += 100).await.unwrap();
+        });
+    }
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (501, 7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_repository_has_a_budget_of_its_own() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    table.others.create(Product::new("a", 5)).await.unwrap();
+    shop.faults.always(Fault::LoseRequest);
+    for _ in 0..200 {
+        table.items.get("a").await.unwrap_err();
+    }
+    shop.faults.clear();
+    shop.faults.script(0, Fault::LoseRequest);
+    expect_error!(table.items.clone().get("a").await, Error::Exhausted { attempts: 1, .. });
+    shop.faults.script(0, Fault::LoseRequest);
+    assert_eq!(shop.named::<Product>(table.name()).get("a").await.unwrap().unwrap().stock, 5);
+}

@@ -1,0 +1,101 @@
+//! Replies that are lost by chance: nothing is lost with them, and nothing is applied twice.
+
+use dynalock::{
+    Error,
+    local::{Fault, Faults},
+};
+
+use super::tally::{Tally, increment};
+use crate::support::{Product, Shop, secs};
+
+const WRITES: [&str; 3] = ["PutItem", "UpdateItem", "DeleteItem"];
+
+/// 4 writers, 500 increments each.
+async fn increments(faults: Faults) -> Tally {
+    let shop = Shop::in_process(faults);
+    let table = shop.table::<Product>().await;
+    increment(&table, 4, 500, |items| items.update_with("a", |product| product.stock += 1).deadline(secs(120))).await
+}
+
+/// How many of `all` may be indeterminate at most, in parts of 10,000.
+fn at_most(tally: &Tally, parts: usize) {
+    let all = tally.done + tally.open;
+    assert_eq!(all, 2_000);
+    assert!(tally.open * 10_000 <= all * parts, "{tally:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn increments_at_1_percent_lost_replies_are_applied_once_each() {
+    let tally = increments(Faults::seeded(1).rate(Fault::LoseReply, 0.01)).await;
+    at_most(&tally, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn increments_at_5_percent_lost_replies_are_applied_once_each() {
+    let tally = increments(Faults::seeded(5).rate(Fault::LoseReply, 0.05).only(WRITES)).await;
+    at_most(&tally, 25);
+}
+
+#[tokio::test(start_paused = true)]
+async fn increments_at_20_percent_lost_replies_are_applied_once_each() {
+    let tally = increments(Faults::seeded(20).rate(Fault::LoseReply, 0.2)).await;
+    at_most(&tally, 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uncontended_create_is_never_reported_as_one_that_met_its_own_item() {
+    for (seed, rate) in [(5, 0.05), (20, 0.2)] {
+        let faults = Faults::seeded(seed).rate(Fault::LoseReply, rate);
+        let shop = Shop::in_process(faults);
+        let table = shop.table::<Product>().await;
+        for number in 0..1_000 {
+            let key = number.to_string();
+            let created = table.items.create(Product::new(&key, number)).deadline(secs(60)).await.unwrap();
+            assert_eq!((created.version(), created.stock), (1, number));
+        }
+        assert!(shop.requests() > 1_000, "some replies were lost");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uncontended_write_is_never_reported_as_a_conflict_with_itself() {
+    let faults = Faults::seeded(7).rate(Fault::LoseReply, 0.2);
+    let shop = Shop::in_process(faults);
+    let table = shop.table::<Product>().await;
+    let mut uncertain = 0;
+    for number in 0..150 {
+        let mut product = table.items.create(Product::new("a", 0)).deadline(secs(60)).await.unwrap();
+        product.stock = number + 1;
+        let product = table.items.update(product).deadline(secs(60)).await.unwrap();
+        let product = table.items.touch(product).deadline(secs(60)).await.unwrap();
+        let product = table.items.replace(product).deadline(secs(60)).await.unwrap();
+        let upsert = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1);
+        let product = upsert.deadline(secs(60)).await.unwrap();
+        assert_eq!((product.version(), product.stock), (5, number + 2));
+        assert_eq!(table.others.get("a").await.unwrap().as_ref(), Some(&product));
+        uncertain += usize::from(!table.items.delete(product).deadline(secs(60)).await.unwrap().certain);
+        assert_eq!(table.raw.get("a").await, None);
+    }
+    assert!(uncertain > 0, "some replies of deletes were lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_creates_of_one_key_one_wins_or_none_can_tell() {
+    for seed in 0..60 {
+        let shop = Shop::in_process(Faults::seeded(seed).rate(Fault::LoseReply, 0.2).rate(Fault::LoseRequest, 0.2));
+        let table = shop.table::<Product>().await;
+        let creates: Vec<_> = (0..4)
+            .map(|stock| tokio::spawn(table.items.create(Product::new("a", stock)).into_future()))
+            .collect();
+        let mut won = Vec::new();
+        for (stock, create) in (0..).zip(creates) {
+            match create.await.unwrap() {
+                Ok(created) => won.push((created.stock, stock)),
+                Err(Error::AlreadyExists(_) | Error::Indeterminate { .. }) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        let stored = table.others.get("a").await.unwrap().unwrap().stock;
+        assert!(won.is_empty() || won == [(stored, stored)], "{won:?}, stored {stored}, seed {seed}");
+    }
+}

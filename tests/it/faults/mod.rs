@@ -1,0 +1,10 @@
+//! What becomes of a call when the network or the service fails, on the engine in the process and under paused time.
+
+mod budget;
+mod losses;
+mod once;
+mod outages;
+mod outcomes;
+mod storms;
+
+mod tally;

@@ -1,0 +1,174 @@
+//! `exactly_once`: a write as a transaction of one, under a token.
+
+use dynalock::{
+    Error,
+    local::{Fault, Faults},
+};
+
+use super::tally::increment;
+use crate::support::{Product, Shop, expect_error, millis, n, secs};
+
+fn tokens(shop: &Shop) -> Vec<String> {
+    let token = |request: &serde_json::Value| request["ClientRequestToken"].as_str().unwrap().to_owned();
+    shop.sent("TransactWriteItems").iter().map(token).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_write_is_a_transaction_of_one() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    let mut product = table.items.create(Product::new("a", 5)).exactly_once().await.unwrap();
+    product.stock = 6;
+    let product = table.items.update(product).exactly_once().await.unwrap();
+    let product = table.items.replace(product).exactly_once().await.unwrap();
+    let product = table.items.touch(product).exactly_once().await.unwrap();
+    assert_eq!((product.stock, product.version()), (6, 4));
+    let product = table.items.update_with("a", |product| product.stock += 1).exactly_once().await.unwrap();
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product.clone()));
+    assert!(table.items.delete(product).exactly_once().await.unwrap().certain);
+    assert_eq!(shop.counts(["TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"]), [6, 0, 0, 0]);
+    let sent = tokens(&shop);
+    assert!((1..sent.len()).all(|at| !sent[..at].contains(&sent[at])), "a token of its own for each write: {sent:?}");
+    for transaction in shop.sent("TransactWriteItems") {
+        assert_eq!(transaction["TransactItems"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_stays_over_the_attempts_of_one_evaluation_and_is_new_for_the_next() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    table.others.create(Product::new("a", 5)).await.unwrap();
+    for (nth, fault) in [
+        (0, Fault::LoseRequest),
+        (1, Fault::Throttle),
+        (2, Fault::TransactionInProgress),
+        (3, Fault::canceled(["TransactionConflict"])),
+        (5, Fault::LoseReply),
+        (6, Fault::ServerError),
+    ] {
+        shop.faults.script_on("TransactWriteItems", nth, fault);
+    }
+    let others = table.others.clone();
+    // The fifth request meets a conflict; the closure runs again.
+    shop.rival.before("TransactWriteItems", 4, async move || {
+        others.update_with("a", |product| product.stock += 100).await.unwrap();
+    });
+    let product = table.items.update_with("a", |product| product.stock += 1).exactly_once().await.unwrap();
+    assert_eq!((product.stock, product.version()), (106, 3));
+    let sent = tokens(&shop);
+    assert_eq!(sent.len(), 8);
+    assert!(sent[..5].iter().all(|token| *token == sent[0]), "{sent:?}");
+    assert!(sent[5..].iter().all(|token| *token == sent[5]), "{sent:?}");
+    assert_ne!(sent[0], sent[5]);
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(106));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_replies_under_contention_leave_nothing_open_while_some_reply_comes() {
+    for (seed, fault) in [
+        (1, Fault::LoseReply),
+        (2, Fault::DeliverTwice),
+        (3, Fault::DeliverLate(millis(200))),
+        (4, Fault::ErrorAfterApply),
+        (5, Fault::GarbageAfterApply),
+        (6, Fault::NeverAnswerAfterApply),
+        (7, Fault::LoseRequest),
+    ] {
+        let shop = Shop::in_process(Faults::seeded(seed).rate(fault.clone(), 0.2));
+        let table = shop.table::<Product>().await;
+        let tally = increment(&table, 4, 50, |items| {
+            items.update_with("a", |product| product.stock += 1).exactly_once().deadline(secs(600))
+        })
+        .await;
+        assert_eq!((tally.done, tally.open, tally.given_up), (200, 0, 0), "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_under_more_writes_than_the_item_keeps_ids_is_still_recognised() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    let mut product = table.others.create(Product::new("a", 0)).await.unwrap();
+    shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
+    let others = table.others.clone();
+    shop.rival.before("TransactWriteItems", 1, async move || {
+        for _ in 0..20 {
+            others.update_with("a", |product| product.stock += 100).await.unwrap();
+        }
+    });
+    product.note = Some("mine".to_owned());
+    let product = table.items.update(product).exactly_once().await.unwrap();
+    assert_eq!(product.version(), 2);
+    let stored = table.others.get("a").await.unwrap().unwrap();
+    assert_eq!((stored.stock, stored.note.as_deref()), (2_000, Some("mine")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_whose_reply_was_lost_is_certain() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    let product = table.others.create(Product::new("a", 0)).await.unwrap();
+    shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
+    assert!(table.items.delete(product).exactly_once().await.unwrap().certain);
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_are_the_same_as_without() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    let stale = table.others.create(Product::new("a", 5)).await.unwrap();
+    let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
+    let mut changed = stale.clone();
+    changed.stock = 6;
+    let met = expect_error!(
+        table.items.create(Product::new("a", 1)).exactly_once().await,
+        Error::AlreadyExists(met) => met
+    );
+    assert_eq!(met.current::<Product>().unwrap(), Some(current.clone()));
+    let lost = expect_error!(table.items.update(changed).exactly_once().await, Error::Conflict(lost) => lost);
+    assert_eq!(lost.current::<Product>().unwrap(), Some(current.clone()));
+    expect_error!(table.items.delete(stale).exactly_once().await, Error::Conflict(_));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(current));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_code_of_a_cancellation_means_what_it_says() {
+    for (code, permanent) in [
+        ("TransactionConflict", false),
+        ("ProvisionedThroughputExceeded", false),
+        ("ThrottlingError", false),
+        ("ItemCollectionSizeLimitExceeded", true),
+        ("ValidationError", true),
+        ("NewCode", true),
+        ("None", true),
+    ] {
+        let shop = Shop::in_process(Faults::none());
+        let table = shop.table::<Product>().await;
+        shop.faults.script_on("TransactWriteItems", 0, Fault::canceled([code]));
+        let result = table.items.create(Product::new("a", 5)).exactly_once().await;
+        if permanent {
+            let refusal = expect_error!(result, Error::Rejected(refusal) => refusal);
+            assert_eq!(refusal.code(), code);
+            assert_eq!(shop.counts(["TransactWriteItems"]), [1]);
+        } else {
+            assert_eq!(result.unwrap().version(), 1, "{code}");
+            assert_eq!(shop.counts(["TransactWriteItems"]), [2]);
+        }
+
+        shop.faults.clear();
+        shop.faults.always(Fault::canceled([code]));
+        let error = table.items.create(Product::new("b", 5)).exactly_once().await.unwrap_err();
+        match (error, code) {
+            (Error::Exhausted { last, .. }, "TransactionConflict") => {
+                assert!(matches!(*last, Error::Contention(_)), "{last:?}");
+            }
+            (Error::Exhausted { last, .. }, _) if !permanent => {
+                assert!(matches!(*last, Error::Throttled(_)), "{last:?}");
+            }
+            (Error::Rejected(_), _) if permanent => {}
+            (other, _) => panic!("{code}: {other:?}"),
+        }
+        assert_eq!(table.raw.get("b").await, None);
+    }
+}

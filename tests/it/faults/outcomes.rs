@@ -1,0 +1,253 @@
+//! Every public write under every fault: what is returned is held against what is stored.
+
+use dynalock::{
+    Error, Result, Unavailable,
+    local::{Fault, Faults},
+};
+
+use crate::support::{Product, Shop, Table, millis, n, s};
+
+/// The public writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Write {
+    Create,
+    Update,
+    Replace,
+    Touch,
+    Delete,
+    DeleteUnchecked,
+    UpdateWith,
+    TryUpdateWith,
+    UpsertWithNew,
+    UpsertWithOld,
+}
+
+use Write::{
+    Create, Delete, DeleteUnchecked, Replace, Touch, TryUpdateWith, Update, UpdateWith, UpsertWithNew, UpsertWithOld,
+};
+
+const WRITES: [Write; 10] = [
+    Create,
+    Update,
+    Replace,
+    Touch,
+    Delete,
+    DeleteUnchecked,
+    UpdateWith,
+    TryUpdateWith,
+    UpsertWithNew,
+    UpsertWithOld,
+];
+
+const OPERATIONS: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
+
+impl Write {
+    /// Whether it starts from an item that is there.
+    fn needs_an_item(self) -> bool {
+        !matches!(self, Create | UpsertWithNew)
+    }
+
+    /// Runs it; `once` as a transaction of one.
+    async fn run(self, table: &Table<Product>, once: bool) -> Result<Acknowledged> {
+        let items = &table.items;
+        let mut product = table.others.get("a").await.unwrap();
+        if let Some(product) = &mut product
+            && matches!(self, Update | Replace)
+        {
+            product.stock = 6;
+        }
+        let known = || product.clone().expect("an item");
+        macro_rules! send {
+            ($request:expr) => {{
+                let request = $request;
+                if once { request.exactly_once().await } else { request.await }
+            }};
+        }
+        let stored = match self {
+            Create => send!(items.create(Product::new("a", 6))),
+            Update => send!(items.update(known())),
+            Replace => send!(items.replace(known())),
+            Touch => send!(items.touch(known())),
+            Delete => return send!(items.delete(known())).map(|_| Acknowledged::Gone),
+            DeleteUnchecked => return items.delete_unchecked("a").await.map(|()| Acknowledged::Gone),
+            UpdateWith => send!(items.update_with("a", |product| product.stock = 6)),
+            TryUpdateWith => send!(items.try_update_with("a", |product| {
+                product.stock = 6;
+                Ok::<_, Error>(())
+            })),
+            UpsertWithNew | UpsertWithOld => {
+                send!(items.upsert_with("a", || Product::new("a", 0), |product| product.stock = 6))
+            }
+        };
+        stored.map(|stored| Acknowledged::At(stored.version(), stored.stock))
+    }
+
+    /// What a success says, and what is stored then.
+    fn applied(self) -> Acknowledged {
+        match self {
+            Create | UpsertWithNew => Acknowledged::At(1, 6),
+            Update | Replace | UpdateWith | TryUpdateWith | UpsertWithOld => Acknowledged::At(2, 6),
+            Touch => Acknowledged::At(2, 5),
+            Delete | DeleteUnchecked => Acknowledged::Gone,
+        }
+    }
+
+    fn not_applied(self) -> Acknowledged {
+        if self.needs_an_item() { Acknowledged::At(1, 5) } else { Acknowledged::Gone }
+    }
+}
+
+/// What a write left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Acknowledged {
+    /// An item of this version and stock.
+    At(u64, i64),
+    /// None.
+    Gone,
+}
+
+async fn stored(table: &Table<Product>) -> Acknowledged {
+    let Some(item) = table.raw.get("a").await else { return Acknowledged::Gone };
+    let number = |name: &str| item[name].as_n().unwrap().parse::<i64>().unwrap();
+    Acknowledged::At(number("_version").try_into().unwrap(), number("stock"))
+}
+
+/// Faults after which the request was never applied.
+fn before_it_is_applied() -> Vec<Fault> {
+    vec![Fault::Refused, Fault::LoseRequest, Fault::ServerError, Fault::NeverAnswer, Fault::Throttle]
+}
+
+/// Faults that hide that it was.
+fn after_it_is_applied() -> Vec<Fault> {
+    vec![
+        Fault::LoseReply,
+        Fault::ErrorAfterApply,
+        Fault::GarbageAfterApply,
+        Fault::TruncatedAfterApply,
+        Fault::NeverAnswerAfterApply,
+        Fault::Delay(millis(1500)),
+    ]
+}
+
+async fn shop(write: Write) -> (Shop, Table<Product>) {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    if write.needs_an_item() {
+        table.others.create(Product::new("a", 5)).await.unwrap();
+    }
+    (shop, table)
+}
+
+/// Holds a result against the store.
+fn agrees(result: &Result<Acknowledged>, stored: Acknowledged, write: Write, what: &str) {
+    match result {
+        Ok(acknowledged) => {
+            assert_eq!(*acknowledged, write.applied(), "{what}");
+            assert_eq!(stored, write.applied(), "{what}: acknowledged");
+        }
+        Err(Error::Exhausted { .. } | Error::Rejected(_)) => {
+            assert_eq!(stored, write.not_applied(), "{what}: said to be not applied");
+        }
+        Err(Error::Indeterminate { .. }) => {
+            assert!([write.applied(), write.not_applied()].contains(&stored), "{what}: {stored:?}");
+        }
+        Err(other) => panic!("{what}: {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_write_survives_one_fault_of_each_kind() {
+    for write in WRITES {
+        for once in [false, true] {
+            for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
+                let (shop, table) = shop(write).await;
+                for operation in OPERATIONS {
+                    shop.faults.script_on(operation, 0, fault.clone());
+                }
+                let what = format!("{write:?}, {fault:?}, once: {once}");
+                let result = write.run(&table, once).await;
+                assert!(result.is_ok(), "{what}: {result:?}");
+                agrees(&result, stored(&table).await, write, &what);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_write_is_reported_as_done_or_undone_against_the_store_while_all_requests_fail() {
+    for write in WRITES {
+        for once in [false, true] {
+            for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
+                let (shop, table) = shop(write).await;
+                shop.faults.always(fault.clone());
+                let what = format!("{write:?}, always {fault:?}, once: {once}");
+                let result = write.run(&table, once).await;
+                assert!(result.is_err(), "{what}: {result:?}");
+                agrees(&result, stored(&table).await, write, &what);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_every_attempt_fails_is_exhausted_or_indeterminate_by_what_the_faults_prove() {
+    for write in WRITES {
+        for once in [false, true] {
+            for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
+                let (shop, table) = shop(write).await;
+                for operation in OPERATIONS {
+                    for nth in 0..50 {
+                        shop.faults.script_on(operation, nth, fault.clone());
+                    }
+                }
+                let what = format!("{write:?}, each write {fault:?}, once: {once}");
+                let result = write.run(&table, once).await;
+                agrees(&result, stored(&table).await, write, &what);
+                match (fault, result) {
+                    (Fault::Refused, Err(Error::Exhausted { last, .. })) => {
+                        assert!(matches!(*last, Error::Unavailable(Unavailable::Refused)), "{what}: {last:?}");
+                    }
+                    (Fault::Throttle, Err(Error::Exhausted { last, .. })) => {
+                        assert!(matches!(*last, Error::Throttled(_)), "{what}: {last:?}");
+                    }
+                    (Fault::Refused | Fault::Throttle, other) => panic!("{what}: {other:?}"),
+                    (_, Err(Error::Indeterminate { last: Some(last), .. })) => {
+                        assert!(matches!(*last, Error::Unavailable(_)), "{what}: {last:?}");
+                    }
+                    (_, other) => panic!("{what}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_whose_write_failed_is_at_its_old_version_and_can_be_written_again() {
+    let (shop, table) = shop(Update).await;
+    let mut product = table.items.get("a").await.unwrap().unwrap();
+    product.stock = 6;
+    for fault in [Fault::Refused, Fault::Throttle] {
+        shop.faults.always(fault);
+        table.items.update(product.clone()).await.unwrap_err();
+        assert_eq!((product.version(), stored(&table).await), (1, Acknowledged::At(1, 5)));
+    }
+    shop.faults.clear();
+    let product = table.items.update(product).await.unwrap();
+    assert_eq!((product.version(), stored(&table).await), (2, Acknowledged::At(2, 6)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_keeps_content_to_itself_also_when_a_write_fails() {
+    const SECRET: &str = "5500005555555559";
+    let (shop, table) = shop(Update).await;
+    table.raw.set("a", "note", s(SECRET)).await;
+    for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
+        let mut product = table.others.get("a").await.unwrap().unwrap();
+        product.stock += 1;
+        shop.faults.always(fault);
+        let error = table.items.update(product).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(SECRET), "{error} {error:?}");
+        shop.faults.clear();
+    }
+    assert_ne!(table.raw.get("a").await.unwrap()["stock"], n(5));
+}

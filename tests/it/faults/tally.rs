@@ -1,0 +1,60 @@
+//! Increments by many, held against the counter that they leave.
+
+use dynalock::{Error, Repository, Result, Stored};
+
+use crate::support::{Product, Table, settle};
+
+/// What the writers were told.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Applied.
+    pub(super) done: usize,
+    /// Nobody can tell.
+    pub(super) open: usize,
+    /// Not applied.
+    pub(super) given_up: usize,
+}
+
+/// Lets `writers` tasks send `each` increments of the item `a`, and holds what they were told against its stock: no
+/// increment that was acknowledged is lost, none that was given up is there, none is there twice.
+pub(super) async fn increment<F>(
+    table: &Table<Product>,
+    writers: usize,
+    each: usize,
+    write: impl Fn(Repository<Product>) -> F,
+) -> Tally
+where
+    F: IntoFuture<Output = Result<Stored<Product>>>,
+    F::IntoFuture: Send + 'static,
+{
+    table.others.create(Product::new("a", 0)).await.unwrap();
+    let mut tally = Tally::default();
+    let tasks: Vec<_> = (0..writers)
+        .map(|_| {
+            let calls: Vec<_> = (0..each).map(|_| write(table.items.clone()).into_future()).collect();
+            tokio::spawn(async move {
+                let mut results = Vec::new();
+                for call in calls {
+                    results.push(call.await.map(drop));
+                }
+                results
+            })
+        })
+        .collect();
+    for task in tasks {
+        for result in task.await.unwrap() {
+            match result {
+                Ok(()) => tally.done += 1,
+                Err(Error::Indeterminate { .. }) => tally.open += 1,
+                Err(Error::Exhausted { .. }) => tally.given_up += 1,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+    settle().await;
+    let counter = table.others.get("a").await.unwrap().unwrap();
+    let applied = usize::try_from(counter.stock).unwrap();
+    assert!((tally.done..=tally.done + tally.open).contains(&applied), "{applied} applied, {tally:?}");
+    assert_eq!(counter.version(), 1 + u64::try_from(counter.stock).unwrap());
+    tally
+}

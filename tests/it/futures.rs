@@ -1,0 +1,130 @@
+//! Every future of the public API can be spawned, also by generic code.
+
+use std::future::IntoFuture;
+
+use dynalock::{Error, Pace, Repository, Stored, Versioned, local::Faults};
+
+use crate::support::{Product, Shop, secs};
+
+/// A value that a test can make and change.
+trait Sample: Versioned + Clone {
+    fn sample() -> Self;
+    fn sample_key() -> Self::Key;
+    fn change(&mut self);
+}
+
+impl Sample for Product {
+    fn sample() -> Self {
+        Self::new("a", 0)
+    }
+
+    fn sample_key() -> Self::Key {
+        "a".into()
+    }
+
+    fn change(&mut self) {
+        self.stock += 1;
+    }
+}
+
+async fn spawned<F>(call: F) -> F::Output
+where
+    F: IntoFuture,
+    F::IntoFuture: Send + 'static,
+    F::Output: Send + 'static,
+{
+    tokio::spawn(call.into_future()).await.unwrap()
+}
+
+/// Each method, by code that knows nothing of `T`, as a future of its own.
+async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
+    spawned(items.create_table()).await.unwrap();
+    spawned(items.create(T::sample())).await.unwrap();
+    let mut stored = spawned(items.get(T::sample_key())).await.unwrap().unwrap();
+    spawned(items.get(T::sample_key()).eventually_consistent()).await.unwrap().unwrap();
+    stored.change();
+    let stored = spawned(items.update(stored)).await.unwrap();
+    let stored = spawned(items.replace(stored)).await.unwrap();
+    let stored = spawned(items.touch(stored)).await.unwrap();
+    assert_eq!(stored.version(), 4);
+    spawned(items.update_with(T::sample_key(), T::change)).await.unwrap();
+    let refused = spawned(items.try_update_with(T::sample_key(), |_| Err::<(), _>(Box::<dyn std::error::Error + Send + Sync>::from("no"))));
+    assert_eq!(refused.await.unwrap_err().to_string(), "no");
+    let last = spawned(items.upsert_with(T::sample_key(), T::sample, T::change)).await.unwrap();
+    let version = last.version();
+    spawned(items.delete(last)).await.unwrap();
+    spawned(items.delete_unchecked(T::sample_key())).await.unwrap();
+    version
+}
+
+/// The same inside of one future, which holds handles, values and keys while it waits.
+async fn all_in_one<T: Sample>(items: Repository<T>) -> Result<u64, Error> {
+    let items = &items;
+    let mut stored: Stored<T> = items.create(T::sample()).deadline(secs(9)).attempts(9).pace(Pace::Latency).await?;
+    stored.change();
+    let stored = items.update(stored).exactly_once().await?;
+    let key = T::sample_key();
+    items.try_update_with(key, |value| {
+        value.change();
+        Ok::<_, Error>(())
+    })
+    .await?;
+    let current = items.get(T::sample_key()).await?.expect("an item");
+    assert!(items.update(Stored::assume(T::sample(), stored.etag())).await.is_err());
+    items.delete(current).await?;
+    Ok(stored.version())
+}
+
+#[tokio::test]
+async fn every_future_can_be_spawned_also_by_generic_code() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.absent_table::<Product>();
+    assert_eq!(tokio::spawn(each_method(table.items.clone())).await.unwrap(), 6);
+    assert_eq!(tokio::spawn(all_in_one(table.items.clone())).await.unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn closures_may_borrow_what_lives_as_long_as_the_call() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    let name = String::from("a");
+    let mut runs = 0;
+    let init = || Product::new(&name, 0);
+    let product = table.items.upsert_with(name.as_str(), init, |product| {
+        runs += 1;
+        product.stock = i64::try_from(name.len()).unwrap();
+    });
+    assert_eq!((product.await.unwrap().stock, runs), (1, 1));
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_awaited_sends_nothing() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    drop(table.items.create(Product::new("a", 0)));
+    drop(table.items.delete_unchecked("a").into_future());
+    assert_eq!(shop.requests(), 0);
+}
+
+#[test]
+fn requests_repositories_and_values_can_be_shown_without_content() {
+    fn shown<T: std::fmt::Debug + Send>(value: &T) -> String {
+        format!("{value:?}")
+    }
+    let shop = Shop::in_process(Faults::none());
+    let items = shop.named::<Product>("products");
+    assert!(shown(&items).contains("products"));
+    for text in [shown(&items.get("5500005555")), shown(&items.create(Product::new("5500005555", 1)))] {
+        assert!(!text.contains("5500005555"), "{text}");
+    }
+}
+
+#[test]
+fn a_repository_is_shared_by_threads_whatever_its_type() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    fn whatever<T: Versioned>() {
+        shared::<Repository<T>>();
+    }
+    whatever::<Product>();
+    shared::<Error>;
+}
