@@ -25,6 +25,11 @@ impl Key {
         &self.partition
     }
 
+    /// The values, in the order of [`Model::key_attributes`](crate::Model::key_attributes).
+    pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
+        std::iter::once(&self.partition).chain(&self.sort)
+    }
+
     /// The value of the sort key.
     pub fn sort(&self) -> Option<&KeyValue> {
         self.sort.as_ref()
@@ -87,7 +92,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// Implement it for a newtype, so that it says what its `Serialize` writes:
 ///
 /// ```
-/// use dynalock_core::{KeyAttribute, KeyType, KeyValue};
+/// # use dynalock_core as dynalock;
+/// use dynalock::{KeyAttribute, KeyType, KeyValue};
 ///
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Sku(String);
@@ -101,11 +107,11 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// A write whose serialized key differs from this is refused with [`Error::InvalidKey`](crate::Error::InvalidKey).
+/// A create or replace whose serialized key differs from this is refused with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",
-    note = "a DynamoDB key is a string, a number or bytes; for a newtype of one of them implement `dynalock::KeyAttribute`"
+    note = "a DynamoDB key is a string, a number or bytes; for a newtype of one of them, bytes by `serialize_bytes` too, implement `dynalock::KeyAttribute`"
 )]
 pub trait KeyAttribute {
     /// The DynamoDB type.

@@ -1,7 +1,7 @@
 //! The run time of dynalock. Use it through the facade, the crate `dynalock`: what is public here is documented there.
 //!
-//! The modules stand in the order in which a write flows through them. Requests are made in `repository` and `operation`;
-//! everything else is pure.
+//! The modules stand in the order in which a write flows through them. Requests are made in `operation` and awaited in `retry` and
+//! `repository`; everything else is pure.
 
 mod model;
 
@@ -19,6 +19,7 @@ mod retry;
 
 mod clock;
 mod error;
+mod random;
 
 #[doc(hidden)]
 pub mod private;

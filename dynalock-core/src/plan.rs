@@ -24,7 +24,6 @@ pub(crate) struct Mark {
 }
 
 /// A write, and the revision of the item after it.
-#[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) write: Write,
     pub(crate) next: Revision,
@@ -82,8 +81,7 @@ pub(crate) fn delete_unchecked(model: &'static Model, table: &Arc<str>, key: &Ke
 /// The key's attributes, if DynamoDB can take them.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     let invalid = |attribute, reason| Error::InvalidKey { table: Arc::clone(table), attribute, reason };
-    let values = std::iter::once(key.partition()).chain(key.sort());
-    for (attribute, value) in model.key_attributes().zip(values) {
+    for (attribute, value) in model.key_attributes().zip(key.values()) {
         if value.is_empty() {
             return Err(invalid(attribute.name, "it is empty"));
         }
@@ -104,10 +102,11 @@ fn unchanged_whole(model: &Model, basis: &Basis, placeholders: &mut Placeholders
 fn next(model: &Model, table: &Arc<str>, revision: &Revision, mark: Mark) -> Result<Revision, Error> {
     let version = revision.number().checked_add(1);
     let version = version.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(table) })?;
-    let ring = (model.write_ids > 0).then(|| {
-        let begun = Ring::new(mark.incarnation);
-        revision.ring.as_ref().unwrap_or(&begun).push(mark.id, model.write_ids)
-    });
+    let ring = match &revision.ring {
+        ring if model.write_ids == 0 => ring.clone(),
+        Some(ring) => Some(ring.push(mark.id, model.write_ids)),
+        None => Some(Ring::new(mark.incarnation).push(mark.id, model.write_ids)),
+    };
     Ok(Revision { version: Some(version), ring })
 }
 
@@ -141,5 +140,6 @@ fn write(
     condition: Option<String>,
     placeholders: Placeholders,
 ) -> Write {
-    Write { table: Arc::clone(table), version: model.version, key, action, condition, placeholders }
+    let (names, values) = placeholders.finish();
+    Write { table: Arc::clone(table), version: model.version, key, action, condition, names, values }
 }

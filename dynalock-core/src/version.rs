@@ -120,13 +120,15 @@ pub(crate) enum Expected<'a> {
     Unchanged(&'a Revision),
     /// This item, unchanged, and afterwards none: a delete.
     Deleted(&'a Revision),
+    /// Whatever there is: a write without a condition.
+    Anything,
 }
 
 impl Expected<'_> {
     /// The version that the write rested on.
     pub(crate) fn version(self) -> Option<u64> {
         match self {
-            Self::Absent => None,
+            Self::Absent | Self::Anything => None,
             Self::Unchanged(revision) | Self::Deleted(revision) => Some(revision.number()),
         }
     }
@@ -154,7 +156,10 @@ pub(crate) enum Verdict {
 
 /// Reads a failed condition. `in_doubt` says whether an earlier attempt of the same write may have been applied.
 ///
-/// The rules are those of `ARCHITECTURE.md`, "Lost replies": my id is there, no attempt is in doubt, the gap rule, unknown.
+/// 1. My id is in the ring: it was.
+/// 2. No attempt is in doubt: somebody else was first.
+/// 3. The gap rule: in the same incarnation, the newest id that was read is still there, so mine would be too.
+/// 4. Else it cannot be told. A delete has no id, but its absence and the same incarnation tell.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, in_doubt: bool, found: Found<'_>) -> Verdict {
     if let Found::Present(Some(ring)) = found
         && ring.contains(id)
@@ -171,9 +176,10 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, in_doubt: bool, found
             Some(read) if nothing_fell_between(read, ring) => Verdict::Conflict,
             Some(_) | None => Verdict::Unknown,
         },
-        (Expected::Absent | Expected::Unchanged(_) | Expected::Deleted(_), Found::Absent | Found::Present(_)) => {
-            Verdict::Unknown
-        }
+        (
+            Expected::Absent | Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Anything,
+            Found::Absent | Found::Present(_),
+        ) => Verdict::Unknown,
     }
 }
 

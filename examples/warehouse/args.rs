@@ -62,5 +62,8 @@ again from the opening stock, so two runs at the same time disturb each other. R
 AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; without them, us-east-1 and any key, which is
 what local engines expect.
 
+Each line also counts up a number in its product. The lines that are missing there in the end are the lost updates, and a
+product whose stock or version is not exactly what its lines say counts as one at least.
+
 The requests that are reported are those of the bookings: creating the products and counting them are not among them.
 The exit code is not zero if anything failed, or if --mode update lost an update.";

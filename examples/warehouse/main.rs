@@ -10,9 +10,9 @@
 //! Every stock code of the file is a [`Product`] with 100,000 pieces; every line takes its quantity out of the stock, or
 //! puts it back if it is negative. Many lines name the same products, and many workers book them at the same time.
 //!
-//! What an update that got lost is: each booking adds one to [`Product::booked`] and, as each write does, one to the
-//! version. The bookings that are missing in the end, counted product by product, are the lost updates; a product
-//! whose stock or version is not what its lines say counts as one at least. Losses of opposite sign cannot hide each other.
+//! How lost updates are counted: each booking adds one to [`Product::booked`], so the bookings that are missing in the end,
+//! product by product, are those that were overwritten. Quantities that cancel each other out cannot hide them. A product
+//! whose stock or version is not what its lines say counts as one lost update at least.
 
 mod args;
 mod columns;

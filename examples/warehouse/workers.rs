@@ -61,7 +61,7 @@ impl<J> Clone for Queue<J> {
 
 fn progress_bar(title: &'static str, jobs: usize) -> ProgressBar {
     let bar = ProgressBar::new(jobs as u64).with_message(title);
-    match ProgressStyle::with_template("{msg:>9} {bar:40} {human_pos} of {human_len}, {per_sec}") {
+    match ProgressStyle::with_template("{msg:>9} {bar:40} {human_pos} of {human_len}, {eta} left") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }

@@ -6,6 +6,14 @@ use dynalock::{Error, Pace, Repository, Stored, Versioned, local::Faults};
 
 use crate::support::{Product, Shop, secs};
 
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("here")]
+    Here,
+    #[error(transparent)]
+    There(#[from] Error),
+}
+
 /// A value that a test can make and change.
 trait Sample: Versioned + Clone {
     fn sample() -> Self;
@@ -48,8 +56,8 @@ async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
     let stored = spawned(items.touch(stored)).await.unwrap();
     assert_eq!(stored.version(), 4);
     spawned(items.update_with(T::sample_key(), T::change)).await.unwrap();
-    let refused = spawned(items.try_update_with(T::sample_key(), |_| Err::<(), _>(Box::<dyn std::error::Error + Send + Sync>::from("no"))));
-    assert_eq!(refused.await.unwrap_err().to_string(), "no");
+    let refused = spawned(items.try_update_with(T::sample_key(), |_| Err(Refused::Here))).await;
+    assert!(matches!(refused, Err(Refused::Here)));
     let last = spawned(items.upsert_with(T::sample_key(), T::sample, T::change)).await.unwrap();
     let version = last.version();
     spawned(items.delete(last)).await.unwrap();
@@ -121,10 +129,11 @@ fn requests_repositories_and_values_can_be_shown_without_content() {
 
 #[test]
 fn a_repository_is_shared_by_threads_whatever_its_type() {
-    fn shared<T: Clone + Send + Sync + 'static>() {}
+    fn shared<T: Send + Sync + 'static>() {}
     fn whatever<T: Versioned>() {
         shared::<Repository<T>>();
+        shared::<Stored<T>>();
     }
     whatever::<Product>();
-    shared::<Error>;
+    shared::<Error>();
 }

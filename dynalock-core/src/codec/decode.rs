@@ -27,11 +27,11 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     };
     let image = version.is_none().then(|| Box::new(item.clone()));
     let ring = match item.remove(WRITES) {
-        Some(attribute) if T::MODEL.write_ids > 0 => Some(
+        Some(attribute) => Some(
             parse_ring(attribute)
                 .ok_or_else(|| corrupt(table, WRITES, "it is not binary, or not a multiple of 8 bytes"))?,
         ),
-        Some(_) | None => None,
+        None => None,
     };
     if T::MODEL.version_is_field {
         let number = AttributeValue::N(version.unwrap_or(0).to_string());

@@ -26,7 +26,7 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
 }
 
 /// What a write has to say about the attributes of an item.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 pub(crate) struct Changes {
     /// New values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
@@ -56,6 +56,13 @@ impl Fingerprints {
             Ok(()) => Ok(take.fingerprints),
             Err(source) => Err(Fault { attribute: take.current, source }),
         }
+    }
+
+    /// Whether `value` has another key than the value that these were taken from.
+    pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> Result<bool, Fault> {
+        let mut keys = KeysAlone { before: &self.0, model: T::MODEL, differ: false };
+        walk(value, &mut keys).map_err(|source| Fault { attribute: None, source })?;
+        Ok(keys.differ)
     }
 
     /// What `value` says differently from the value that these were taken from.
@@ -116,6 +123,7 @@ impl Encode<'_> {
         if !is_own(self.model, name)? {
             return Ok(());
         }
+        Fingerprint::of(value)?;
         match self.item.insert(name.to_owned(), attribute(value)?) {
             None => Ok(()),
             Some(_) => Err(SerdeError::custom("it is written twice")),
@@ -152,6 +160,22 @@ impl AttributeSink for Take<'_> {
     }
 }
 
+struct KeysAlone<'a> {
+    before: &'a [(Cow<'static, str>, Fingerprint)],
+    model: &'a Model,
+    differ: bool,
+}
+
+impl AttributeSink for KeysAlone<'_> {
+    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
+        if self.model.is_key(&name) {
+            let after = Fingerprint::of(value)?;
+            self.differ |= self.before.iter().any(|(before, fingerprint)| *before == name && *fingerprint != after);
+        }
+        Ok(())
+    }
+}
+
 struct Diff<'a> {
     before: &'a [(Cow<'static, str>, Fingerprint)],
     seen: Vec<bool>,
@@ -176,12 +200,12 @@ impl Diff<'_> {
         if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let before = self.find(&name);
-        if let Some(index) = before {
+        let fingerprint = Fingerprint::of(value)?;
+        if let Some(index) = self.find(&name) {
             if std::mem::replace(&mut self.seen[index], true) {
                 return Err(SerdeError::custom("it is written twice"));
             }
-            if self.before[index].1 == Fingerprint::of(value)? {
+            if self.before[index].1 == fingerprint {
                 return Ok(());
             }
         }
@@ -196,7 +220,8 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// One attribute, checked for what serde writes and DynamoDB refuses.
+/// One attribute, checked for what serde writes and DynamoDB refuses. Its fingerprint must have been taken: that refuses the keys of
+/// maps at which this conversion panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer)?.into();
     match refused(&encoded) {

@@ -15,7 +15,8 @@ use crate::{
 /// An opaque token of the state in which an item was read: of its key, version and incarnation.
 ///
 /// It survives a trip to a browser and back as a string (`Display`, `FromStr`, serde), and says by
-/// [`Stored::assume`](crate::Stored::assume) which state an edited value was made from.
+/// [`Stored::assume`](crate::Stored::assume) which state an edited value was made from. It holds no content, but who can guess the
+/// content of an item without a version, or its key, can confirm the guess by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Etag {
     version: Option<u64>,
@@ -26,7 +27,7 @@ pub struct Etag {
 /// What besides the version tells one state from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
-    /// The incarnation, in hand of items that have one.
+    /// The incarnation of an item that has one.
     Incarnation([u8; 8]),
     /// A digest of the whole item, for one without a version.
     Content(u64),
@@ -41,9 +42,9 @@ pub struct ParseEtagError;
 
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
-        let life = match (&revision.ring, image) {
-            (Some(ring), _) => Life::Incarnation(*ring.incarnation().as_bytes()),
-            (None, Some(image)) => Life::Content(digest_item(image)),
+        let life = match (image, &revision.ring) {
+            (Some(image), _) => Life::Content(digest_item(image)),
+            (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (None, None) => Life::Foreign,
         };
         Self { version: revision.version, life, key: digest_key(key) }
@@ -71,7 +72,7 @@ impl Etag {
     }
 }
 
-/// `v<version or ->-<i, c or f><16 hex digits>-<16 hex digits of the key>`
+/// `<version, or n>-<i or c, and 16 hex digits, or f>-<16 hex digits of the key>`
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -98,7 +99,10 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
-            digits => Some(digits.parse().map_err(|_| ParseEtagError)?),
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some(digits.parse().map_err(|_| ParseEtagError)?)
+            }
+            _ => return Err(ParseEtagError),
         };
         let life = match (life.get(..1), life.get(1..)) {
             (Some("i"), Some(digits)) => Life::Incarnation(hex(digits)?.to_be_bytes()),
@@ -111,7 +115,7 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
-    if digits.len() != 16 {
+    if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
     u64::from_str_radix(digits, 16).map_err(|_| ParseEtagError)
@@ -132,7 +136,7 @@ impl<'de> Deserialize<'de> for Etag {
 
 fn digest_key(key: &Key) -> u64 {
     let mut hash = SipHasher13::new();
-    for value in std::iter::once(key.partition()).chain(key.sort()) {
+    for value in key.values() {
         match value {
             KeyValue::S(text) => part(&mut hash, 0, text.as_bytes()),
             KeyValue::N(digits) => part(&mut hash, 1, digits.as_bytes()),

@@ -8,12 +8,14 @@ use std::{hash::Hasher, sync::OnceLock};
 use serde::{
     Serialize, Serializer,
     ser::{
-        SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-        SerializeTupleVariant,
+        Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+        SerializeTupleStruct, SerializeTupleVariant,
     },
 };
-use serde_dynamo::{Error, Result};
+use serde_dynamo::{AttributeValue, Error, Result};
 use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::random;
 
 /// The fingerprint of one attribute's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +35,9 @@ struct Hash(SipHasher13);
 
 impl Hash {
     fn new() -> Self {
-        static KEY: OnceLock<[u8; 16]> = OnceLock::new();
-        let key = KEY.get_or_init(|| {
-            let mut rng = fastrand::Rng::new();
-            rng.u128(..).to_ne_bytes()
-        });
-        Self(SipHasher13::new_with_key(key))
+        static KEY: OnceLock<[u64; 2]> = OnceLock::new();
+        let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
+        Self(SipHasher13::new_with_keys(key[0], key[1]))
     }
 
     fn finish(&self) -> u128 {
@@ -60,7 +59,8 @@ enum Tag {
     Bool,
     Signed,
     Unsigned,
-    Float,
+    Single,
+    Double,
     Text,
     Bytes,
     None,
@@ -70,7 +70,10 @@ enum Tag {
     List,
     Next,
     End,
-    Variant,
+    UnitVariant,
+    NewtypeVariant,
+    TupleVariant,
+    StructVariant,
     Map,
     Struct,
 }
@@ -87,8 +90,15 @@ impl SerializeMap for Entries<'_> {
     type Error = Error;
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
+        // The conversion of keys panics at a list or a map; what it makes of a key is a string.
+        let key = match key.serialize(serde_dynamo::Serializer)? {
+            AttributeValue::S(text) | AttributeValue::N(text) => text,
+            AttributeValue::Bool(flag) => flag.to_string(),
+            _ => return Err(Error::custom("the key of a map is neither a string, nor a number, nor a boolean")),
+        };
         self.entry = Hash::new();
-        key.serialize(&mut self.entry)
+        self.entry.text(&key);
+        Ok(())
     }
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
@@ -186,13 +196,13 @@ impl<'a> Serializer for &'a mut Hash {
     );
 
     fn serialize_f32(self, value: f32) -> Result<()> {
-        self.tag(Tag::Float);
+        self.tag(Tag::Single);
         self.0.write_u32(value.to_bits());
         Ok(())
     }
 
     fn serialize_f64(self, value: f64) -> Result<()> {
-        self.tag(Tag::Float);
+        self.tag(Tag::Double);
         self.0.write_u64(value.to_bits());
         Ok(())
     }
@@ -234,7 +244,7 @@ impl<'a> Serializer for &'a mut Hash {
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<()> {
-        self.tag(Tag::Variant);
+        self.tag(Tag::UnitVariant);
         self.text(variant);
         Ok(())
     }
@@ -247,12 +257,13 @@ impl<'a> Serializer for &'a mut Hash {
 
     fn serialize_newtype_variant<V: Serialize + ?Sized>(
         self,
-        name: &'static str,
-        index: u32,
+        _: &'static str,
+        _: u32,
         variant: &'static str,
         value: &V,
     ) -> Result<()> {
-        self.serialize_unit_variant(name, index, variant)?;
+        self.tag(Tag::NewtypeVariant);
+        self.text(variant);
         value.serialize(self)
     }
 
@@ -271,8 +282,9 @@ impl<'a> Serializer for &'a mut Hash {
         Ok(self)
     }
 
-    fn serialize_tuple_variant(self, name: &'static str, index: u32, variant: &'static str, _: usize) -> Result<Self> {
-        self.serialize_unit_variant(name, index, variant)?;
+    fn serialize_tuple_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Self> {
+        self.tag(Tag::TupleVariant);
+        self.text(variant);
         Ok(self)
     }
 
@@ -286,8 +298,9 @@ impl<'a> Serializer for &'a mut Hash {
         Ok(self)
     }
 
-    fn serialize_struct_variant(self, name: &'static str, index: u32, variant: &'static str, _: usize) -> Result<Self> {
-        self.serialize_unit_variant(name, index, variant)?;
+    fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Self> {
+        self.tag(Tag::StructVariant);
+        self.text(variant);
         Ok(self)
     }
 }

@@ -38,8 +38,11 @@ impl From<&KeyValue> for AttributeValue {
 /// The key attributes under their names. A sort key that the table does not have is left out, and one that is missing as well:
 /// [`Key`]s come from generated types, which have what their table has.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
-    let values = std::iter::once(key.partition()).chain(key.sort());
-    model.key_attributes().zip(values).map(|(attribute, value)| (attribute.name.to_owned(), value.into())).collect()
+    model
+        .key_attributes()
+        .zip(key.values())
+        .map(|(attribute, value)| (attribute.name.to_owned(), value.into()))
+        .collect()
 }
 
 /// The bytes that DynamoDB counts for an item, names included, by the rules of its documentation (numbers rounded up).

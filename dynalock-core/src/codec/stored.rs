@@ -96,9 +96,14 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// A value that was written just now, as this revision.
-    pub(crate) fn written(mut value: T, revision: Revision) -> Self {
-        value.mirror_version(revision.number());
-        Self::new(value, Basis::read(revision, None))
+    pub(crate) fn written(value: T, revision: Revision) -> Self {
+        Self::unchanged(value, Basis::read(revision, None))
+    }
+
+    /// A value that says what is stored.
+    pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
+        value.mirror_version(basis.revision.number());
+        Self::new(value, basis)
     }
 }
 
@@ -119,6 +124,19 @@ impl Basis {
                 Ok(fingerprints) => Before::Fingerprints(fingerprints),
                 Err(fault) => Before::Failed(fault),
             };
+        }
+    }
+
+    /// Refuses a value whose key is not the one that was read.
+    pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
+        let differs = match &self.before {
+            Before::Untouched => false,
+            Before::Fingerprints(before) => before.key_differs(value).map_err(|fault| fault.into_error(table))?,
+            Before::Failed(fault) => return Err(fault.clone().into_error(table)),
+        };
+        match differs {
+            true => Err(Error::KeyChanged { table: Arc::clone(table) }),
+            false => Ok(()),
         }
     }
 

@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use crate::codec::Item;
 
 /// The placeholders of one request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,
     values: Vec<AttributeValue>,
@@ -37,16 +37,13 @@ impl Placeholders {
         format!(":{}", self.values.len() - 1)
     }
 
-    /// The names, as a request takes them: none rather than an empty map.
-    pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
-        (!self.names.is_empty())
-            .then(|| self.names.iter().enumerate().map(|(index, name)| (format!("#{index}"), name.clone())).collect())
-    }
-
-    /// The values, as a request takes them: none rather than an empty map.
-    pub(crate) fn values(&self) -> Option<Item> {
-        (!self.values.is_empty()).then(|| {
-            self.values.iter().enumerate().map(|(index, value)| (format!(":{index}"), value.clone())).collect()
-        })
+    /// Names and values as requests take them: none rather than an empty map.
+    pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
+        let names = self.names.into_iter().enumerate().map(|(index, name)| (format!("#{index}"), name)).collect();
+        let values = self.values.into_iter().enumerate().map(|(index, value)| (format!(":{index}"), value)).collect();
+        (
+            Some(names).filter(|names: &HashMap<_, _>| !names.is_empty()),
+            Some(values).filter(|values: &Item| !values.is_empty()),
+        )
     }
 }

@@ -14,10 +14,12 @@ use crate::{
 pub(crate) fn update(model: &Model, changes: Changes, next: &Revision, to: &mut Placeholders) -> String {
     let mut remove: Vec<String> = changes.remove.iter().map(|name| to.name(name)).collect();
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
+    remove.sort_unstable();
+    remove.dedup();
 
     let mut set: Vec<String> = Vec::with_capacity(changes.set.len() + 2);
     let mut assign = |name: &str, value: AttributeValue| {
-        set.push(format!("{} = {}", to.name(name), to.value(value)));
+        set.push(format!("{}={}", to.name(name), to.value(value)));
     };
     for (name, value) in changes.set {
         assign(&name, value);
@@ -28,7 +30,7 @@ pub(crate) fn update(model: &Model, changes: Changes, next: &Revision, to: &mut 
     }
 
     match remove.is_empty() {
-        true => format!("SET {}", set.join(", ")),
-        false => format!("SET {} REMOVE {}", set.join(", "), remove.join(", ")),
+        true => format!("SET {}", set.join(",")),
+        false => format!("SET {} REMOVE {}", set.join(","), remove.join(",")),
     }
 }

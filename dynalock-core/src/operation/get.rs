@@ -2,10 +2,8 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::{Client, operation::get_item::GetItemError};
 
-use crate::{
-    codec::Item,
-    retry::{Failure, ServiceFailure, classify},
-};
+use super::classify::{Failure, ServiceFailure, classify};
+use crate::codec::Item;
 
 /// A GetItem of one key.
 #[derive(Debug)]

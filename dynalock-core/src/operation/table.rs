@@ -10,10 +10,8 @@ use aws_sdk_dynamodb::{
     types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType as KeyRole, TableDescription},
 };
 
-use crate::{
-    model::Model,
-    retry::{Failure, ServiceFailure, classify},
-};
+use super::classify::{Failure, ServiceFailure, classify};
+use crate::model::Model;
 
 /// A CreateTable with the key that the model describes, billed by request; `false` if the table was there before.
 pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -10,15 +10,11 @@ use aws_sdk_dynamodb::{
     types::{Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
 };
 
-use crate::{
-    codec::Item,
-    error::Refusal,
-    expression::Placeholders,
-    retry::{Failure, ServiceFailure, classify, refusal},
-};
+use super::classify::{Failure, ServiceFailure, classify, refusal};
+use crate::{codec::Item, error::Refusal};
 
-/// One conditional write, ready to be sent any number of times.
-#[derive(Debug)]
+/// One conditional write, ready to be sent any number of times. Its maps are made once, so that each sending is the same to the byte:
+/// DynamoDB Local takes another order for another request under the same token.
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
     /// The name of the version attribute.
@@ -27,11 +23,11 @@ pub(crate) struct Write {
     pub(crate) action: Action,
     /// None for a write that is applied whatever is stored.
     pub(crate) condition: Option<String>,
-    pub(crate) placeholders: Placeholders,
+    pub(crate) names: Option<HashMap<String, String>>,
+    pub(crate) values: Option<Item>,
 }
 
 /// What a write does if its condition holds.
-#[derive(Debug)]
 pub(crate) enum Action {
     /// PutItem of a whole item.
     Put(Item),
@@ -66,8 +62,8 @@ impl Write {
             .table_name(&*self.table)
             .set_item(Some(item.clone()))
             .set_condition_expression(self.condition.clone())
-            .set_expression_attribute_names(self.placeholders.names())
-            .set_expression_attribute_values(self.placeholders.values())
+            .set_expression_attribute_names(self.names.clone())
+            .set_expression_attribute_values(self.values.clone())
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await
@@ -81,8 +77,8 @@ impl Write {
             .set_key(Some(self.key.clone()))
             .update_expression(text)
             .set_condition_expression(self.condition.clone())
-            .set_expression_attribute_names(self.placeholders.names())
-            .set_expression_attribute_values(self.placeholders.values())
+            .set_expression_attribute_names(self.names.clone())
+            .set_expression_attribute_values(self.values.clone())
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await
@@ -95,8 +91,8 @@ impl Write {
             .table_name(&*self.table)
             .set_key(Some(self.key.clone()))
             .set_condition_expression(self.condition.clone())
-            .set_expression_attribute_names(self.placeholders.names())
-            .set_expression_attribute_values(self.placeholders.values())
+            .set_expression_attribute_names(self.names.clone())
+            .set_expression_attribute_values(self.values.clone())
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await
@@ -116,7 +112,7 @@ impl Write {
     }
 
     fn transact_item(&self) -> Result<TransactWriteItem, aws_sdk_dynamodb::error::BuildError> {
-        let (names, values) = (self.placeholders.names(), self.placeholders.values());
+        let (names, values) = (self.names.clone(), self.values.clone());
         let (table, key) = (&*self.table, Some(self.key.clone()));
         Ok(match &self.action {
             Action::Put(item) => TransactWriteItem::builder().put(

@@ -15,7 +15,7 @@ pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
-use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
+use aws_sdk_dynamodb::Client;
 
 use crate::{
     codec::Stored,
@@ -28,7 +28,7 @@ use crate::{
 ///
 /// Made by the derived `T::repository(&client)`. It sends its requests through the client's HTTP client, endpoint, credentials
 /// and interceptors, but retries by itself: the SDK cannot know whether a conditional write that it sends again has been
-/// applied before. Making one costs as much as a few requests on a local network: make it once and clone it.
+/// applied before. Making one costs as much as a few requests on a local network: make it once and clone it. Calls need a tokio runtime with time enabled.
 pub struct Repository<T> {
     connection: Arc<Connection>,
     table: Arc<str>,
@@ -39,9 +39,8 @@ pub struct Repository<T> {
 impl<T: Versioned> Repository<T> {
     /// The items of type `T` in the table that its derive names.
     pub fn new(client: &Client) -> Self {
-        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         Self {
-            connection: Arc::new(Connection::new(Client::from_conf(config), fastrand::Rng::new())),
+            connection: Arc::new(Connection::over(client)),
             table: Arc::from(T::MODEL.table),
             limits: Limits::default(),
             of: PhantomData,
@@ -60,7 +59,8 @@ impl<T: Versioned> Repository<T> {
         self
     }
 
-    /// The time that one request may take before it counts as lost; 1 second by default.
+    /// The time that the first request of a call may take before it counts as lost; 1 second by default. It doubles from attempt to
+    /// attempt, up to eight times that, while no answer comes.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.limits.attempt_timeout = timeout;
         self
@@ -109,8 +109,9 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// [`Error::Conflict`] if somebody else wrote or deleted the item; [`Error::KeyChanged`];
-    /// [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`],
-    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`], [`Error::InvalidKey`],
+    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`]. A value from [`Stored::assume`] is read first:
+    /// [`Error::Decode`] and [`Error::Corrupt`] as of [`get`](Self::get).
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>> {
         self.request(Update::changes(stored))
     }
@@ -125,7 +126,8 @@ impl<T: Versioned> Repository<T> {
         self.request(Update::whole(stored))
     }
 
-    /// Counts the version up without a change of content (but for what the value has), to make concurrent writers read again.
+    /// As [`update`](Self::update), but the version counts up even if nothing changed, so that everybody else who has read the item
+    /// must read it again.
     ///
     /// # Errors
     ///
@@ -138,7 +140,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if somebody else wrote or deleted the item; the others as of [`update`](Self::update).
+    /// [`Error::Conflict`] if somebody else wrote or deleted the item; the others as of [`update`](Self::update), without
+    /// [`Error::VersionExhausted`].
     pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>> {
         self.request(Delete::new(stored))
     }

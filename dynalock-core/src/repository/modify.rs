@@ -128,14 +128,16 @@ impl<T: Versioned> Session<T> {
         let get = self.get(key)?;
         let mut item = self.read(&get).await?;
         loop {
+            let mut expected = None;
             let outcome = match item {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
+                    expected = Some(basis.revision.number());
                     basis.remember(&value);
                     change(&mut value)?;
                     let changes = basis.changes(self.table(), &value)?;
                     if changes.is_empty() {
-                        return Ok(Stored::new(value, basis));
+                        return Ok(Stored::unchanged(value, basis));
                     }
                     self.update(value, &basis, Change::Attributes(changes)).await?
                 }
@@ -150,7 +152,7 @@ impl<T: Versioned> Session<T> {
             };
             item = match outcome {
                 Outcome::Done(stored) => return Ok(stored),
-                Outcome::Lost(met) => self.again(&get, key, met).await?,
+                Outcome::Lost(met) => self.again(&get, key, expected, met).await?,
             };
         }
     }

@@ -5,7 +5,9 @@ use crate::retry::{Limits, Pace};
 
 /// A call that has not been sent: set what it needs, then `.await` it.
 ///
-/// `K` is the kind of call, and decides what the future gives.
+/// `K` is the kind of call, and decides what the future gives. It becomes a future by `IntoFuture`, boxed and `Send`; where a macro
+/// wants a future rather than something to await, say `.into_future()`. The deadline counts from the first poll. A call that is
+/// dropped before its end may have been applied, or not: nothing is sent afterwards, but what was sent may arrive.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,

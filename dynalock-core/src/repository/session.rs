@@ -10,7 +10,7 @@ use crate::{
     model::Versioned,
     operation::{Get, Sending, Write},
     plan::{self, Mark, Plan, checked_key},
-    retry::{Effort, Written},
+    retry::{Effort, Written, unexpected_condition},
     version::{Expected, Incarnation, WriteId},
 };
 
@@ -61,16 +61,23 @@ impl<T: Versioned> Session<T> {
     }
 
     /// The item to go on from after a write that lost.
-    pub(super) async fn again(&mut self, get: &Get, key: &Key, met: Option<Item>) -> Result<Option<Item>, Error> {
+    pub(super) async fn again(
+        &mut self,
+        get: &Get,
+        key: &Key,
+        expected: Option<u64>,
+        met: Option<Item>,
+    ) -> Result<Option<Item>, Error> {
         let table = Arc::clone(self.table());
         let version = |item: &Item| version_in(item, T::MODEL.version).unwrap_or(0);
-        let conflict = |item, spent| Error::Conflict(Conflict::new(T::MODEL, table, key.clone(), item, spent));
+        let conflict =
+            |item, spent| Error::Conflict(Conflict::new(T::MODEL, table, key.clone(), expected, item, spent));
         self.effort.after_conflict(met, get, version, conflict).await
     }
 
     /// The conflict of a write that lost and is not tried again.
-    pub(super) fn conflict(&self, key: Key, met: Option<Item>) -> Conflict {
-        Conflict::new(T::MODEL, Arc::clone(self.table()), key, met, self.effort.spent())
+    pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
+        Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.effort.spent())
     }
 
     pub(super) fn not_found(&self) -> Error {
@@ -94,10 +101,13 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        let Some(item) = self.read(&get).await? else { return Err(Error::Conflict(self.conflict(key, None))) };
+        let expected = Some(etag.number());
+        let Some(item) = self.read(&get).await? else {
+            return Err(Error::Conflict(self.conflict(key, expected, None)));
+        };
         let (current, mut basis) = decode::<T>(self.table(), item.clone())?;
         if !basis.is_at(&etag) {
-            return Err(Error::Conflict(self.conflict(key, Some(item))));
+            return Err(Error::Conflict(self.conflict(key, expected, Some(item))));
         }
         basis.remember(&current);
         Ok((value, basis))
@@ -138,7 +148,10 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn delete_unchecked(&mut self, key: &Key) -> Result<(), Error> {
         let write = plan::delete_unchecked(T::MODEL, self.table(), key)?;
-        self.write(&write, Expected::Absent).await.map(drop)
+        match self.write(&write, Expected::Anything).await? {
+            Written::Applied { .. } => Ok(()),
+            Written::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
+        }
     }
 
     async fn write(&mut self, write: &Write, expected: Expected<'_>) -> Result<Written, Error> {

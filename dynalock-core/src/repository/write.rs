@@ -106,7 +106,7 @@ impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
             let key = value.key();
             match session.create(value).await? {
                 Outcome::Done(stored) => Ok(stored),
-                Outcome::Lost(met) => Err(Error::AlreadyExists(session.conflict(key, met))),
+                Outcome::Lost(met) => Err(Error::AlreadyExists(session.conflict(key, None, met))),
             }
         })
     }
@@ -122,14 +122,14 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
             let (value, basis) = session.known(stored).await?;
             let changes = basis.changes(session.table(), &value)?;
             let change = match mode {
-                Mode::Changes if changes.is_empty() => return Ok(Stored::new(value, basis)),
+                Mode::Changes if changes.is_empty() => return Ok(Stored::unchanged(value, basis)),
                 Mode::Changes | Mode::Always => Change::Attributes(changes),
                 Mode::Whole => Change::Whole,
             };
             let key = value.key();
             match session.update(value, &basis, change).await? {
                 Outcome::Done(stored) => Ok(stored),
-                Outcome::Lost(met) => Err(Error::Conflict(session.conflict(key, met))),
+                Outcome::Lost(met) => Err(Error::Conflict(session.conflict(key, Some(basis.revision.number()), met))),
             }
         })
     }
@@ -143,10 +143,13 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
         Box::pin(async move {
             let (mut session, Delete { stored }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
-            basis.changes(session.table(), &value)?;
+            basis.check_key(session.table(), &value)?;
             match session.delete(&value, &basis).await? {
                 Outcome::Done(certain) => Ok(Deleted { certain }),
-                Outcome::Lost(met) => Err(Error::Conflict(session.conflict(value.key(), met))),
+                Outcome::Lost(met) => {
+                    let expected = Some(basis.revision.number());
+                    Err(Error::Conflict(session.conflict(value.key(), expected, met)))
+                }
             }
         })
     }

@@ -21,6 +21,11 @@ impl Backoff {
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
+    /// Failures since the last answer.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// An answer came.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;

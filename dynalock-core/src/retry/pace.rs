@@ -8,7 +8,8 @@ use crate::clock::Instant;
 ///
 /// The first conflicts are answered at once, from the item that the conflict returned. After that the loop sleeps, reads
 /// and starts from what it read, and the time it sleeps follows how busy others keep the item, which the version tells for
-/// free. The parameters were chosen by simulation; `ARCHITECTURE.md` gives the figures.
+/// free: it doubles above 0.6 writes per round trip, halves below 0.3, and stays between one and fifty round trips. The parameters
+/// were chosen by simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {

@@ -135,7 +135,7 @@ impl Measured {
 async fn a_set_is_stored_as_a_set_and_an_empty_one_is_refused_by_name(shop: &Shop) {
     let table = shop.table::<Measured>().await;
     table.items.create(Measured::new()).await.unwrap();
-    let measured = table.items.update_with("a", |measured| drop(measured.tags.insert("x".to_owned()))).await.unwrap();
+    let measured = table.items.update_with("a", |measured| measured.tags.extend(["x".to_owned()])).await.unwrap();
     let mut tags = table.raw.get("a").await.unwrap()["tags"].as_ss().unwrap().clone();
     tags.sort();
     assert_eq!(tags, ["5500005555", "x"]);

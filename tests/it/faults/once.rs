@@ -6,7 +6,7 @@ use dynalock::{
 };
 
 use super::tally::increment;
-use crate::support::{Product, Shop, expect_error, millis, n, secs};
+use crate::support::{Product, Shop, expect_error, millis, n, secs, settle};
 
 fn tokens(shop: &Shop) -> Vec<String> {
     let token = |request: &serde_json::Value| request["ClientRequestToken"].as_str().unwrap().to_owned();
@@ -81,6 +81,8 @@ async fn lost_replies_under_contention_leave_nothing_open_while_some_reply_comes
             items.update_with("a", |product| product.stock += 1).exactly_once().deadline(secs(600))
         })
         .await;
+        settle().await;
+        tally.agrees_with(&table).await;
         assert_eq!((tally.done, tally.open, tally.given_up), (200, 0, 0), "{fault:?}");
     }
 }

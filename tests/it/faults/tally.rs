@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Repository, Result, Stored};
 
-use crate::support::{Product, Table, settle};
+use crate::support::{Product, Table};
 
 /// What the writers were told.
 #[derive(Debug, Default)]
@@ -15,8 +15,7 @@ pub(super) struct Tally {
     pub(super) given_up: usize,
 }
 
-/// Lets `writers` tasks send `each` increments of the item `a`, and holds what they were told against its stock: no
-/// increment that was acknowledged is lost, none that was given up is there, none is there twice.
+/// Lets `writers` tasks send `each` increments of the item `a`.
 pub(super) async fn increment<F>(
     table: &Table<Product>,
     writers: usize,
@@ -51,10 +50,16 @@ where
             }
         }
     }
-    settle().await;
-    let counter = table.others.get("a").await.unwrap().unwrap();
-    let applied = usize::try_from(counter.stock).unwrap();
-    assert!((tally.done..=tally.done + tally.open).contains(&applied), "{applied} applied, {tally:?}");
-    assert_eq!(counter.version(), 1 + u64::try_from(counter.stock).unwrap());
     tally
+}
+
+impl Tally {
+    /// Holds what the writers were told against the stock of the item `a`: no increment that was acknowledged is lost, none
+    /// that was given up is there, none is there twice.
+    pub(super) async fn agrees_with(&self, table: &Table<Product>) {
+        let counter = table.others.get("a").await.unwrap().unwrap();
+        let applied = usize::try_from(counter.stock).unwrap();
+        assert!((self.done..=self.done + self.open).contains(&applied), "{applied} applied, {self:?}");
+        assert_eq!(counter.version(), 1 + u64::try_from(counter.stock).unwrap());
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{error::Error as StdError, io};
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::{
     error::{ProvideErrorMetadata, SdkError},
     operation::RequestId,
@@ -14,7 +15,6 @@ use crate::{
 };
 
 /// A request that failed, by what the retry loop does next.
-#[derive(Debug)]
 pub(crate) enum Failure {
     /// The condition was false; the item as the condition saw it.
     Condition(Option<Item>),
@@ -74,11 +74,11 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    if failure.is_user() {
-        return Failure::not_constructed(error);
-    }
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
+    }
+    if let Some(missing) = causes(error).find_map(|cause| cause.downcast_ref::<CredentialsError>()) {
+        return Failure::Unsent(Unavailable::Credentials(chain(missing).into()));
     }
     if failure.is_timeout() {
         return Failure::timeout();
@@ -101,13 +101,14 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
     let refusal = refusal(&error);
     match (refusal.code(), status) {
-        (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(refusal.message().into())),
-        ("TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException", _) => {
-            Failure::Contention(refusal)
+        (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
+        // The last is said while an earlier copy of this very request is at work: what becomes of it is open.
+        (_, TIMEOUT | 500..) | ("TransactionInProgressException", _) => {
+            Failure::Ambiguous(Unavailable::Server(refusal))
         }
+        ("TransactionConflictException" | "ReplicatedWriteConflictException", _) => Failure::Contention(refusal),
         ("ProvisionedThroughputExceededException" | "ThrottlingException" | "RequestLimitExceeded", _)
         | (_, TOO_MANY) => Failure::Capacity(refusal),
-        (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
         ("ResourceNotFoundException", _) => Failure::NoTable,
         _ => Failure::Permanent(refusal),
     }

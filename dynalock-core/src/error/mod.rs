@@ -1,0 +1,169 @@
+//! What can go wrong, by what the caller does next.
+
+mod codec;
+mod conflict;
+mod refusal;
+
+pub use codec::CodecError;
+pub use conflict::Conflict;
+pub use refusal::{Refusal, Unavailable};
+
+use std::{sync::Arc, time::Duration};
+
+/// The result of an operation on a table.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation did not happen, or is not known to have happened.
+///
+/// Neither `Display` nor `Debug` shows the content of an item: what a conflict carries is behind
+/// [`Conflict::current`], and what serde says of a value behind [`CodecError::detail`]. DynamoDB's own messages are passed on as they
+/// are.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The item is not as it was read: somebody else wrote or deleted it. Nothing was written.
+    ///
+    /// Read again, or start from [`Conflict::current`]; `update_with` does that by itself.
+    #[error("{0}")]
+    Conflict(Conflict),
+
+    /// A create met an item under its key, versioned or not. Nothing was written.
+    #[error("an item is already stored under this key in table `{}`; update it, or use `upsert_with`", .0.table())]
+    AlreadyExists(Conflict),
+
+    /// There is no item under the key to update.
+    #[error("no item under this key in table `{table}`; create it, or use `upsert_with`")]
+    NotFound {
+        /// The table.
+        table: Arc<str>,
+        /// Requests sent before, reads that were answered not counted.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
+
+    /// The key of a value differs from the key that its item was read under. Nothing was written.
+    ///
+    /// DynamoDB cannot change a key: create an item under the new one and delete the old one.
+    #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
+    KeyChanged {
+        /// The table.
+        table: Arc<str>,
+    },
+
+    /// A key cannot be sent: it is empty, or serde writes it differently from what its `KeyAttribute` says.
+    #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
+    InvalidKey {
+        /// The table.
+        table: Arc<str>,
+        /// The attribute.
+        attribute: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// A bookkeeping attribute of the stored item is not what it must be; another program wrote it. Nothing was written.
+    #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
+    Corrupt {
+        /// The table.
+        table: Arc<str>,
+        /// The attribute.
+        attribute: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// The item is at the last version that a `u64` can hold. Nothing was written.
+    #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
+    VersionExhausted {
+        /// The table.
+        table: Arc<str>,
+    },
+
+    /// Whether the write was applied cannot be told: a reply was lost, and the item no longer shows it.
+    ///
+    /// Read the item to see what it is now. A write after this one is safe, since its own condition decides; repeating this
+    /// one may apply it twice.
+    #[error(
+        "it cannot be told whether a write to table `{table}` was applied ({attempts} requests in {elapsed:?}); \
+         read the item before writing again{}", because(.last.as_deref())
+    )]
+    Indeterminate {
+        /// The table.
+        table: Arc<str>,
+        /// The version that the write rested on; none for a create.
+        expected: Option<u64>,
+        /// The version that the item had when it was last seen; none if it was absent or not seen.
+        found: Option<u64>,
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+        /// The failure that ended it; none if the item itself showed that it cannot be told.
+        #[source]
+        last: Option<Box<Error>>,
+    },
+
+    /// The deadline, the number of attempts or the retry budget was reached. Nothing was written.
+    #[error("gave up after {attempts} requests in {elapsed:?}: {last}")]
+    Exhausted {
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+        /// What the last attempt met.
+        #[source]
+        last: Box<Error>,
+    },
+
+    /// DynamoDB refused the request because of a transaction on the same item. Seen inside [`Error::Exhausted`].
+    #[error("a transaction was at work on the item ({0})")]
+    Contention(Refusal),
+
+    /// DynamoDB or the table had no capacity left. Seen inside [`Error::Exhausted`].
+    #[error("throttled ({0})")]
+    Throttled(Refusal),
+
+    /// No usable answer came: no connection, a timeout, a 5xx, an unreadable body. Seen inside [`Error::Exhausted`] and
+    /// [`Error::Indeterminate`].
+    #[error("no usable answer: {0}")]
+    Unavailable(Unavailable),
+
+    /// The table does not exist in this account and Region. Nothing was written.
+    #[error(
+        "table `{table}` does not exist in this account and Region; create it, or name another with `Repository::table`"
+    )]
+    TableNotFound {
+        /// The table.
+        table: Arc<str>,
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
+
+    /// The table exists with another key than the type describes.
+    #[error("table `{table}` has another key than its type: {reason}")]
+    TableMismatch {
+        /// The table.
+        table: Arc<str>,
+        /// What differs.
+        reason: String,
+    },
+
+    /// DynamoDB refused the request for good: validation, access, limits. Nothing was written.
+    #[error("refused ({0})")]
+    Rejected(Refusal),
+
+    /// A stored item does not fit the struct. Nothing was written.
+    #[error("{0} does not fit its struct; `CodecError::detail` says why and may quote content")]
+    Decode(CodecError),
+
+    /// A value cannot be stored. Nothing was written.
+    #[error("{0} cannot be stored; `CodecError::detail` says why and may quote content")]
+    Encode(CodecError),
+}
+
+fn because(last: Option<&Error>) -> String {
+    last.map(|error| format!(": {error}")).unwrap_or_default()
+}

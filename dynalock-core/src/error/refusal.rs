@@ -1,0 +1,74 @@
+use std::{sync::Arc, time::Duration};
+
+/// DynamoDB's own words for a refusal, and what had been tried by then.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{code}: {message}; request {}, {attempts} sent in {elapsed:?}", .request_id.as_deref().unwrap_or("without an id"))]
+pub struct Refusal {
+    code: String,
+    message: String,
+    request_id: Option<String>,
+    attempts: u32,
+    elapsed: Duration,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: impl Into<String>, message: impl Into<String>, request_id: Option<String>) -> Self {
+        Self { code: code.into(), message: message.into(), request_id, attempts: 0, elapsed: Duration::ZERO }
+    }
+
+    pub(crate) fn after(self, (attempts, elapsed): (u32, Duration)) -> Self {
+        Self { attempts, elapsed, ..self }
+    }
+
+    /// The error code, `ValidationException` for example.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The id that AWS support asks for.
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// Requests sent.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Time since the operation began.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+}
+
+/// Why no usable answer came.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// The connection was refused: the request was never sent.
+    #[error("the connection was refused; is the endpoint right, and is the server running?")]
+    Refused,
+    /// There are no credentials to sign the request with: it was never sent.
+    #[error("there are no credentials: {0}")]
+    Credentials(Arc<str>),
+    /// The connection could not be made, or broke. Whether the request was applied is open.
+    #[error("the connection failed: {0}")]
+    Connection(Arc<str>),
+    /// No answer came in time. Whether the request was applied is open.
+    #[error("no answer came in time")]
+    Timeout,
+    /// The table is there, but not active yet.
+    #[error("the table is not active yet")]
+    NotActive,
+    /// DynamoDB answered with a server error. Whether the request was applied is open.
+    #[error("a server error ({0})")]
+    Server(Refusal),
+    /// The answer could not be read. Whether the request was applied is open.
+    #[error("the answer could not be read: {0}")]
+    Unreadable(Arc<str>),
+}

@@ -1,0 +1,52 @@
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::retry::{RetryConfig, RetryPartition},
+};
+
+use super::budget::Budget;
+
+/// What all calls through one repository share.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(super) budget: Budget,
+    pub(super) round_trip: RoundTrip,
+}
+
+impl Connection {
+    /// The same client, with the SDK's own retries switched off: they would answer a write that was applied with its own effect.
+    pub(crate) fn over(client: &Client) -> Self {
+        let config = client
+            .config()
+            .to_builder()
+            .retry_config(RetryConfig::disabled())
+            .retry_partition(RetryPartition::new("dynalock"))
+            .build();
+        Self { client: Client::from_conf(config), budget: Budget::full(), round_trip: RoundTrip::default() }
+    }
+}
+
+/// The smoothed round trip time of RFC 6298: each sample moves it by an eighth.
+#[derive(Debug, Default)]
+pub(super) struct RoundTrip(AtomicU64);
+
+impl RoundTrip {
+    /// What is assumed before the first answer, and the least that is: sleeps are made of it.
+    const LEAST: Duration = Duration::from_millis(1);
+
+    pub(super) fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed)).max(Self::LEAST)
+    }
+
+    pub(super) fn sample(&self, sample: Duration) {
+        let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
+        let old = self.0.load(Ordering::Relaxed);
+        let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
+        self.0.store(new, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,269 @@
+use std::{future::Future, sync::Arc, time::Duration};
+
+use super::{
+    Backoff, Connection, Limits,
+    pace::{Pacer, Step},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::{self, Item, ring_of, version_in},
+    error::{Error, Refusal, Unavailable},
+    operation::{Failure, Get, Sending, Write},
+    random,
+    version::{Expected, Found, Verdict, WriteId, verdict},
+};
+
+/// How long DynamoDB remembers a ClientRequestToken.
+const TOKEN_LIFE: Duration = Duration::from_mins(10);
+
+/// One call of the public API, over all its requests.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    connection: Arc<Connection>,
+    limits: Limits,
+    started: Instant,
+    attempts: u32,
+    rng: fastrand::Rng,
+    backoff: Backoff,
+    pacer: Pacer,
+}
+
+/// What became of a conditional write.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It was applied. Not `certain` for a delete whose reply was lost and whose item is gone.
+    Applied { certain: bool },
+    /// It was not applied; the item that it met.
+    Conflict(Option<Item>),
+}
+
+impl Effort {
+    pub(crate) fn new(connection: &Arc<Connection>, limits: Limits) -> Self {
+        Self {
+            limits,
+            started: clock::now(),
+            connection: Arc::clone(connection),
+            attempts: 0,
+            rng: random::generator(),
+            backoff: Backoff::default(),
+            pacer: Pacer::new(limits.pace),
+        }
+    }
+
+    /// Attempts so far, and the time since the call began.
+    pub(crate) fn spent(&self) -> (u32, Duration) {
+        (self.attempts, self.elapsed())
+    }
+
+    pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
+        &mut self.rng
+    }
+
+    /// Reads an item, again until an answer comes. Reads that are answered do not count as attempts.
+    pub(crate) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
+        let client = self.connection.client.clone();
+        let item = self.repeat(&get.table, || get.send(&client)).await?;
+        self.attempts -= 1;
+        Ok(item)
+    }
+
+    /// Sends a request that may be repeated without harm, until an answer comes.
+    pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, mut request: impl FnMut() -> F) -> Result<O, Error>
+    where
+        F: Future<Output = Result<O, Failure>>,
+    {
+        loop {
+            match self.attempt(request()).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => self.pause(table, failure).await?,
+            }
+        }
+    }
+
+    /// Sends a conditional write until its outcome is known, under the same id.
+    pub(crate) async fn write(
+        &mut self,
+        write: &Write,
+        sending: &Sending,
+        expected: Expected<'_>,
+        id: WriteId,
+    ) -> Result<Written, Error> {
+        let client = self.connection.client.clone();
+        let mut in_doubt = false;
+        if self.left().is_zero() {
+            return Err(self.exhausted(Error::Unavailable(Unavailable::Timeout)));
+        }
+        loop {
+            let stop = match self.attempt(write.send(&client, sending)).await {
+                Ok(()) => return Ok(Written::Applied { certain: true }),
+                Err(Failure::Condition(item)) => match self.seen(write, item).await {
+                    Ok(item) => {
+                        // An applied write whose token DynamoDB knows would have succeeded again.
+                        let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
+                        let in_doubt = in_doubt && !known_token;
+                        return self.judge(write, expected, id, in_doubt, item);
+                    }
+                    Err(stop) => stop,
+                },
+                Err(failure) => {
+                    in_doubt |= matches!(failure, Failure::Ambiguous(_));
+                    match self.pause(&write.table, failure).await {
+                        Ok(()) => continue,
+                        Err(stop) => stop,
+                    }
+                }
+            };
+            return Err(match stop {
+                Error::Exhausted { last, .. } if in_doubt => self.indeterminate(write, expected, None, Some(last)),
+                stop if in_doubt => self.indeterminate(write, expected, None, Some(Box::new(stop))),
+                stop => stop,
+            });
+        }
+    }
+
+    /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
+    pub(crate) async fn after_conflict(
+        &mut self,
+        returned: Option<Item>,
+        get: &Get,
+        version: impl Fn(&Item) -> u64,
+        conflict: impl FnOnce(Option<Item>, (u32, Duration)) -> Error,
+    ) -> Result<Option<Item>, Error> {
+        let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
+        let size = returned.as_ref().map_or(0, codec::size);
+        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
+        let pause = match self.pacer.conflict(size, number(&returned), now, srtt, &mut self.rng) {
+            Step::AtOnce => Duration::ZERO,
+            Step::Sleep(pause) => pause,
+        };
+        tracing::debug!(attempts = self.attempts, ?pause, "conflict");
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(conflict(returned, self.spent())));
+        }
+        if pause.is_zero() {
+            return Ok(returned);
+        }
+        clock::sleep(pause).await;
+        let item = self.read(get).await?;
+        self.pacer.read(number(&item), clock::now(), srtt);
+        Ok(item)
+    }
+
+    /// Waits between two requests of a call that waits for something on the server.
+    pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
+        let pause = backoff.next(&mut self.rng);
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(last));
+        }
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    /// One request under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch credentials
+    /// and open a connection, and one that is cut off there starts anew.
+    async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+        let sent = clock::now();
+        let timeout = self.limits.attempt_timeout.saturating_mul(1 << self.backoff.failures().min(3)).min(self.left());
+        self.attempts += 1;
+        let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
+        if let Ok(_) | Err(Failure::Condition(_)) = outcome {
+            self.connection.budget.deposit();
+            self.connection.round_trip.sample(clock::now().duration_since(sent));
+            self.backoff.reset();
+        }
+        outcome
+    }
+
+    /// Sleeps before the next attempt, or says why there is none.
+    async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
+        let (last, costs) = match failure {
+            Failure::NoTable => {
+                let (attempts, elapsed) = self.spent();
+                return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed });
+            }
+            Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
+            Failure::Condition(_) => return Err(Error::Rejected(unexpected_condition().after(self.spent()))),
+            Failure::Contention(refusal) => (Error::Contention(refusal.after(self.spent())), false),
+            Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
+            Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
+        };
+        let pause = self.backoff.next(&mut self.rng);
+        tracing::debug!(attempts = self.attempts, ?pause, error = %last, "again");
+        if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
+            return Err(self.exhausted(last));
+        }
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    /// The item that a condition met. An engine that does not return it is asked for it; so is DynamoDB when there was none.
+    async fn seen(&mut self, write: &Write, returned: Option<Item>) -> Result<Option<Item>, Error> {
+        match returned {
+            Some(item) => Ok(Some(item)),
+            None => {
+                let get = Get { table: Arc::clone(&write.table), key: write.key.clone(), consistent: true };
+                self.read(&get).await
+            }
+        }
+    }
+
+    fn judge(
+        &self,
+        write: &Write,
+        expected: Expected<'_>,
+        id: WriteId,
+        in_doubt: bool,
+        item: Option<Item>,
+    ) -> Result<Written, Error> {
+        let ring = item.as_ref().and_then(ring_of);
+        let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
+        match verdict(expected, id, in_doubt, found) {
+            Verdict::Applied => Ok(Written::Applied { certain: item.is_some() }),
+            Verdict::Conflict => Ok(Written::Conflict(item)),
+            Verdict::Unknown => {
+                let found = item.as_ref().and_then(|item| version_in(item, write.version));
+                Err(self.indeterminate(write, expected, found, None))
+            }
+        }
+    }
+
+    fn may_go_on(&self, pause: Duration) -> bool {
+        let attempts_left = self.limits.attempts.is_none_or(|limit| self.attempts < limit);
+        attempts_left && self.elapsed() + pause < self.limits.deadline
+    }
+
+    fn left(&self) -> Duration {
+        self.limits.deadline.saturating_sub(self.elapsed())
+    }
+
+    fn elapsed(&self) -> Duration {
+        clock::now().duration_since(self.started)
+    }
+
+    fn exhausted(&self, last: Error) -> Error {
+        Error::Exhausted { attempts: self.attempts, elapsed: self.elapsed(), last: Box::new(last) }
+    }
+
+    fn indeterminate(
+        &self,
+        write: &Write,
+        expected: Expected<'_>,
+        found: Option<u64>,
+        last: Option<Box<Error>>,
+    ) -> Error {
+        Error::Indeterminate {
+            table: Arc::clone(&write.table),
+            expected: expected.version(),
+            found,
+            attempts: self.attempts,
+            elapsed: self.elapsed(),
+            last,
+        }
+    }
+}
+
+/// What DynamoDB does not answer to a request without a condition, and a broken gateway may.
+pub(crate) fn unexpected_condition() -> Refusal {
+    let message = "a request without a condition was refused for its condition";
+    Refusal::new("ConditionalCheckFailedException", message, None)
+}
