@@ -55,12 +55,12 @@ mod shadowed {
         pub(super) key: i64,
         #[dynalock(version)]
         pub(super) version: ::std::primitive::u64,
-        pub(super) value: bool,
-        pub(super) partition: bool,
-        pub(super) sort: bool,
-        pub(super) repository: bool,
-        pub(super) r#type: bool,
-        pub(super) r#move: bool,
+        pub(super) value: u8,
+        pub(super) partition: u8,
+        pub(super) sort: u8,
+        pub(super) repository: u8,
+        pub(super) r#type: u8,
+        pub(super) r#move: u8,
     }
 }
 
@@ -111,12 +111,12 @@ fn shadowed_names_do_not_matter() {
         client: "a".to_owned(),
         key: 1,
         version: 0,
-        value: true,
-        partition: true,
-        sort: true,
-        repository: true,
-        r#type: true,
-        r#move: true,
+        value: 1,
+        partition: 1,
+        sort: 1,
+        repository: 1,
+        r#type: 1,
+        r#move: 1,
     };
     shadowed.mirror_version(9);
     assert_eq!(shadowed.version, 9);

@@ -16,12 +16,12 @@ fn agrees_with_serde<T: Versioned>(value: &T) {
 }
 
 fn written<T: Serialize>(value: &T) -> BTreeMap<String, AttributeValue> {
-    let item: Item = to_item(value).unwrap();
+    let item: Item = to_item(value).expect("a struct is an item");
     item.into_inner().into_iter().collect()
 }
 
 fn read<T: Versioned>(item: BTreeMap<String, AttributeValue>) -> T {
-    from_item(Item::from(HashMap::from_iter(item))).unwrap()
+    from_item(Item::from(HashMap::from_iter(item))).expect("what was written, under a name that is read")
 }
 
 fn keys_are_written<T: Versioned>(value: &T, item: &BTreeMap<String, AttributeValue>) {
@@ -244,6 +244,7 @@ fn first() -> u64 {
 mod hex {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
     pub(super) fn serialize<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{number:x}"))
     }

@@ -85,7 +85,7 @@ pub enum Error {
     /// Read the item to see what it is now. A write after this one is safe, since its own condition decides; repeating this
     /// one may apply it twice.
     #[error(
-        "it cannot be told whether a write to table `{table}` was applied ({attempts} requests in {elapsed:?}); \
+        "it cannot be told whether a write to table `{table}` was applied ({attempts} requests in {elapsed:.1?}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     Indeterminate {
@@ -99,20 +99,18 @@ pub enum Error {
         attempts: u32,
         /// Time since the operation began.
         elapsed: Duration,
-        /// The failure that ended it; none if the item itself showed that it cannot be told.
-        #[source]
+        /// The failure that ended it; none if the item itself showed that it cannot be told. It is part of the message.
         last: Option<Box<Error>>,
     },
 
     /// The deadline, the number of attempts or the retry budget was reached. Nothing was written.
-    #[error("gave up after {attempts} requests in {elapsed:?}: {last}")]
+    #[error("gave up after {attempts} requests in {elapsed:.1?}: {last}")]
     Exhausted {
         /// Requests sent.
         attempts: u32,
         /// Time since the operation began.
         elapsed: Duration,
-        /// What the last attempt met.
-        #[source]
+        /// What the last attempt met. It is part of the message.
         last: Box<Error>,
     },
 

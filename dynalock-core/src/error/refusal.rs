@@ -1,9 +1,11 @@
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// DynamoDB's own words for a refusal, and what had been tried by then.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{code}: {message}; request {}, {attempts} sent in {elapsed:?}", .request_id.as_deref().unwrap_or("without an id"))]
-pub struct Refusal {
+#[derive(Debug, Clone)]
+pub struct Refusal(Box<Parts>);
+
+#[derive(Debug, Clone)]
+struct Parts {
     code: String,
     message: String,
     request_id: Option<String>,
@@ -13,36 +15,50 @@ pub struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(code: impl Into<String>, message: impl Into<String>, request_id: Option<String>) -> Self {
-        Self { code: code.into(), message: message.into(), request_id, attempts: 0, elapsed: Duration::ZERO }
+        let (code, message) = (code.into(), message.into());
+        Self(Box::new(Parts { code, message, request_id, attempts: 0, elapsed: Duration::ZERO }))
     }
 
-    pub(crate) fn after(self, (attempts, elapsed): (u32, Duration)) -> Self {
-        Self { attempts, elapsed, ..self }
+    pub(crate) fn after(mut self, (attempts, elapsed): (u32, Duration)) -> Self {
+        self.0.attempts = attempts;
+        self.0.elapsed = elapsed;
+        self
     }
 
     /// The error code, `ValidationException` for example.
     pub fn code(&self) -> &str {
-        &self.code
+        &self.0.code
     }
 
     /// The message.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The id that AWS support asks for.
     pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
+        self.0.request_id.as_deref()
     }
 
     /// Requests sent.
     pub fn attempts(&self) -> u32 {
-        self.attempts
+        self.0.attempts
     }
 
     /// Time since the operation began.
     pub fn elapsed(&self) -> Duration {
-        self.elapsed
+        self.0.elapsed
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { code, message, request_id, attempts, elapsed } = &*self.0;
+        write!(f, "{code}: {message}; ")?;
+        if let Some(id) = request_id {
+            write!(f, "request {id}, ")?;
+        }
+        write!(f, "{attempts} sent in {elapsed:.1?}")
     }
 }
 

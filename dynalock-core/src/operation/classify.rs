@@ -123,8 +123,9 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
+/// The texts of an error and its causes, without those that print a structure: the SDK prints whole requests there, items included.
 fn chain(error: &(dyn StdError + 'static)) -> String {
-    let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
+    let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")
 }
 

@@ -72,8 +72,8 @@ impl<T: Versioned> Repository<T> {
         self
     }
 
-    /// Creates the table with the key of `T`, billed by request, and waits until it is active. A table that is there already
-    /// is fine if it has that key. The deadline is one minute by default.
+    /// Creates the table with the key of `T`, billed by request, and waits until it is active, one minute by default. A table that is
+    /// there already is fine if it has that key.
     ///
     /// # Errors
     ///

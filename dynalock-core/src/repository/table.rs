@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result, Unavailable},
     model::{Model, Versioned},
     operation,
-    retry::{Backoff, Effort},
+    retry::{Backoff, Effort, Limits},
 };
 
 /// The creation of a table: [`Repository::create_table`].
@@ -29,8 +29,12 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let (client, table) = (self.repository.connection.client.clone(), self.repository.table);
-            let mut effort = Effort::new(&self.repository.connection, self.limits);
+            // The long deadline is for a table that is being made, not for a server that is not there.
+            let deadline = self.limits.deadline.min(self.repository.limits.deadline);
+            let mut effort = Effort::new(&self.repository.connection, Limits { deadline, ..self.limits });
             effort.repeat(&table, || operation::create_table(&client, &table, T::MODEL)).await?;
+
+            let mut effort = Effort::new(&self.repository.connection, self.limits);
             let mut backoff = Backoff::default();
             loop {
                 let description = match effort.repeat(&table, || operation::describe_table(&client, &table)).await {

@@ -6,6 +6,9 @@ use crate::clock::Instant;
 
 /// How a read-modify-write answers conflicts.
 ///
+/// An item takes one write per round trip. Where writers want more than that for longer than the deadline, some of them give up at it: give
+/// them a longer one, or fewer of them the item.
+///
 /// The first conflicts are answered at once, from the item that the conflict returned. After that the loop sleeps, reads
 /// and starts from what it read, and the time it sleeps follows how busy others keep the item, which the version tells for
 /// free: it doubles above 0.6 writes per round trip, halves below 0.3, and stays between one and fifty round trips. The parameters

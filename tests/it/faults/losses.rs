@@ -5,45 +5,64 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::tally::{Tally, increment};
-use crate::support::{Product, Shop, secs};
+use super::tally::increment;
+use crate::support::{Product, Shop, millis, secs, travel};
 
 const WRITES: [&str; 3] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/// 4 writers, 500 increments each.
-async fn increments(faults: Faults) -> Tally {
-    let shop = Shop::in_process(faults);
+/// 4 writers, 500 increments each; at most so many of 10,000 may be indeterminate.
+async fn increments(shop: &Shop, indeterminate: usize) {
     let table = shop.table::<Product>().await;
     let write = |items: Repository<Product>| items.update_with("a", |product| product.stock += 1).deadline(secs(120));
     let tally = increment(&table, 4, 500, write).await;
     tally.agrees_with(&table).await;
-    eprintln!("{tally:?} {:?}", shop.counts(["GetItem", "UpdateItem"]));
-    tally
+    assert_eq!(tally.done + tally.open, 2_000, "{tally:?}");
+    assert!(tally.open * 10_000 <= 2_000 * indeterminate, "{tally:?}");
 }
 
-/// How many of `all` may be indeterminate at most, in parts of 10,000.
-fn at_most(tally: &Tally, parts: usize) {
-    let all = tally.done + tally.open;
-    assert_eq!(all, 2_000);
-    assert!(tally.open * 10_000 <= all * parts, "{tally:?}");
+/// The engine in the process answers at once: as many writes as can be fall between two attempts of one.
+async fn at_once(faults: Faults, indeterminate: usize) {
+    increments(&Shop::in_process(faults), indeterminate).await;
+}
+
+/// At a round trip of 5 ms; the same seeds meet the same faults.
+async fn far_away(seed: u64, faults: Faults, indeterminate: usize) {
+    fastrand::seed(seed);
+    let shop = Shop::in_process(faults);
+    for operation in ["GetItem", "PutItem", "UpdateItem"] {
+        shop.rival.before_each(operation, || travel(millis(5)));
+    }
+    increments(&shop, indeterminate).await;
 }
 
 #[tokio::test]
 async fn increments_at_1_percent_lost_replies_are_applied_once_each() {
-    let tally = increments(Faults::seeded(1).rate(Fault::LoseReply, 0.01)).await;
-    at_most(&tally, 5);
+    at_once(Faults::seeded(1).rate(Fault::LoseReply, 0.01), 5).await;
 }
 
 #[tokio::test]
 async fn increments_at_5_percent_lost_replies_are_applied_once_each() {
-    let tally = increments(Faults::seeded(5).rate(Fault::LoseReply, 0.05).only(WRITES)).await;
-    at_most(&tally, 25);
+    at_once(Faults::seeded(5).rate(Fault::LoseReply, 0.05).only(WRITES), 25).await;
 }
 
 #[tokio::test]
 async fn increments_at_20_percent_lost_replies_are_applied_once_each() {
-    let tally = increments(Faults::seeded(20).rate(Fault::LoseReply, 0.2)).await;
-    at_most(&tally, 100);
+    at_once(Faults::seeded(20).rate(Fault::LoseReply, 0.2), 100).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn increments_far_away_at_1_percent_lost_replies_are_applied_once_each() {
+    far_away(1, Faults::seeded(1).rate(Fault::LoseReply, 0.01), 5).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn increments_far_away_at_5_percent_lost_replies_are_applied_once_each() {
+    far_away(5, Faults::seeded(5).rate(Fault::LoseReply, 0.05), 25).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn increments_far_away_at_20_percent_lost_replies_are_applied_once_each() {
+    far_away(20, Faults::seeded(20).rate(Fault::LoseReply, 0.2).only(WRITES), 100).await;
 }
 
 #[tokio::test(start_paused = true)]

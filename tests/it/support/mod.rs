@@ -29,6 +29,12 @@ pub(crate) async fn settle() {
     tokio::time::sleep(secs(3600)).await;
 }
 
+/// The way to a service far away, under tokio's paused clock.
+#[expect(clippy::disallowed_methods, reason = "the clock is paused")]
+pub(crate) async fn travel(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
 /// Asserts the variant of an error and gives what it carries.
 macro_rules! expect_error {
     ($result:expr, $pattern:pat => $carried:expr) => {
