@@ -61,7 +61,7 @@ pub(crate) fn update<T: Versioned>(
     let written = changes.names().chain(aliases);
     let condition = unchanged(T::MODEL, &basis.revision, basis.image.as_deref(), written, &mut placeholders);
     let action = Action::Update(update_text(T::MODEL, changes, &next, &mut placeholders));
-    Ok(Plan { write: write(T::MODEL, table, key, action, Some(condition), placeholders), next })
+    Ok(Plan { write: write(table, key, action, Some(condition), placeholders), next })
 }
 
 /// A delete of the item that was read.
@@ -69,13 +69,13 @@ pub(crate) fn delete<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis) -
     let key = checked_key(T::MODEL, table, &value.key())?;
     let mut placeholders = Placeholders::default();
     let condition = unchanged_whole(T::MODEL, basis, &mut placeholders);
-    Ok(write(T::MODEL, table, key, Action::Delete, Some(condition), placeholders))
+    Ok(write(table, key, Action::Delete, Some(condition), placeholders))
 }
 
 /// A delete of whatever is under the key.
 pub(crate) fn delete_unchecked(model: &'static Model, table: &Arc<str>, key: &Key) -> Result<Write, Error> {
     let key = checked_key(model, table, key)?;
-    Ok(write(model, table, key, Action::Delete, None, Placeholders::default()))
+    Ok(write(table, key, Action::Delete, None, Placeholders::default()))
 }
 
 /// The key's attributes, if DynamoDB can take them.
@@ -129,17 +129,10 @@ fn put<T: Versioned>(
     if let Some(ring) = &next.ring {
         item.insert(WRITES.to_owned(), AttributeValue::B(Blob::new(ring.as_bytes())));
     }
-    Ok(Plan { write: write(T::MODEL, table, key, Action::Put(item), Some(condition), placeholders), next })
+    Ok(Plan { write: write(table, key, Action::Put(item), Some(condition), placeholders), next })
 }
 
-fn write(
-    model: &Model,
-    table: &Arc<str>,
-    key: Item,
-    action: Action,
-    condition: Option<String>,
-    placeholders: Placeholders,
-) -> Write {
+fn write(table: &Arc<str>, key: Item, action: Action, condition: Option<String>, placeholders: Placeholders) -> Write {
     let (names, values) = placeholders.finish();
-    Write { table: Arc::clone(table), version: model.version, key, action, condition, names, values }
+    Write { table: Arc::clone(table), key, action, condition, names, values }
 }

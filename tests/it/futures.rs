@@ -72,11 +72,12 @@ async fn all_in_one<T: Sample>(items: Repository<T>) -> Result<u64, Error> {
     stored.change();
     let stored = items.update(stored).exactly_once().await?;
     let key = T::sample_key();
-    items.try_update_with(key, |value| {
-        value.change();
-        Ok::<_, Error>(())
-    })
-    .await?;
+    items
+        .try_update_with(key, |value| {
+            value.change();
+            Ok::<_, Error>(())
+        })
+        .await?;
     let current = items.get(T::sample_key()).await?.expect("an item");
     assert!(items.update(Stored::assume(T::sample(), stored.etag())).await.is_err());
     items.delete(current).await?;

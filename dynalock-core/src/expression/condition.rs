@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::Placeholders;
+use super::{Placeholders, Terms};
 use crate::{
     codec::Item,
     model::Model,
@@ -24,33 +24,29 @@ pub(crate) fn unchanged<'a>(
     compared: impl IntoIterator<Item = &'a str>,
     to: &mut Placeholders,
 ) -> String {
+    let mut terms = Terms::new("", " AND ");
     let version = to.name(model.version);
-    let mut terms = match revision.version {
-        Some(number) => vec![format!("{version} = {}", to.value(AttributeValue::N(number.to_string())))],
+    match revision.version {
+        Some(number) => terms.push(format_args!("{version} = {}", to.value(AttributeValue::N(number.to_string())))),
         None => {
-            let key = to.name(model.partition_key.name);
-            vec![format!("attribute_exists({key})"), format!("attribute_not_exists({version})")]
+            terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
+            terms.push(format_args!("attribute_not_exists({version})"));
         }
-    };
+    }
     match &revision.ring {
         Some(ring) => {
             let incarnation = AttributeValue::B(Blob::new(ring.incarnation().as_bytes()));
-            let (writes, incarnation) = (to.name(WRITES), to.value(incarnation));
-            terms.push(format!("begins_with({writes}, {incarnation})"));
+            terms.push(format_args!("begins_with({}, {})", to.name(WRITES), to.value(incarnation)));
         }
-        None if model.write_ids > 0 => terms.push(format!("attribute_not_exists({})", to.name(WRITES))),
+        None if model.write_ids > 0 => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
         None => {}
     }
-    if let Some(image) = image {
-        terms.extend(compared.into_iter().map(|name| as_in(image, name, to)));
+    let Some(image) = image else { return terms.finish() };
+    for name in compared {
+        match image.get(name) {
+            Some(value) => terms.push(format_args!("{} = {}", to.name(name), to.value(value.clone()))),
+            None => terms.push(format_args!("attribute_not_exists({})", to.name(name))),
+        }
     }
-    terms.join(" AND ")
-}
-
-fn as_in(image: &Item, name: &str, to: &mut Placeholders) -> String {
-    let placeholder = to.name(name);
-    match image.get(name) {
-        Some(value) => format!("{placeholder} = {}", to.value(value.clone())),
-        None => format!("attribute_not_exists({placeholder})"),
-    }
+    terms.finish()
 }

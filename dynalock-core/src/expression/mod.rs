@@ -8,7 +8,7 @@ mod update;
 pub(crate) use condition::{absent, unchanged};
 pub(crate) use update::update;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -21,29 +21,71 @@ pub(crate) struct Placeholders {
     values: Vec<AttributeValue>,
 }
 
+/// The placeholder of an attribute name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name(usize);
+
+/// The placeholder of a value.
+#[derive(Clone, Copy)]
+pub(crate) struct Value(usize);
+
 impl Placeholders {
-    /// The placeholder of an attribute name.
-    pub(crate) fn name(&mut self, name: &str) -> String {
-        let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+    pub(crate) fn name(&mut self, name: &str) -> Name {
+        Name(self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
-        });
-        format!("#{index}")
+        }))
     }
 
-    /// The placeholder of a value.
-    pub(crate) fn value(&mut self, value: AttributeValue) -> String {
+    pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
         self.values.push(value);
-        format!(":{}", self.values.len() - 1)
+        Value(self.values.len() - 1)
     }
 
     /// Names and values as requests take them: none rather than an empty map.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
-        let names = self.names.into_iter().enumerate().map(|(index, name)| (format!("#{index}"), name)).collect();
-        let values = self.values.into_iter().enumerate().map(|(index, value)| (format!(":{index}"), value)).collect();
-        (
-            Some(names).filter(|names: &HashMap<_, _>| !names.is_empty()),
-            Some(values).filter(|values: &Item| !values.is_empty()),
-        )
+        let Self { names, values } = self;
+        let names = (!names.is_empty())
+            .then(|| names.into_iter().enumerate().map(|(index, name)| (Name(index).to_string(), name)).collect());
+        let values = (!values.is_empty())
+            .then(|| values.into_iter().enumerate().map(|(index, value)| (Value(index).to_string(), value)).collect());
+        (names, values)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ":{}", self.0)
+    }
+}
+
+/// A text of terms with a separator between them, in one allocation that grows.
+pub(crate) struct Terms {
+    text: String,
+    separator: &'static str,
+    empty: bool,
+}
+
+impl Terms {
+    /// Terms after `start`.
+    pub(crate) fn new(start: &str, separator: &'static str) -> Self {
+        Self { text: start.to_owned(), separator, empty: true }
+    }
+
+    pub(crate) fn push(&mut self, term: fmt::Arguments<'_>) {
+        if !std::mem::take(&mut self.empty) {
+            self.text.push_str(self.separator);
+        }
+        fmt::write(&mut self.text, term).expect("a string takes any text");
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.text
     }
 }

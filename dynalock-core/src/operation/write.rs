@@ -2,23 +2,22 @@ use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
-    error::SdkError,
+    error::BuildError,
     operation::{
         delete_item::DeleteItemError, put_item::PutItemError, transact_write_items::TransactWriteItemsError,
         update_item::UpdateItemError,
     },
-    types::{Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
+    types::{Delete, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
 };
 
 use super::classify::{Failure, ServiceFailure, classify, refusal};
 use crate::{codec::Item, error::Refusal};
 
-/// One conditional write, ready to be sent any number of times. Its maps are made once, so that each sending is the same to the byte:
-/// DynamoDB Local takes another order for another request under the same token.
+/// One conditional write, ready to be sent. A clone is the same to the byte, the order of its maps included: DynamoDB Local takes
+/// another order for another request under the same token.
+#[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
-    /// The name of the version attribute.
-    pub(crate) version: &'static str,
     pub(crate) key: Item,
     pub(crate) action: Action,
     /// None for a write that is applied whatever is stored.
@@ -28,6 +27,7 @@ pub(crate) struct Write {
 }
 
 /// What a write does if its condition holds.
+#[derive(Clone)]
 pub(crate) enum Action {
     /// PutItem of a whole item.
     Put(Item),
@@ -46,112 +46,64 @@ pub(crate) enum Sending {
     Once(String),
 }
 
+/// What all three kinds of write say, as requests of their own and as actions of a transaction.
+macro_rules! conditional {
+    ($builder:expr, $write:ident) => {
+        $builder
+            .table_name(&*$write.table)
+            .set_return_values_on_condition_check_failure($write.condition.is_some().then_some(AllOld))
+            .set_condition_expression($write.condition)
+            .set_expression_attribute_names($write.names)
+            .set_expression_attribute_values($write.values)
+    };
+}
+
 impl Write {
-    pub(crate) async fn send(&self, client: &Client, sending: &Sending) -> Result<(), Failure> {
-        match (sending, &self.action) {
-            (Sending::Plain, Action::Put(item)) => self.put(client, item).await.map_err(classify),
-            (Sending::Plain, Action::Update(text)) => self.update(client, text).await.map_err(classify),
-            (Sending::Plain, Action::Delete) => self.delete(client).await.map_err(classify),
-            (Sending::Once(token), _) => self.transact(client, token).await,
+    pub(crate) async fn send(self, client: &Client, sending: &Sending) -> Result<(), Failure> {
+        match sending {
+            Sending::Plain => self.alone(client).await,
+            Sending::Once(token) => self.transact(client, token).await,
         }
     }
 
-    async fn put(&self, client: &Client, item: &Item) -> Result<(), SdkError<PutItemError>> {
-        client
-            .put_item()
-            .table_name(&*self.table)
-            .set_item(Some(item.clone()))
-            .set_condition_expression(self.condition.clone())
-            .set_expression_attribute_names(self.names.clone())
-            .set_expression_attribute_values(self.values.clone())
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await
-            .map(drop)
+    async fn alone(self, client: &Client) -> Result<(), Failure> {
+        match self.action {
+            Action::Put(item) => {
+                let request = conditional!(client.put_item(), self).set_item(Some(item));
+                request.send().await.map(drop).map_err(classify)
+            }
+            Action::Update(text) => {
+                let request = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
+                request.send().await.map(drop).map_err(classify)
+            }
+            Action::Delete => {
+                let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
+                request.send().await.map(drop).map_err(classify)
+            }
+        }
     }
 
-    async fn update(&self, client: &Client, text: &str) -> Result<(), SdkError<UpdateItemError>> {
-        client
-            .update_item()
-            .table_name(&*self.table)
-            .set_key(Some(self.key.clone()))
-            .update_expression(text)
-            .set_condition_expression(self.condition.clone())
-            .set_expression_attribute_names(self.names.clone())
-            .set_expression_attribute_values(self.values.clone())
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await
-            .map(drop)
-    }
-
-    async fn delete(&self, client: &Client) -> Result<(), SdkError<DeleteItemError>> {
-        client
-            .delete_item()
-            .table_name(&*self.table)
-            .set_key(Some(self.key.clone()))
-            .set_condition_expression(self.condition.clone())
-            .set_expression_attribute_names(self.names.clone())
-            .set_expression_attribute_values(self.values.clone())
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await
-            .map(drop)
-    }
-
-    async fn transact(&self, client: &Client, token: &str) -> Result<(), Failure> {
+    async fn transact(self, client: &Client, token: &str) -> Result<(), Failure> {
         let item = self.transact_item().map_err(|error| Failure::not_constructed(&error))?;
-        client
-            .transact_write_items()
-            .transact_items(item)
-            .client_request_token(token)
-            .send()
-            .await
-            .map(drop)
-            .map_err(classify)
+        let request = client.transact_write_items().transact_items(item).client_request_token(token);
+        request.send().await.map(drop).map_err(classify)
     }
 
-    fn transact_item(&self) -> Result<TransactWriteItem, aws_sdk_dynamodb::error::BuildError> {
-        let (names, values) = (self.names.clone(), self.values.clone());
-        let (table, key) = (&*self.table, Some(self.key.clone()));
-        Ok(match &self.action {
-            Action::Put(item) => TransactWriteItem::builder().put(
-                Put::builder()
-                    .table_name(table)
-                    .set_item(Some(item.clone()))
-                    .set_condition_expression(self.condition.clone())
-                    .set_expression_attribute_names(names)
-                    .set_expression_attribute_values(values)
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .build()?,
-            ),
-            Action::Update(text) => TransactWriteItem::builder().update(
-                Update::builder()
-                    .table_name(table)
-                    .set_key(key)
-                    .update_expression(text)
-                    .set_condition_expression(self.condition.clone())
-                    .set_expression_attribute_names(names)
-                    .set_expression_attribute_values(values)
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .build()?,
-            ),
-            Action::Delete => TransactWriteItem::builder().delete(
-                Delete::builder()
-                    .table_name(table)
-                    .set_key(key)
-                    .set_condition_expression(self.condition.clone())
-                    .set_expression_attribute_names(names)
-                    .set_expression_attribute_values(values)
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .build()?,
-            ),
+    fn transact_item(self) -> Result<TransactWriteItem, BuildError> {
+        let item = TransactWriteItem::builder();
+        Ok(match self.action {
+            Action::Put(put) => item.put(conditional!(Put::builder(), self).set_item(Some(put)).build()?),
+            Action::Update(text) => {
+                let update = conditional!(Update::builder(), self).set_key(Some(self.key)).update_expression(text);
+                item.update(update.build()?)
+            }
+            Action::Delete => item.delete(conditional!(Delete::builder(), self).set_key(Some(self.key)).build()?),
         }
         .build())
     }
 }
 
-macro_rules! conditional {
+macro_rules! condition_of {
     ($($error:ident),*) => {$(
         impl ServiceFailure for $error {
             fn modelled(&mut self) -> Option<Failure> {
@@ -164,7 +116,7 @@ macro_rules! conditional {
     )*};
 }
 
-conditional!(PutItemError, UpdateItemError, DeleteItemError);
+condition_of!(PutItemError, UpdateItemError, DeleteItemError);
 
 impl ServiceFailure for TransactWriteItemsError {
     /// The reason of the one write in the transaction.

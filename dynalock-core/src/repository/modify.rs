@@ -3,7 +3,7 @@ use std::{fmt, future::IntoFuture, marker::PhantomData};
 use super::{
     Request,
     request::{Checked, Pending, sealed::Sealed},
-    session::{Change, Outcome, Session},
+    session::{Outcome, Session},
 };
 use crate::{
     codec::{Stored, decode},
@@ -139,7 +139,7 @@ impl<T: Versioned> Session<T> {
                     if changes.is_empty() {
                         return Ok(Stored::unchanged(value, basis));
                     }
-                    self.update(value, &basis, Change::Attributes(changes)).await?
+                    self.update(value, &basis, changes).await?
                 }
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found().into()) };

@@ -10,7 +10,7 @@ use crate::{
     model::Versioned,
     operation::{Get, Sending, Write},
     plan::{self, Mark, Plan, checked_key},
-    retry::{Effort, Written, unexpected_condition},
+    retry::{Aim, Effort, Written, unexpected_condition},
     version::{Expected, Incarnation, WriteId},
 };
 
@@ -21,14 +21,6 @@ pub(super) struct Session<T> {
     effort: Effort,
     mark: Mark,
     once: bool,
-}
-
-/// What becomes of an item.
-pub(super) enum Change {
-    /// These attributes are written, the others stay.
-    Attributes(Changes),
-    /// The value is all there is afterwards.
-    Whole,
 }
 
 /// What became of a write.
@@ -114,8 +106,11 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
-        let Plan { write, next } = plan::create(self.table(), &value, self.mark)?;
-        Ok(match self.write(&write, Expected::Absent).await? {
+        let (table, mark) = (Arc::clone(self.table()), self.mark);
+        let plan = || plan::create(&table, &value, mark);
+        let Plan { write, next } = plan()?;
+        let again = || plan().map(|plan| plan.write);
+        Ok(match self.write(write, again, Expected::Absent).await? {
             Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
             Written::Conflict(item) => Outcome::Lost(item),
         })
@@ -125,13 +120,26 @@ impl<T: Versioned> Session<T> {
         &mut self,
         value: T,
         basis: &Basis,
-        change: Change,
+        changes: Changes,
     ) -> Result<Outcome<Stored<T>>, Error> {
-        let Plan { write, next } = match change {
-            Change::Attributes(changes) => plan::update(self.table(), &value, basis, changes, self.mark)?,
-            Change::Whole => plan::replace(self.table(), &value, basis, self.mark)?,
+        let (table, mark) = (Arc::clone(self.table()), self.mark);
+        let Plan { write, next } = plan::update(&table, &value, basis, changes, mark)?;
+        let again = || {
+            let changes = basis.changes(&table, &value)?;
+            plan::update(&table, &value, basis, changes, mark).map(|plan| plan.write)
         };
-        Ok(match self.write(&write, Expected::Unchanged(&basis.revision)).await? {
+        Ok(match self.write(write, again, Expected::Unchanged(&basis.revision)).await? {
+            Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
+            Written::Conflict(item) => Outcome::Lost(item),
+        })
+    }
+
+    pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
+        let (table, mark) = (Arc::clone(self.table()), self.mark);
+        let plan = || plan::replace(&table, &value, basis, mark);
+        let Plan { write, next } = plan()?;
+        let again = || plan().map(|plan| plan.write);
+        Ok(match self.write(write, again, Expected::Unchanged(&basis.revision)).await? {
             Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
             Written::Conflict(item) => Outcome::Lost(item),
         })
@@ -139,26 +147,36 @@ impl<T: Versioned> Session<T> {
 
     /// Whether the delete is certain, if it happened.
     pub(super) async fn delete(&mut self, value: &T, basis: &Basis) -> Result<Outcome<bool>, Error> {
-        let write = plan::delete(self.table(), value, basis)?;
-        Ok(match self.write(&write, Expected::Deleted(&basis.revision)).await? {
+        let table = Arc::clone(self.table());
+        let plan = || plan::delete(&table, value, basis);
+        Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.revision)).await? {
             Written::Applied { certain } => Outcome::Done(certain),
             Written::Conflict(item) => Outcome::Lost(item),
         })
     }
 
     pub(super) async fn delete_unchecked(&mut self, key: &Key) -> Result<(), Error> {
-        let write = plan::delete_unchecked(T::MODEL, self.table(), key)?;
-        match self.write(&write, Expected::Anything).await? {
+        let table = Arc::clone(self.table());
+        let plan = || plan::delete_unchecked(T::MODEL, &table, key);
+        match self.write(plan()?, plan, Expected::Anything).await? {
             Written::Applied { .. } => Ok(()),
             Written::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
         }
     }
 
-    async fn write(&mut self, write: &Write, expected: Expected<'_>) -> Result<Written, Error> {
-        let sending = match self.once {
-            true => Sending::Once(format!("{:032x}", self.effort.rng().u128(..))),
-            false => Sending::Plain,
-        };
-        self.effort.write(write, &sending, expected, self.mark.id).await
+    async fn write(
+        &mut self,
+        write: Write,
+        again: impl FnMut() -> Result<Write, Error>,
+        expected: Expected<'_>,
+    ) -> Result<Written, Error> {
+        let aim = Aim { expected, id: self.mark.id, version_attribute: T::MODEL.version };
+        if self.once {
+            let token = format!("{:032x}", self.effort.rng().u128(..));
+            let same = write.clone();
+            self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await
+        } else {
+            self.effort.write(write, again, &Sending::Plain, aim).await
+        }
     }
 }

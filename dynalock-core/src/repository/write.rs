@@ -3,7 +3,7 @@ use std::future::IntoFuture;
 use super::{
     Request,
     request::{Checked, Pending, sealed::Sealed},
-    session::{Change, Outcome, Session},
+    session::{Outcome, Session},
 };
 use crate::{
     codec::Stored,
@@ -120,14 +120,14 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
         Box::pin(async move {
             let (mut session, Update { stored, mode }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
-            let changes = basis.changes(session.table(), &value)?;
-            let change = match mode {
-                Mode::Changes if changes.is_empty() => return Ok(Stored::unchanged(value, basis)),
-                Mode::Changes | Mode::Always => Change::Attributes(changes),
-                Mode::Whole => Change::Whole,
-            };
             let key = value.key();
-            match session.update(value, &basis, change).await? {
+            let changes = basis.changes(session.table(), &value)?;
+            let outcome = match mode {
+                Mode::Changes if changes.is_empty() => return Ok(Stored::unchanged(value, basis)),
+                Mode::Changes | Mode::Always => session.update(value, &basis, changes).await?,
+                Mode::Whole => session.replace(value, &basis).await?,
+            };
+            match outcome {
                 Outcome::Done(stored) => Ok(stored),
                 Outcome::Lost(met) => Err(Error::Conflict(session.conflict(key, Some(basis.revision.number()), met))),
             }

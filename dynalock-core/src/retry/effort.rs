@@ -28,6 +28,14 @@ pub(crate) struct Effort {
     pacer: Pacer,
 }
 
+/// What a write rests on, and what marks it.
+#[derive(Clone, Copy)]
+pub(crate) struct Aim<'a> {
+    pub(crate) expected: Expected<'a>,
+    pub(crate) id: WriteId,
+    pub(crate) version_attribute: &'static str,
+}
+
 /// What became of a conditional write.
 #[derive(Debug)]
 pub(crate) enum Written {
@@ -62,7 +70,7 @@ impl Effort {
     /// Reads an item, again until an answer comes. Reads that are answered do not count as attempts.
     pub(crate) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
-        let item = self.repeat(&get.table, || get.send(&client)).await?;
+        let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
         self.attempts -= 1;
         Ok(item)
     }
@@ -80,42 +88,46 @@ impl Effort {
         }
     }
 
-    /// Sends a conditional write until its outcome is known, under the same id.
+    /// Sends a write until its outcome is known, each time under the same id. `again` makes it anew, which costs less than to keep a
+    /// copy of each write that succeeds at once.
     pub(crate) async fn write(
         &mut self,
-        write: &Write,
+        mut write: Write,
+        mut again: impl FnMut() -> Result<Write, Error>,
         sending: &Sending,
-        expected: Expected<'_>,
-        id: WriteId,
+        aim: Aim<'_>,
     ) -> Result<Written, Error> {
         let client = self.connection.client.clone();
+        let table = Arc::clone(&write.table);
         let mut in_doubt = false;
         if self.left().is_zero() {
             return Err(self.exhausted(Error::Unavailable(Unavailable::Timeout)));
         }
         loop {
-            let stop = match self.attempt(write.send(&client, sending)).await {
+            let stop = match self.attempt(Box::pin(write.send(&client, sending))).await {
                 Ok(()) => return Ok(Written::Applied { certain: true }),
-                Err(Failure::Condition(item)) => match self.seen(write, item).await {
+                Err(Failure::Condition(item)) => match self.seen(item, &mut again).await {
                     Ok(item) => {
                         // An applied write whose token DynamoDB knows would have succeeded again.
                         let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
-                        let in_doubt = in_doubt && !known_token;
-                        return self.judge(write, expected, id, in_doubt, item);
+                        return self.judge(&table, aim, in_doubt && !known_token, item);
                     }
                     Err(stop) => stop,
                 },
                 Err(failure) => {
                     in_doubt |= matches!(failure, Failure::Ambiguous(_));
-                    match self.pause(&write.table, failure).await {
-                        Ok(()) => continue,
+                    match self.pause(&table, failure).await.and_then(|()| again()) {
+                        Ok(same) => {
+                            write = same;
+                            continue;
+                        }
                         Err(stop) => stop,
                     }
                 }
             };
             return Err(match stop {
-                Error::Exhausted { last, .. } if in_doubt => self.indeterminate(write, expected, None, Some(last)),
-                stop if in_doubt => self.indeterminate(write, expected, None, Some(Box::new(stop))),
+                Error::Exhausted { last, .. } if in_doubt => self.indeterminate(&table, aim, None, Some(last)),
+                stop if in_doubt => self.indeterminate(&table, aim, None, Some(Box::new(stop))),
                 stop => stop,
             });
         }
@@ -197,32 +209,29 @@ impl Effort {
     }
 
     /// The item that a condition met. An engine that does not return it is asked for it; so is DynamoDB when there was none.
-    async fn seen(&mut self, write: &Write, returned: Option<Item>) -> Result<Option<Item>, Error> {
+    async fn seen(
+        &mut self,
+        returned: Option<Item>,
+        again: &mut impl FnMut() -> Result<Write, Error>,
+    ) -> Result<Option<Item>, Error> {
         match returned {
             Some(item) => Ok(Some(item)),
             None => {
-                let get = Get { table: Arc::clone(&write.table), key: write.key.clone(), consistent: true };
-                self.read(&get).await
+                let Write { table, key, .. } = again()?;
+                self.read(&Get { table, key, consistent: true }).await
             }
         }
     }
 
-    fn judge(
-        &self,
-        write: &Write,
-        expected: Expected<'_>,
-        id: WriteId,
-        in_doubt: bool,
-        item: Option<Item>,
-    ) -> Result<Written, Error> {
+    fn judge(&self, table: &Arc<str>, aim: Aim<'_>, in_doubt: bool, item: Option<Item>) -> Result<Written, Error> {
         let ring = item.as_ref().and_then(ring_of);
         let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
-        match verdict(expected, id, in_doubt, found) {
+        match verdict(aim.expected, aim.id, in_doubt, found) {
             Verdict::Applied => Ok(Written::Applied { certain: item.is_some() }),
             Verdict::Conflict => Ok(Written::Conflict(item)),
             Verdict::Unknown => {
-                let found = item.as_ref().and_then(|item| version_in(item, write.version));
-                Err(self.indeterminate(write, expected, found, None))
+                let found = item.as_ref().and_then(|item| version_in(item, aim.version_attribute));
+                Err(self.indeterminate(table, aim, found, None))
             }
         }
     }
@@ -244,16 +253,10 @@ impl Effort {
         Error::Exhausted { attempts: self.attempts, elapsed: self.elapsed(), last: Box::new(last) }
     }
 
-    fn indeterminate(
-        &self,
-        write: &Write,
-        expected: Expected<'_>,
-        found: Option<u64>,
-        last: Option<Box<Error>>,
-    ) -> Error {
+    fn indeterminate(&self, table: &Arc<str>, aim: Aim<'_>, found: Option<u64>, last: Option<Box<Error>>) -> Error {
         Error::Indeterminate {
-            table: Arc::clone(&write.table),
-            expected: expected.version(),
+            table: Arc::clone(table),
+            expected: aim.expected.version(),
             found,
             attempts: self.attempts,
             elapsed: self.elapsed(),

@@ -1,6 +1,6 @@
 //! A create is guarded by the absence of its key.
 
-use dynalock::Error;
+use dynalock::{Error, KeyValue};
 
 use crate::support::{Product, Shop, expect_error, item, n, s};
 
@@ -29,7 +29,7 @@ async fn create_over_a_versioned_item_returns_it(shop: &Shop) {
     let first = table.items.create(Product::new("a", 5)).await.unwrap();
     let met = expect_error!(table.items.create(Product::new("a", 9)).await, Error::AlreadyExists(met) => met);
     assert_eq!(met.current::<Product>().unwrap(), Some(first));
-    assert_eq!(met.attempts(), 1);
+    assert_eq!((met.attempts(), met.expected(), met.found()), (1, None, Some(1)));
     assert_eq!(table.items.get("a").await.unwrap().unwrap().stock, 5);
 }
 
@@ -40,7 +40,8 @@ async fn create_over_an_unversioned_item_returns_it_and_leaves_it_as_it_is(shop:
     let met = expect_error!(table.items.create(Product::new("a", 9)).await, Error::AlreadyExists(met) => met);
     let current = met.current::<Product>().unwrap().unwrap();
     assert_eq!((current.version(), current.stock), (0, 5));
-    assert_eq!(met.key_item(), item([("sku", s("a"))]));
+    assert_eq!((met.key().partition(), met.key().sort()), (&KeyValue::S("a".to_owned()), None));
+    assert_eq!((met.expected(), met.found(), met.table()), (None, None, table.name()));
     assert_eq!(table.raw.get("a").await, Some(foreign));
 }
 

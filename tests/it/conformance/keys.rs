@@ -1,6 +1,6 @@
 //! Keys of all types.
 
-use dynalock::{Error, KeyAttribute, KeyType, KeyValue, Versioned};
+use dynalock::{Error, Key, KeyAttribute, KeyType, KeyValue, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Product, Shop, b, expect_error, n, s};
@@ -58,27 +58,28 @@ struct Line {
     #[dynalock(partition_key)]
     invoice_no: String,
     #[dynalock(sort_key)]
-    line_no: u32,
+    position: u32,
     quantity: i64,
 }
 
 async fn a_composite_key_names_its_item(shop: &Shop) {
     let table = shop.table::<Line>().await;
-    let line = |line_no| Line { invoice_no: "536365".to_owned(), line_no, quantity: 1 };
-    for line_no in [1, 2] {
-        table.items.create(line(line_no)).await.unwrap();
+    let line = |position| Line { invoice_no: "536365".to_owned(), position, quantity: 1 };
+    for position in [1, 2] {
+        table.items.create(line(position)).await.unwrap();
     }
     let met = expect_error!(table.items.create(line(2)).await, Error::AlreadyExists(met) => met);
-    assert_eq!(met.key_item(), crate::support::item([("invoiceNo", s("536365")), ("lineNo", n(2))]));
+    let key = Key::new(KeyValue::S("536365".to_owned()), Some(KeyValue::N("2".to_owned())));
+    assert_eq!(met.key(), &key);
     let second = table.items.update_with(("536365", 2), |line| line.quantity = 9).await.unwrap();
     assert_eq!(table.items.get(("536365", 1)).await.unwrap().unwrap().quantity, 1);
     assert_eq!(table.items.get(("536365", 2)).await.unwrap(), Some(second.clone()));
-    expect_error!(table.items.update_with(("536365", 2), |line| line.line_no = 3).await, Error::KeyChanged { .. });
+    expect_error!(table.items.update_with(("536365", 2), |line| line.position = 3).await, Error::KeyChanged { .. });
     expect_error!(table.items.get(("", 1)).await, Error::InvalidKey { attribute: "invoiceNo", .. });
     table.items.delete(second).await.unwrap();
     table.items.delete_unchecked(("536365", 1)).await.unwrap();
-    for line_no in [1, 2] {
-        assert_eq!(table.raw.get_by([("invoiceNo", s("536365")), ("lineNo", n(line_no))]).await, None);
+    for position in [1, 2] {
+        assert_eq!(table.raw.get_by([("invoiceNo", s("536365")), ("position", n(position))]).await, None);
     }
 }
 

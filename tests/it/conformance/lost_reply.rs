@@ -1,8 +1,9 @@
 //! One reply of a write is lost: the write is recognised in the item, and never applied twice.
 
-use dynalock::{Error, local::Fault};
+use dynalock::{Error, Repository, Versioned, local::Fault};
+use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, Table, expect_error, n, s};
+use crate::support::{Product, Shop, Table, b, expect_error, item, n, s};
 
 cases![
     a_create_recognises_itself,
@@ -23,6 +24,9 @@ cases![
     a_write_id_stays_over_attempts_and_is_new_for_the_next_write,
     a_write_after_an_indeterminate_one_is_safe,
     a_write_id_stays_over_conflicts_of_one_call,
+    writers_that_keep_fewer_ids_mislead_nobody,
+    a_ring_that_was_read_empty_is_complete_while_it_is_short,
+    a_type_without_write_ids_reports_neither_success_nor_conflict,
 ];
 
 /// An item at version 1 with stock 5, and a next write whose reply is lost.
@@ -94,7 +98,7 @@ async fn an_upsert_recognises_its_create(shop: &Shop) {
 
 async fn an_adoption_recognises_itself(shop: &Shop) {
     let table = shop.table::<Product>().await;
-    table.raw.put(crate::support::item([("sku", s("a")), ("stock", n(5))])).await;
+    table.raw.put(item([("sku", s("a")), ("stock", n(5))])).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
     assert_eq!((product.stock, product.version()), (6, 1));
@@ -148,7 +152,7 @@ async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
 
 async fn an_update_that_lost_before_any_write_id_was_there_is_indeterminate(shop: &Shop) {
     let table = shop.table::<Product>().await;
-    table.raw.put(crate::support::item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])).await;
+    table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "UpdateItem", 1);
     let update = table.items.update_with("a", |product| product.stock += 1);
@@ -229,4 +233,74 @@ async fn a_write_after_an_indeterminate_one_is_safe(shop: &Shop) {
     again.stock = 7;
     let lost = expect_error!(table.items.update(again).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap().unwrap().stock, 6);
+}
+
+/// The same items, by a program that keeps four ids.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "products", write_ids = 4)]
+struct Brief {
+    #[dynalock(partition_key)]
+    sku: String,
+    stock: i64,
+}
+
+async fn writers_that_keep_fewer_ids_mislead_nobody(shop: &Shop) {
+    for (fault, writes, applied) in [
+        (Fault::LoseReply, 3, Some(true)),
+        (Fault::LoseReply, 4, None),
+        (Fault::LoseRequest, 3, Some(false)),
+        (Fault::LoseRequest, 4, None),
+    ] {
+        let table = shop.table::<Product>().await;
+        let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+        shop.faults.script_on("UpdateItem", 0, fault.clone());
+        let brief = Repository::<Brief>::new(&shop.plain).table(table.name());
+        shop.rival.before("UpdateItem", 1, async move || {
+            for _ in 0..writes {
+                brief.update_with("a", |brief| brief.stock += 1).await.unwrap();
+            }
+        });
+        product.note = Some("mine".to_owned());
+        match (table.items.update(product).await, applied) {
+            (Ok(_), Some(true)) | (Err(Error::Conflict(_)), Some(false)) | (Err(Error::Indeterminate { .. }), None) => {
+            }
+            (other, _) => panic!("{fault:?}, {writes} writes: {other:?}"),
+        }
+    }
+}
+
+async fn a_ring_that_was_read_empty_is_complete_while_it_is_short(shop: &Shop) {
+    for (writes, conflict) in [(1, true), (3, true), (4, false)] {
+        let table = shop.table::<Product>().await;
+        let begun = item([("sku", s("a")), ("stock", n(5)), ("_version", n(1)), ("_writes", b([7; 8]))]);
+        table.raw.put(begun).await;
+        let mut product = table.others.get("a").await.unwrap().unwrap();
+        shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
+        meanwhile(shop, &table, "UpdateItem", writes);
+        product.stock = 6;
+        match table.items.update(product).await {
+            Err(Error::Conflict(_)) if conflict => {}
+            Err(Error::Indeterminate { .. }) if !conflict => {}
+            other => panic!("{writes} writes: {other:?}"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "plain", write_ids = 0)]
+struct Plain {
+    #[dynalock(partition_key)]
+    id: String,
+    count: u64,
+}
+
+async fn a_type_without_write_ids_reports_neither_success_nor_conflict(shop: &Shop) {
+    let table = shop.table::<Plain>().await;
+    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
+    let create = table.items.create(Plain { id: "a".to_owned(), count: 0 });
+    expect_error!(create.await, Error::Indeterminate { expected: None, found: Some(1), .. });
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let update = table.items.update_with("a", |plain| plain.count += 1);
+    expect_error!(update.await, Error::Indeterminate { expected: Some(1), found: Some(2), .. });
+    assert_eq!(table.raw.get("a").await.unwrap()["count"], n(1));
 }

@@ -112,11 +112,8 @@ async fn an_error_of_the_library_reaches_a_domain_result(shop: &Shop) {
 async fn upsert_with_creates_and_then_updates(shop: &Shop) {
     let table = shop.table::<Product>().await;
     for (stock, version) in [(100, 1), (200, 2)] {
-        let product = table
-            .items
-            .upsert_with("a", || Product::new("a", 0), |product| product.stock += 100)
-            .await
-            .unwrap();
+        let product =
+            table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
         assert_eq!((product.stock, product.version()), (stock, version));
     }
     assert_eq!(shop.counts(["GetItem", "PutItem", "UpdateItem"]), [2, 1, 1]);
@@ -128,8 +125,7 @@ async fn upsert_with_lost_against_another_create_updates_that(shop: &Shop) {
     shop.rival.before("PutItem", 0, async move || {
         others.create(Product::new("a", 7)).await.unwrap();
     });
-    let product =
-        table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
+    let product = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
     assert_eq!((product.stock, product.version()), (107, 2));
     assert_eq!(shop.counts(["GetItem", "PutItem", "UpdateItem"]), [1, 1, 1]);
 }
@@ -139,8 +135,7 @@ async fn upsert_with_whose_item_was_deleted_creates_it_anew(shop: &Shop) {
     table.others.create(Product::new("a", 7)).await.unwrap();
     let raw = table.raw.clone();
     shop.rival.before("UpdateItem", 0, async move || raw.delete("a").await);
-    let product =
-        table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
+    let product = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
     assert_eq!((product.stock, product.version()), (100, 1));
 }
 
@@ -233,8 +228,8 @@ async fn attempts_bound_the_writes(shop: &Shop) {
             Error::Exhausted { attempts, last, .. } => (attempts, last)
         );
         assert_eq!(attempts, allowed);
-        let lost = expect_error!(Err::<(), _>(*last), Error::Conflict(lost) => lost);
-        assert_eq!(lost.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
+        let met = expect_error!(Err::<(), _>(*last), Error::Conflict(met) => met);
+        assert_eq!(met.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
         let [after] = shop.counts(["UpdateItem"]);
         assert_eq!(u32::try_from(after - before).unwrap(), allowed);
         // The conflicts that were not met stand before the next updates: they are used up.

@@ -106,7 +106,8 @@ async fn a_conflict_shows_no_content(shop: &Shop) {
     let mut stale = table.items.create(Product::new("a", 5)).await.unwrap();
     table.raw.set("a", "note", s(SECRET)).await;
     table.others.update_with("a", |product| product.stock = 6).await.unwrap();
-    let exists = expect_error!(table.items.create(Product::new("a", 5)).await, error @ Error::AlreadyExists(_) => error);
+    let exists =
+        expect_error!(table.items.create(Product::new("a", 5)).await, error @ Error::AlreadyExists(_) => error);
     stale.stock = 9;
     let conflict = expect_error!(table.items.update(stale).await, error @ Error::Conflict(_) => error);
     for error in [exists, conflict] {

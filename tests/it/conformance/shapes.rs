@@ -169,7 +169,10 @@ async fn a_number_that_is_not_finite_is_refused_by_name(shop: &Shop) {
         expect_error!(create.await, Error::Encode(_));
     }
     assert_eq!(shop.counts(["UpdateItem", "PutItem"]), [0, 1]);
-    assert_eq!(table.items.get("a").await.unwrap(), Some(created));
+    assert_eq!(table.items.get("a").await.unwrap(), Some(created.clone()));
+    let mut unwritable = created;
+    unwritable.weight = f64::NAN;
+    assert!(table.items.delete(unwritable).await.unwrap().certain, "a delete writes no value");
 }
 
 async fn a_refused_value_shows_no_content(shop: &Shop) {

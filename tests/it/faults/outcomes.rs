@@ -5,7 +5,7 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use crate::support::{Product, Shop, Table, millis, n, s};
+use crate::support::{Product, Shop, Table, n, s, secs};
 
 /// The public writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +26,8 @@ use Write::{
     Create, Delete, DeleteUnchecked, Replace, Touch, TryUpdateWith, Update, UpdateWith, UpsertWithNew, UpsertWithOld,
 };
 
-const WRITES: [Write; 10] = [
-    Create,
-    Update,
-    Replace,
-    Touch,
-    Delete,
-    DeleteUnchecked,
-    UpdateWith,
-    TryUpdateWith,
-    UpsertWithNew,
-    UpsertWithOld,
-];
+const WRITES: [Write; 10] =
+    [Create, Update, Replace, Touch, Delete, DeleteUnchecked, UpdateWith, TryUpdateWith, UpsertWithNew, UpsertWithOld];
 
 const OPERATIONS: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
 
@@ -125,7 +115,7 @@ fn after_it_is_applied() -> Vec<Fault> {
         Fault::GarbageAfterApply,
         Fault::TruncatedAfterApply,
         Fault::NeverAnswerAfterApply,
-        Fault::Delay(millis(1500)),
+        Fault::Delay(secs(20)),
     ]
 }
 

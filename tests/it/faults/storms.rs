@@ -36,7 +36,6 @@ fn storm(seed: u64) -> Faults {
 async fn increments_in_a_storm_are_applied_once_or_not_at_all() {
     let mut done = 0;
     for seed in 0..30 {
-        fastrand::seed(seed);
         let shop = Shop::in_process(storm(seed));
         let table = shop.table::<Product>().await;
         let tally =
@@ -52,7 +51,6 @@ async fn increments_in_a_storm_are_applied_once_or_not_at_all() {
 #[tokio::test(start_paused = true)]
 async fn increments_exactly_once_in_a_storm_are_all_done() {
     for seed in 0..10 {
-        fastrand::seed(seed);
         let shop = Shop::in_process(storm(seed));
         let table = shop.table::<Product>().await;
         let tally = increment(&table, 4, 15, |items| {
@@ -68,7 +66,6 @@ async fn increments_exactly_once_in_a_storm_are_all_done() {
 #[tokio::test(start_paused = true)]
 async fn late_deliveries_among_deletes_and_creates_never_undo_an_acknowledged_write() {
     for seed in 0..30 {
-        fastrand::seed(seed);
         let shop = Shop::in_process(storm(seed));
         let table = shop.table::<Product>().await;
         for life in 0..8 {

@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+#[cfg(test)]
+mod model_check;
+
 /// The attribute that holds the incarnation and the ids of the last writes.
 pub(crate) const WRITES: &str = "_writes";
 
