@@ -138,3 +138,14 @@ fn a_repository_is_shared_by_threads_whatever_its_type() {
     whatever::<Product>();
     shared::<Error>();
 }
+
+async fn owns<T: Versioned>(items: Repository<T>, key: T::Key) -> bool {
+    tokio::spawn(async move { items.get(key).await.is_ok() }).await.unwrap()
+}
+
+#[tokio::test]
+async fn generic_code_may_move_a_key_into_a_task() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    assert!(owns(table.items.clone(), "a".into()).await);
+}

@@ -27,7 +27,10 @@ async fn timed<F: IntoFuture>(call: F) -> (F::Output, Duration) {
 }
 
 fn ends_at(deadline: Duration, attempt_timeout: Duration, took: Duration) {
-    assert!((deadline.saturating_sub(attempt_timeout)..=deadline + millis(2)).contains(&took), "{took:?} of {deadline:?}");
+    assert!(
+        (deadline.saturating_sub(attempt_timeout)..=deadline + millis(2)).contains(&took),
+        "{took:?} of {deadline:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
