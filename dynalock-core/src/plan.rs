@@ -14,13 +14,27 @@ use crate::{
     version::{Incarnation, Revision, Ring, WRITES, WriteId},
 };
 
-/// What one logical write is marked with.
+/// What an attempt of a logical write is marked with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
-    /// Its id.
+    /// The id of the logical write.
     pub(crate) id: WriteId,
-    /// The incarnation of an item that begins with it.
+    /// The incarnation of an item that begins with this attempt.
     pub(crate) incarnation: Incarnation,
+}
+
+/// The marks of one logical write: the same id, and another incarnation for each attempt. A late copy of a create may be applied
+/// after the item was deleted, and begins another life then, which nobody must take for the former one.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    pub(crate) id: WriteId,
+    pub(crate) rng: fastrand::Rng,
+}
+
+impl Marks {
+    pub(crate) fn next(&mut self) -> Mark {
+        Mark { id: self.id, incarnation: Incarnation::draw(&mut self.rng) }
+    }
 }
 
 /// A write, and the revision of the item after it.

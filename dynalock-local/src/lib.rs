@@ -87,7 +87,7 @@
 //! - No transaction conflicts, throttling or stale reads of its own: one request is applied at a time. Inject them.
 //! - No access control, no backups, no global tables. [`engine`] compares it with DynamoDB row by row.
 
-#![allow(clippy::doc_markdown, reason = "DynamoDB and SQLite are names, not items")]
+
 
 mod database;
 mod error;

@@ -121,9 +121,16 @@ impl<'de> MapAccess<'de> for Attributes<'_> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, SerdeError> {
         let Some((name, value)) = self.entries.next() else { return Ok(None) };
-        let key = seed.deserialize(name.as_str().into_deserializer())?;
-        self.value = Some((name, value));
-        Ok(Some(key))
+        match seed.deserialize(name.as_str().into_deserializer()) {
+            Ok(key) => {
+                self.value = Some((name, value));
+                Ok(Some(key))
+            }
+            Err(error) => {
+                self.current.set(Some(name));
+                Err(error)
+            }
+        }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, SerdeError> {

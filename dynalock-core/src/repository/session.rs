@@ -9,17 +9,17 @@ use crate::{
     key::Key,
     model::Versioned,
     operation::{Get, Sending, Write},
-    plan::{self, Mark, Plan, checked_key},
-    retry::{Aim, Effort, Written, unexpected_condition},
-    version::{Expected, Incarnation, WriteId},
+    plan::{self, Marks, Plan, checked_key},
+    retry::{Aim, Effort, Proof, Written, unexpected_condition},
+    version::{Expected, Revision, WriteId},
 };
 
-/// One call: its effort, and the mark that all its writes carry. A mark that is found in an item means that one of them was
-/// applied, whichever run of a closure made it.
+/// One call: its effort, and the id that all its writes carry. An id that is found in an item means that one of them was
+/// applied.
 pub(super) struct Session<T> {
     repository: Repository<T>,
     effort: Effort,
-    mark: Mark,
+    id: WriteId,
     once: bool,
 }
 
@@ -34,8 +34,8 @@ impl<T: Versioned> Session<T> {
     pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
         let Request { repository, limits, once, kind } = request;
         let mut effort = Effort::new(&repository.connection, limits);
-        let mark = Mark { id: WriteId::draw(effort.rng()), incarnation: Incarnation::draw(effort.rng()) };
-        (Self { repository, effort, mark, once }, kind)
+        let id = WriteId::draw(effort.rng());
+        (Self { repository, effort, id, once }, kind)
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -106,12 +106,16 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
-        let (table, mark) = (Arc::clone(self.table()), self.mark);
-        let plan = || plan::create(&table, &value, mark);
-        let Plan { write, next } = plan()?;
-        let again = || plan().map(|plan| plan.write);
+        let table = Arc::clone(self.table());
+        let mut marks = self.marks();
+        let Plan { write, mut next } = plan::create(&table, &value, marks.next())?;
+        let again = || {
+            let plan = plan::create(&table, &value, marks.next())?;
+            next = plan.next;
+            Ok(plan.write)
+        };
         Ok(match self.write(write, again, Expected::Absent).await? {
-            Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
+            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
             Written::Conflict(item) => Outcome::Lost(item),
         })
     }
@@ -122,25 +126,32 @@ impl<T: Versioned> Session<T> {
         basis: &Basis,
         changes: Changes,
     ) -> Result<Outcome<Stored<T>>, Error> {
-        let (table, mark) = (Arc::clone(self.table()), self.mark);
-        let Plan { write, next } = plan::update(&table, &value, basis, changes, mark)?;
+        let table = Arc::clone(self.table());
+        let mut marks = self.marks();
+        let Plan { write, mut next } = plan::update(&table, &value, basis, changes, marks.next())?;
         let again = || {
             let changes = basis.changes(&table, &value)?;
-            plan::update(&table, &value, basis, changes, mark).map(|plan| plan.write)
+            let plan = plan::update(&table, &value, basis, changes, marks.next())?;
+            next = plan.next;
+            Ok(plan.write)
         };
         Ok(match self.write(write, again, Expected::Unchanged(&basis.revision)).await? {
-            Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
+            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
             Written::Conflict(item) => Outcome::Lost(item),
         })
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
-        let (table, mark) = (Arc::clone(self.table()), self.mark);
-        let plan = || plan::replace(&table, &value, basis, mark);
-        let Plan { write, next } = plan()?;
-        let again = || plan().map(|plan| plan.write);
+        let table = Arc::clone(self.table());
+        let mut marks = self.marks();
+        let Plan { write, mut next } = plan::replace(&table, &value, basis, marks.next())?;
+        let again = || {
+            let plan = plan::replace(&table, &value, basis, marks.next())?;
+            next = plan.next;
+            Ok(plan.write)
+        };
         Ok(match self.write(write, again, Expected::Unchanged(&basis.revision)).await? {
-            Written::Applied { .. } => Outcome::Done(Stored::written(value, next)),
+            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
             Written::Conflict(item) => Outcome::Lost(item),
         })
     }
@@ -150,7 +161,7 @@ impl<T: Versioned> Session<T> {
         let table = Arc::clone(self.table());
         let plan = || plan::delete(&table, value, basis);
         Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.revision)).await? {
-            Written::Applied { certain } => Outcome::Done(certain),
+            Written::Applied(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
             Written::Conflict(item) => Outcome::Lost(item),
         })
     }
@@ -159,9 +170,13 @@ impl<T: Versioned> Session<T> {
         let table = Arc::clone(self.table());
         let plan = || plan::delete_unchecked(T::MODEL, &table, key);
         match self.write(plan()?, plan, Expected::Anything).await? {
-            Written::Applied { .. } => Ok(()),
+            Written::Applied(_) => Ok(()),
             Written::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
         }
+    }
+
+    fn marks(&mut self) -> Marks {
+        Marks { id: self.id, rng: self.effort.rng().fork() }
     }
 
     async fn write(
@@ -170,7 +185,7 @@ impl<T: Versioned> Session<T> {
         again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
     ) -> Result<Written, Error> {
-        let aim = Aim { expected, id: self.mark.id, version_attribute: T::MODEL.version };
+        let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version };
         if self.once {
             let token = format!("{:032x}", self.effort.rng().u128(..));
             let same = write.clone();
@@ -178,5 +193,13 @@ impl<T: Versioned> Session<T> {
         } else {
             self.effort.write(write, again, &Sending::Plain, aim).await
         }
+    }
+}
+
+/// The revision that a write made: of the last attempt, or of the attempt whose id was met.
+fn shown_by(proof: Proof, next: Revision) -> Revision {
+    match proof {
+        Proof::Reply | Proof::Absence => next,
+        Proof::Id(incarnation) => next.in_life(incarnation),
     }
 }

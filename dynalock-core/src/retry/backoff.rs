@@ -4,19 +4,21 @@ use std::time::Duration;
 
 /// Exponential backoff with equal jitter: from half of the window to all of it, so that it is never zero.
 ///
-/// The windows are 25 ms, 50 ms, 100 ms, .. 1 s. See "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
+/// The windows double from the first one up to a second. See "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    const BASE: Duration = Duration::from_millis(25);
-    const CAP: Duration = Duration::from_secs(1);
+    /// The first window after a request that was throttled or met a transaction.
+    pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
-    /// The next pause.
-    pub(crate) fn next(&mut self, rng: &mut fastrand::Rng) -> Duration {
-        let window = Self::BASE.saturating_mul(1 << self.failures.min(10)).min(Self::CAP);
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    /// The next pause, in windows that begin with `first`.
+    pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
+        let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
@@ -40,11 +42,14 @@ mod tests {
     fn it_grows_to_its_cap_and_is_never_zero() {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut backoff = Backoff::default();
-        let pauses: Vec<_> = (0..20).map(|_| backoff.next(&mut rng)).collect();
+        let pauses: Vec<_> = (0..20).map(|_| backoff.next(Backoff::FIRST, &mut rng)).collect();
         assert!((Duration::from_micros(12_500)..=Duration::from_millis(25)).contains(&pauses[0]), "{pauses:?}");
         assert!((Duration::from_millis(25)..=Duration::from_millis(50)).contains(&pauses[1]), "{pauses:?}");
-        assert!(pauses[6..].iter().all(|pause| (Backoff::CAP / 2..=Backoff::CAP).contains(pause)), "{pauses:?}");
+        assert!(
+            pauses[6..].iter().all(|pause| (Backoff::LONGEST / 2..=Backoff::LONGEST).contains(pause)),
+            "{pauses:?}"
+        );
         backoff.reset();
-        assert!(backoff.next(&mut rng) <= Backoff::BASE);
+        assert!(backoff.next(Backoff::FIRST, &mut rng) <= Backoff::FIRST);
     }
 }

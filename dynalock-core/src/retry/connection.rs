@@ -1,11 +1,17 @@
 use std::{
+    cell::Cell,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use aws_sdk_dynamodb::{
     Client,
-    config::retry::{RetryConfig, RetryPartition},
+    config::{
+        ConfigBag, Intercept, RuntimeComponents,
+        interceptors::BeforeTransmitInterceptorContextRef,
+        retry::{RetryConfig, RetryPartition},
+    },
+    error::BoxError,
 };
 
 use super::budget::Budget;
@@ -26,6 +32,7 @@ impl Connection {
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"))
+            .interceptor(Departure)
             .build();
         Self { client: Client::from_conf(config), budget: Budget::full(), round_trip: RoundTrip::default() }
     }
@@ -48,5 +55,31 @@ impl RoundTrip {
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
+    }
+}
+
+tokio::task_local! {
+    /// Whether the request that this task is sending has left: not while credentials are fetched and it is signed.
+    pub(super) static DEPARTED: Cell<bool>;
+}
+
+/// Notes that a request leaves.
+#[derive(Debug)]
+struct Departure;
+
+impl Intercept for Departure {
+    fn name(&self) -> &'static str {
+        "Departure"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        // Outside of an attempt nobody asks.
+        let _ = DEPARTED.try_with(|departed| departed.set(true));
+        Ok(())
     }
 }

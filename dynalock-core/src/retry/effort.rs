@@ -1,7 +1,8 @@
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
 use super::{
     Backoff, Connection, Limits,
+    connection::DEPARTED,
     pace::{Pacer, Step},
 };
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     error::{Error, Refusal, Unavailable},
     operation::{Failure, Get, Sending, Write},
     random,
-    version::{Expected, Found, Verdict, WriteId, verdict},
+    version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
 };
 
 /// How long DynamoDB remembers a ClientRequestToken.
@@ -39,10 +40,21 @@ pub(crate) struct Aim<'a> {
 /// What became of a conditional write.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It was applied. Not `certain` for a delete whose reply was lost and whose item is gone.
-    Applied { certain: bool },
+    /// It was applied, and this says so.
+    Applied(Proof),
     /// It was not applied; the item that it met.
     Conflict(Option<Item>),
+}
+
+/// What shows that a write was applied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof {
+    /// The reply to the attempt that was sent last.
+    Reply,
+    /// The id in an item of this incarnation: some attempt was applied.
+    Id(Incarnation),
+    /// There is no item where one was to be deleted: some attempt was applied, or somebody else's.
+    Absence,
 }
 
 impl Effort {
@@ -105,7 +117,7 @@ impl Effort {
         }
         loop {
             let stop = match self.attempt(Box::pin(write.send(&client, sending))).await {
-                Ok(()) => return Ok(Written::Applied { certain: true }),
+                Ok(()) => return Ok(Written::Applied(Proof::Reply)),
                 Err(Failure::Condition(item)) => match self.seen(item, &mut again).await {
                     Ok(item) => {
                         // An applied write whose token DynamoDB knows would have succeeded again.
@@ -163,7 +175,7 @@ impl Effort {
 
     /// Waits between two requests of a call that waits for something on the server.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
-        let pause = backoff.next(&mut self.rng);
+        let pause = backoff.next(Backoff::FIRST, &mut self.rng);
         if !self.may_go_on(pause) {
             return Err(self.exhausted(last));
         }
@@ -177,7 +189,15 @@ impl Effort {
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout.saturating_mul(1 << self.backoff.failures().min(3)).min(self.left());
         self.attempts += 1;
-        let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
+        let attempt = async {
+            let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
+            (outcome, DEPARTED.with(Cell::get))
+        };
+        let outcome = match DEPARTED.scope(Cell::new(false), attempt).await {
+            // What could not be signed, or waited for credentials, was not sent.
+            (Err(Failure::Ambiguous(why)), false) => Err(Failure::Unsent(why)),
+            (outcome, _) => outcome,
+        };
         if let Ok(_) | Err(Failure::Condition(_)) = outcome {
             self.connection.budget.deposit();
             self.connection.round_trip.sample(clock::now().duration_since(sent));
@@ -199,7 +219,12 @@ impl Effort {
             Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
             Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
         };
-        let pause = self.backoff.next(&mut self.rng);
+        let first = match &last {
+            // The ring shows what became of a lost reply only until others have written it full: ask before that.
+            Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
+            _ => Backoff::FIRST,
+        };
+        let pause = self.backoff.next(first, &mut self.rng);
         tracing::debug!(attempts = self.attempts, ?pause, error = %last, "again");
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
@@ -227,7 +252,7 @@ impl Effort {
         let ring = item.as_ref().and_then(ring_of);
         let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
         match verdict(aim.expected, aim.id, in_doubt, found) {
-            Verdict::Applied => Ok(Written::Applied { certain: item.is_some() }),
+            Verdict::Applied => Ok(Written::Applied(ring.map_or(Proof::Absence, |ring| Proof::Id(ring.incarnation())))),
             Verdict::Conflict => Ok(Written::Conflict(item)),
             Verdict::Unknown => {
                 let found = item.as_ref().and_then(|item| version_in(item, aim.version_attribute));

@@ -112,6 +112,14 @@ impl Revision {
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
+
+    /// This revision, if an item of that incarnation shows that it was written.
+    pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
+        if let Some(ring) = &mut self.ring {
+            ring.0[..ID_LEN].copy_from_slice(incarnation.as_bytes());
+        }
+        self
+    }
 }
 
 /// What a write rested on.

@@ -6,7 +6,7 @@ use dynalock::{
 };
 
 use super::tally::increment;
-use crate::support::{Product, Shop, millis, secs, travel};
+use crate::support::{Product, Shop, expect_error, millis, secs, travel};
 
 const WRITES: [&str; 3] = ["PutItem", "UpdateItem", "DeleteItem"];
 
@@ -99,6 +99,20 @@ async fn an_uncontended_write_is_never_reported_as_a_conflict_with_itself() {
         assert_eq!(table.raw.get("a").await, None);
     }
     assert!(uncertain > 0, "some replies of deletes were lost");
+}
+
+/// No condition tells the second time from the first, but nobody takes the second life for the first one.
+#[tokio::test(start_paused = true)]
+async fn a_create_that_arrives_again_after_a_delete_begins_another_life() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    shop.faults.script_on("PutItem", 0, Fault::DeliverLate(secs(1)));
+    let product = table.items.create(Product::new("a", 1)).await.unwrap();
+    let of_the_first_life = product.clone();
+    table.items.delete(product).await.unwrap();
+    travel(secs(2)).await;
+    assert_eq!(table.items.get("a").await.unwrap().unwrap().version(), of_the_first_life.version());
+    expect_error!(table.items.touch(of_the_first_life).await, Error::Conflict(_));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,206 @@
+//! What a client does, and what the network may do to it.
+
+use std::rc::Rc;
+
+use super::{
+    Sending, Setup,
+    rules::Drawn,
+    world::{Change, Request, World, write_id},
+};
+use crate::version::{Found, Revision, Verdict};
+
+/// A call of the public API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    Create,
+    /// Reads, writes once.
+    Update,
+    /// Reads and writes until it is applied.
+    Modify,
+    /// The same, and creates where there is nothing.
+    Upsert,
+    Delete,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum End {
+    Open,
+    Applied,
+    /// A delete that is not certain: the item is gone that had this life.
+    Gone {
+        life: Option<u8>,
+    },
+    /// `Conflict`, `AlreadyExists`, `NotFound`, or `Exhausted` after one of them.
+    Conflict,
+    Indeterminate,
+}
+
+/// Where a client stands.
+#[derive(Clone, Hash)]
+pub(super) struct Client {
+    number: u8,
+    /// How many of its calls have begun or ended.
+    done: u8,
+    phase: Phase,
+}
+
+#[derive(Clone, Hash)]
+enum Phase {
+    /// Between two calls, or before a read that follows a conflict.
+    Reading {
+        attempts: u8,
+    },
+    Sending(Attempt),
+    /// The condition failed and no item came with the answer: it is read.
+    Looking(Attempt),
+}
+
+#[derive(Clone, Hash)]
+struct Attempt {
+    request: Rc<Request>,
+    /// Sent so far, by this call.
+    sent: u8,
+    in_doubt: bool,
+}
+
+/// What happened, for a trace.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    Reads,
+    IsAnswered,
+    IsRefusedWithoutItem,
+    GetsNoAnswer,
+    GetsNoAnswerForWhatIsLost,
+    Looks,
+    ArrivesLate,
+}
+
+/// One transition: who, what, and the world after it.
+pub(super) type Step = (u8, Event, World);
+
+impl Client {
+    pub(super) fn new(number: u8) -> Self {
+        Self { number, done: 0, phase: Phase::Reading { attempts: 0 } }
+    }
+
+    /// All that may happen to this client next.
+    pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
+        let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
+        match &self.phase {
+            Phase::Reading { attempts } => {
+                let next = self.start(setup, world.clone(), call, *attempts);
+                steps.push((self.number, Event::Reads, next));
+            }
+            Phase::Sending(attempt) => {
+                self.is_answered(setup, world, call, attempt, steps);
+                self.gets_no_answer(setup, world, attempt, steps);
+            }
+            Phase::Looking(attempt) => {
+                self.judge(setup, world, call, attempt, |next| steps.push((self.number, Event::Looks, next)));
+            }
+        }
+    }
+
+    /// From the item as it is, be it read or returned.
+    fn start(&self, setup: &Setup, mut world: World, call: Call, sent: u8) -> World {
+        let change = match (call, world.basis()) {
+            (Call::Create, _) | (Call::Upsert, None) => Change::Create,
+            (Call::Delete, Some(basis)) => Change::Delete(basis),
+            (Call::Update | Call::Modify | Call::Upsert, Some(basis)) => Change::Update(basis),
+            (Call::Update | Call::Modify | Call::Delete, None) => return self.ends(setup, world, End::Conflict),
+        };
+        let request = Request {
+            call: self.call(setup),
+            change,
+            id: 0,
+            incarnation: 0,
+            keep: setup.keep[usize::from(self.number)],
+        };
+        let attempt = Attempt { request: Rc::new(marked(setup, request, sent)), sent, in_doubt: false };
+        world.clients[usize::from(self.number)].phase = Phase::Sending(attempt);
+        world
+    }
+
+    fn is_answered(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, steps: &mut Vec<Step>) {
+        let mut next = world.clone();
+        let Some(applied) = next.receive(&attempt.request, setup) else { return };
+        next.comes_again(&attempt.request, setup.creates);
+        if applied {
+            steps.push((self.number, Event::IsAnswered, self.ends(setup, next, End::Applied)));
+            return;
+        }
+        let attempt = Attempt { sent: attempt.sent + 1, ..attempt.clone() };
+        if next.item.is_some() {
+            self.judge(setup, &next, call, &attempt, |next| steps.push((self.number, Event::IsAnswered, next)));
+        }
+        next.clients[usize::from(self.number)].phase = Phase::Looking(attempt);
+        steps.push((self.number, Event::IsRefusedWithoutItem, next));
+    }
+
+    fn gets_no_answer(&self, setup: &Setup, world: &World, attempt: &Attempt, steps: &mut Vec<Step>) {
+        let sent = attempt.sent + 1;
+        let mut next = match sent == setup.attempts {
+            true => self.ends(setup, world.clone(), End::Indeterminate),
+            false => {
+                let request = Rc::new(marked(setup, Request::clone(&attempt.request), sent));
+                let mut next = world.clone();
+                let again = Attempt { request, sent, in_doubt: true };
+                next.clients[usize::from(self.number)].phase = Phase::Sending(again);
+                next
+            }
+        };
+        if attempt.request.change == Change::Create {
+            steps.push((self.number, Event::GetsNoAnswerForWhatIsLost, next.clone()));
+        }
+        next.is_late(&attempt.request);
+        steps.push((self.number, Event::GetsNoAnswer, next));
+    }
+
+    /// Reads a failed condition by the item as it is.
+    fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
+        let item = world.item.clone();
+        let found = item.as_deref().map_or(Found::Absent, |Revision { ring, .. }| Found::Present(ring.as_ref()));
+        let request = &attempt.request;
+        let world = world.clone();
+        let known = setup.sending == Sending::Once && (setup.rules.token_proves)(request.expected());
+        let in_doubt = attempt.in_doubt && !known;
+        match (setup.rules.verdict)(request.expected(), write_id(request.id), in_doubt, found) {
+            Verdict::Applied if item.is_none() => {
+                step(self.ends(setup, world, End::Gone { life: request.life() }));
+            }
+            Verdict::Applied => step(self.ends(setup, world, End::Applied)),
+            Verdict::Unknown => step(self.ends(setup, world, End::Indeterminate)),
+            Verdict::Conflict if attempt.sent < setup.attempts && matches!(call, Call::Modify | Call::Upsert) => {
+                let mut later = world.clone();
+                later.clients[usize::from(self.number)].phase = Phase::Reading { attempts: attempt.sent };
+                step(later);
+                step(self.start(setup, world, call, attempt.sent));
+            }
+            Verdict::Conflict => step(self.ends(setup, world, End::Conflict)),
+        }
+    }
+
+    fn ends(&self, setup: &Setup, mut world: World, end: End) -> World {
+        world.end(self.call(setup), end);
+        let client = &mut world.clients[usize::from(self.number)];
+        client.done += 1;
+        client.phase = Phase::Reading { attempts: 0 };
+        world
+    }
+
+    /// The number of the call that it is in.
+    fn call(&self, setup: &Setup) -> u8 {
+        let before: usize = setup.scripts[..usize::from(self.number)].iter().map(|script| script.len()).sum();
+        u8::try_from(before).unwrap() + self.done
+    }
+}
+
+/// The request with the id and the incarnation of its attempt.
+fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
+    let mark = |drawn| match drawn {
+        Drawn::PerCall => 16 * request.call,
+        Drawn::PerAttempt => 16 * request.call + sent,
+    };
+    Request { id: mark(setup.rules.ids), incarnation: mark(setup.rules.incarnations), ..request }
+}
