@@ -87,8 +87,6 @@
 //! - No transaction conflicts, throttling or stale reads of its own: one request is applied at a time. Inject them.
 //! - No access control, no backups, no global tables. [`engine`] compares it with DynamoDB row by row.
 
-
-
 mod database;
 mod error;
 mod faults;
