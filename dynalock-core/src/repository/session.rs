@@ -9,7 +9,7 @@ use crate::{
     key::Key,
     model::Versioned,
     operation::{Get, Sending, Write},
-    plan::{self, Marks, Plan, checked_key},
+    plan::{self, Mark, Marks, Plan, checked_key},
     retry::{Aim, Effort, Proof, Written, unexpected_condition},
     version::{Expected, Revision, WriteId},
 };
@@ -107,17 +107,13 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let mut marks = self.marks();
-        let Plan { write, mut next } = plan::create(&table, &value, marks.next())?;
-        let again = || {
-            let plan = plan::create(&table, &value, marks.next())?;
-            next = plan.next;
-            Ok(plan.write)
-        };
-        Ok(match self.write(write, again, Expected::Absent).await? {
-            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
-            Written::Conflict(item) => Outcome::Lost(item),
-        })
+        self.store(value, Expected::Absent, |value, mark| plan::create(&table, value, mark)).await
+    }
+
+    pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
+        let table = Arc::clone(self.table());
+        let plan = |value: &T, mark| plan::replace(&table, value, basis, mark);
+        self.store(value, Expected::Unchanged(&basis.revision), plan).await
     }
 
     pub(super) async fn update(
@@ -127,30 +123,29 @@ impl<T: Versioned> Session<T> {
         changes: Changes,
     ) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let mut marks = self.marks();
-        let Plan { write, mut next } = plan::update(&table, &value, basis, changes, marks.next())?;
-        let again = || {
-            let changes = basis.changes(&table, &value)?;
-            let plan = plan::update(&table, &value, basis, changes, marks.next())?;
-            next = plan.next;
-            Ok(plan.write)
+        let mut known = Some(changes);
+        let plan = |value: &T, mark| {
+            let changes = known.take().map_or_else(|| basis.changes(&table, value), Ok)?;
+            plan::update(&table, value, basis, changes, mark)
         };
-        Ok(match self.write(write, again, Expected::Unchanged(&basis.revision)).await? {
-            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
-            Written::Conflict(item) => Outcome::Lost(item),
-        })
+        self.store(value, Expected::Unchanged(&basis.revision), plan).await
     }
 
-    pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
-        let table = Arc::clone(self.table());
-        let mut marks = self.marks();
-        let Plan { write, mut next } = plan::replace(&table, &value, basis, marks.next())?;
+    /// Sends a write of a value, planned anew for each attempt.
+    async fn store(
+        &mut self,
+        value: T,
+        expected: Expected<'_>,
+        mut plan: impl FnMut(&T, Mark) -> Result<Plan, Error>,
+    ) -> Result<Outcome<Stored<T>>, Error> {
+        let mut marks = Marks { id: self.id, rng: self.effort.rng().fork() };
+        let Plan { write, mut next } = plan(&value, marks.next())?;
         let again = || {
-            let plan = plan::replace(&table, &value, basis, marks.next())?;
+            let plan = plan(&value, marks.next())?;
             next = plan.next;
             Ok(plan.write)
         };
-        Ok(match self.write(write, again, Expected::Unchanged(&basis.revision)).await? {
+        Ok(match self.write(write, again, expected).await? {
             Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
             Written::Conflict(item) => Outcome::Lost(item),
         })
@@ -173,10 +168,6 @@ impl<T: Versioned> Session<T> {
             Written::Applied(_) => Ok(()),
             Written::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
         }
-    }
-
-    fn marks(&mut self) -> Marks {
-        Marks { id: self.id, rng: self.effort.rng().fork() }
     }
 
     async fn write(
