@@ -282,7 +282,8 @@ fn a_create_that_the_network_repeats_may_come_back_after_a_refusal() {
 
 /// Calls whose requests the server knows again, and an item that may be deleted at any time.
 fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]], token_proves: fn(Expected<'_>) -> bool) -> Setup<'a> {
-    let rules = Rules { token_proves, ..REAL };
+    // Under a token all attempts are the same to the byte.
+    let rules = Rules { token_proves, incarnations: Drawn::PerCall, ..REAL };
     Setup { rules, sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
 
