@@ -38,7 +38,7 @@ impl Conflict {
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] and [`Error::Corrupt`] if it does not fit `T`; [`Conflict::current_item`] shows it then.
+    /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt) if it does not fit `T`; [`Conflict::current_item`] shows it then.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.0.item.clone() else { return Ok(None) };
         let (value, basis) = decode(&self.0.table, item)?;
