@@ -7,7 +7,7 @@ use std::{
 use aws_sdk_dynamodb::{
     Client,
     config::{
-        ConfigBag, Intercept, RuntimeComponents,
+        ConfigBag, Intercept, RuntimeComponents, SharedInterceptor,
         interceptors::BeforeTransmitInterceptorContextRef,
         retry::{RetryConfig, RetryPartition},
     },
@@ -27,14 +27,14 @@ pub(crate) struct Connection {
 impl Connection {
     /// The same client, with the SDK's own retries switched off: they would answer a write that was applied with its own effect.
     pub(crate) fn over(client: &Client) -> Self {
-        let config = client
+        let mut config = client
             .config()
             .to_builder()
             .retry_config(RetryConfig::disabled())
-            .retry_partition(RetryPartition::new("dynalock"))
-            .interceptor(Departure)
-            .build();
-        Self { client: Client::from_conf(config), budget: Budget::full(), round_trip: RoundTrip::default() }
+            .retry_partition(RetryPartition::new("dynalock"));
+        // One that can be switched off is looked up in the configuration for each of its two dozen hooks.
+        config.push_interceptor(SharedInterceptor::permanent(Departure));
+        Self { client: Client::from_conf(config.build()), budget: Budget::full(), round_trip: RoundTrip::default() }
     }
 }
 
