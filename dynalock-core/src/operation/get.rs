@@ -6,7 +6,6 @@ use super::classify::{Failure, ServiceFailure, classify};
 use crate::codec::Item;
 
 /// A GetItem of one key.
-#[derive(Debug)]
 pub(crate) struct Get {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,

@@ -38,7 +38,6 @@ pub(crate) struct Aim<'a> {
 }
 
 /// What became of a conditional write.
-#[derive(Debug)]
 pub(crate) enum Written {
     /// It was applied, and this says so.
     Applied(Proof),
