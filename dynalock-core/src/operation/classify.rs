@@ -1,4 +1,4 @@
-//! What a failed request means: one exhaustive function, and the only place that matches `SdkError`.
+//! What a failed request means: one exhaustive function, and the only place that decides it for an `SdkError`.
 
 use std::{error::Error as StdError, io};
 
