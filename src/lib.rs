@@ -2,9 +2,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use dynalock_core::{
-    Aliases, AsKey, Checked, CodecError, Conflict, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Error, Etag,
-    Get, Key, KeyAttribute, KeyModel, KeyType, KeyValue, Model, Pace, ParseEtagError, Refusal, Repository, Request,
-    Result, Stored, TryUpdateWith, Unavailable, Update, UpdateWith, UpsertWith, Versioned,
+    Aliases, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, Checked, CodecError, Condition, Conflict, Create,
+    CreateTable, Delete, DeleteUnchecked, Deleted, Error, Etag, Get, Key, KeyAttribute, KeyModel, KeyType, KeyValue,
+    Model, Opaque, Pace, ParseEtagError, Refusal, Repository, Request, Result, Stored, TryUpdateWith, Unavailable,
+    Update, UpdateWith, UpsertWith, Versioned,
 };
 
 #[cfg(feature = "derive")]

@@ -26,6 +26,7 @@ pub mod private;
 
 pub use codec::{Etag, ParseEtagError, Stored};
 pub use error::{CodecError, Conflict, Error, Refusal, Result, Unavailable};
+pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
 pub use model::{Aliases, KeyModel, Model, Versioned};
 pub use repository::{

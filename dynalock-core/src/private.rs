@@ -5,9 +5,15 @@ pub use serde::{Serialize, de::DeserializeOwned};
 
 pub use crate::{
     Repository,
+    expression::{Attribute, Opaque},
     key::{AsKey, Key, KeyAttribute},
     model::{Aliases, KeyModel, Model, Versioned},
 };
+
+/// The handle of an attribute that serde writes under this name.
+pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {
+    Attribute::named(name)
+}
 
 /// The field that mirrors the stored version.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]

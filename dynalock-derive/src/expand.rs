@@ -4,19 +4,24 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Path, WhereClause, ext::IdentExt as _, parse_quote, spanned::Spanned as _};
 
-use crate::check::{Attribute, Item, Version};
+use crate::{
+    check::{Attribute, Item, Version},
+    handles,
+};
 
 pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     let versioned = versioned(item);
     let key = key(item);
     let conversions = conversions(item);
     let constructor = constructor(item);
+    let handles = handles::expand(item.input, &item.krate, &item.handles);
 
     quote! {
         #versioned
         #key
         #conversions
         #constructor
+        #handles
     }
 }
 
@@ -28,12 +33,17 @@ pub(crate) fn key_ident(input: &DeriveInput) -> Ident {
 
 /// The type's name in generated code: at its place, and outside of the reach of the user's lints.
 pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
-    let mut ident = input.ident.clone();
+    generated_ident(&input.ident)
+}
+
+/// A word of the user's in generated code.
+pub(crate) fn generated_ident(word: &Ident) -> Ident {
+    let mut ident = word.clone();
     ident.set_span(generated(ident.span()));
     ident
 }
 
-fn generated(place: Span) -> Span {
+pub(crate) fn generated(place: Span) -> Span {
     Span::call_site().located_at(place)
 }
 

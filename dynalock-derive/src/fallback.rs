@@ -6,8 +6,11 @@ use syn::{Data, DeriveInput, Path};
 
 use crate::{
     attr::StructAttrs,
+    check::Handle,
     errors::Errors,
     expand::{key_ident, supertraits, type_ident, where_clause},
+    handles,
+    model::Struct,
     serde,
 };
 
@@ -19,6 +22,7 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     // What is wrong with the attributes was reported.
     let krate = StructAttrs::read(&input.attrs, &mut Errors::default()).krate();
     let key = key(input, &krate);
+    let handles = handles(input, &krate);
     let item = can_be_owned_and_serde(input).then(|| {
         let versioned = versioned(input, &krate);
         let constructor = constructor(input, &krate);
@@ -28,8 +32,16 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     quote! {
         #error
         #key
+        #handles
         #item
     }
+}
+
+/// The handles of all that could be read.
+fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
+    let model = Struct::read(input, &mut Errors::default())?;
+    let handles: Vec<Handle<'_>> = model.fields.iter().filter_map(Handle::of).collect();
+    (!handles.is_empty()).then(|| handles::expand(input, krate, &handles))
 }
 
 /// Whether serde may have implemented what `Versioned` asks for. Where it never has, an implementation of `Versioned` would

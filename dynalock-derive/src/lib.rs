@@ -49,7 +49,10 @@
 //! - `impl Versioned for Order`;
 //! - `OrderKey`, with `From` for the plain types of the key fields, by value and by reference (`&str` for a `String`), as
 //!   a tuple if there is a sort key, and for `&Order`;
-//! - `Order::repository(&client)`.
+//! - `Order::repository(&client)`;
+//! - `OrderAttributes`, and `Order::ATTR`, which holds an `Attribute` handle of each field under the field's name. A field
+//!   that serde does not write, does not read or flattens has none; one that `with` or `serialize_with` writes has an
+//!   `Opaque` one.
 //!
 //! Type parameters and where clauses pass through; a lifetime is refused, an item is owned data. The key type has no
 //! parameters.
@@ -59,7 +62,8 @@
 //! In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says
 //! (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`; `model` is the
 //! struct with both, `check` turns it into what can be generated or says what is wrong with it, `expand` generates and
-//! cannot fail, `fallback` generates after an error what keeps follow-up errors away. `errors` collects.
+//! cannot fail, with the handles of attributes in `handles`, `fallback` generates after an error what keeps follow-up
+//! errors away. `errors` collects.
 
 mod entry;
 
@@ -73,6 +77,8 @@ mod model;
 mod check;
 
 mod expand;
+mod handles;
+
 mod fallback;
 
 mod errors;

@@ -99,6 +99,11 @@ impl FieldAttrs {
         skips
     }
 
+    /// Whether other code than its type's own writes it.
+    pub(crate) fn written_by_other_code(&self) -> bool {
+        self.with.iter().any(|word| word != "deserialize_with")
+    }
+
     fn set(&mut self, Entry { key, value }: Entry) {
         match (key.to_string().as_str(), value) {
             ("rename", value) => {

@@ -81,6 +81,34 @@ struct Old {
     version: u64,
 }
 
+/// A type that is not as public as the structs around it.
+mod stock {
+    use dynalock::Versioned;
+    use serde::{Deserialize, Serialize};
+
+    /// Not for others.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    struct Count(u64);
+
+    /// Public, its fields are not.
+    #[derive(Debug, Serialize, Deserialize, Versioned)]
+    #[expect(non_snake_case, unused_qualifications, reason = "as another program has it")]
+    #[expect(clippy::absolute_paths, clippy::option_option, reason = "as another program has it")]
+    #[dynalock(table = "stock")]
+    pub(super) struct Stock {
+        /// Which.
+        #[dynalock(partition_key)]
+        sku: String,
+        /// How many.
+        count: Count,
+        /// By place.
+        #[serde(with = "serde_dynamo::string_set")]
+        byPlace: Vec<String>,
+        /// When.
+        when: std::vec::Vec<std::option::Option<Option<::std::ffi::os_str::OsString>>>,
+    }
+}
+
 #[test]
 fn generated_code_compiles_without_a_warning() {
     let order = Order { customer: "alice".into(), number: 1, version: 1 };

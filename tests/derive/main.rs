@@ -1,8 +1,9 @@
-//! `#[derive(Versioned)]`: the names it reads held against what serde writes, the conversions it generates, and, in
+//! `#[derive(Versioned)]`: the names it reads held against what serde writes, the conversions and handles it generates, and, in
 //! `tests/ui`, the errors it reports.
 
 mod conversions;
 mod generics;
+mod handles;
 mod hygiene;
 mod lints;
 mod names;

@@ -31,6 +31,7 @@ fn line(client: &aws_sdk_dynamodb::Client, line: &Line) {
     let _ = (OrderKey::from("A-1"), OrderKey::from(&id), OrderKey::from(id), OrderKey::from(7));
     let _ = Line::repository(client).get(("A-1", 1));
     let _ = Line::MODEL.table;
+    let _ = (Line::ATTR.number.ge(1), Order::<u8>::ATTR.payload.eq(1));
 }
 
 fn main() {}

@@ -25,6 +25,12 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(encode.item)
 }
 
+/// One attribute alone.
+pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
+    Fingerprint::of(value)?;
+    attribute(value)
+}
+
 /// What a write has to say about the attributes of an item.
 #[derive(Default)]
 pub(crate) struct Changes {
@@ -123,8 +129,7 @@ impl Encode<'_> {
         if !is_own(self.model, name)? {
             return Ok(());
         }
-        Fingerprint::of(value)?;
-        match self.item.insert(name.to_owned(), attribute(value)?) {
+        match self.item.insert(name.to_owned(), encode_attribute(value)?) {
             None => Ok(()),
             Some(_) => Err(SerdeError::custom("it is written twice")),
         }

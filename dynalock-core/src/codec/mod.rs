@@ -8,7 +8,7 @@ mod fingerprint;
 mod stored;
 
 pub(crate) use decode::{decode, ring_of, version_in};
-pub(crate) use encode::{Changes, encode};
+pub(crate) use encode::{Changes, encode, encode_attribute};
 pub use etag::{Etag, ParseEtagError};
 pub(crate) use stored::Basis;
 pub use stored::Stored;

@@ -5,8 +5,15 @@
 mod condition;
 mod update;
 
+mod attribute;
+mod operand;
+mod user;
+
+pub use attribute::{Attribute, Opaque};
 pub(crate) use condition::{absent, unchanged};
+pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use update::update;
+pub use user::Condition;
 
 use std::{collections::HashMap, fmt};
 

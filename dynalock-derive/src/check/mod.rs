@@ -29,6 +29,8 @@ pub(crate) struct Item<'a> {
     pub(crate) write_ids: u8,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
+    /// The attributes that a condition can be about.
+    pub(crate) handles: Vec<Handle<'a>>,
 }
 
 /// A field, and the attribute that it is.
@@ -46,9 +48,30 @@ pub(crate) enum Version<'a> {
     Field(Attribute<'a>),
 }
 
+/// An attribute that serde both writes and reads.
+pub(crate) enum Handle<'a> {
+    /// Serde writes it as the field's type says.
+    Typed(Attribute<'a>),
+    /// Other code writes it.
+    Opaque(Attribute<'a>),
+}
+
 impl<'a> Attribute<'a> {
     fn of(field: &Field<'a>) -> Self {
         Self { ident: field.ident, ty: field.ty, name: field.written.clone() }
+    }
+}
+
+impl<'a> Handle<'a> {
+    pub(crate) fn of(field: &Field<'a>) -> Option<Self> {
+        let handle = if field.serde.written_by_other_code() { Self::Opaque } else { Self::Typed };
+        (field.is_written() && field.is_read()).then(|| handle(Attribute::of(field)))
+    }
+
+    pub(crate) fn attribute(&self) -> &Attribute<'a> {
+        match self {
+            Self::Typed(attribute) | Self::Opaque(attribute) => attribute,
+        }
     }
 }
 
@@ -82,6 +105,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         version,
         write_ids: write_ids?,
         aliases: names::aliases(model),
+        handles: model.fields.iter().filter_map(Handle::of).collect(),
     })
 }
 

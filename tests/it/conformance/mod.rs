@@ -16,6 +16,7 @@ macro_rules! cases {
 
 mod bookkeeping;
 mod changes;
+mod conditions;
 mod create;
 mod etag;
 mod keys;

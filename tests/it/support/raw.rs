@@ -1,6 +1,9 @@
 //! Another program, which knows nothing of versions.
 
-use aws_sdk_dynamodb::{Client, types::AttributeValue};
+use aws_sdk_dynamodb::{
+    Client,
+    types::{AttributeValue, ConditionCheck, TransactWriteItem},
+};
 
 use super::{Item, s};
 
@@ -36,6 +39,18 @@ impl Raw {
         let request = self.client.update_item().table_name(&self.table).key(self.key, s(key));
         let request = request.update_expression("REMOVE #0").expression_attribute_names("#0", attribute);
         request.send().await.expect("an update");
+    }
+
+    /// Whether `condition` is true of an item, `#0` being `attribute`.
+    pub(crate) async fn holds(&self, key: &str, condition: &str, attribute: &str, operands: &Item) -> bool {
+        let check = ConditionCheck::builder().table_name(&self.table).key(self.key, s(key));
+        let check = check.condition_expression(condition).expression_attribute_names("#0", attribute);
+        let check = check.set_expression_attribute_values(Some(operands.clone())).build().expect("a check");
+        let checks = TransactWriteItem::builder().condition_check(check).build();
+        let Err(error) = self.client.transact_write_items().transact_items(checks).send().await else { return true };
+        let cancelled = error.into_service_error();
+        assert!(cancelled.is_transaction_canceled_exception(), "{condition}: {cancelled:?}");
+        false
     }
 
     pub(crate) async fn delete(&self, key: &str) {

@@ -1,0 +1,190 @@
+//! What an attribute of a type can be compared with.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashSet, VecDeque},
+};
+
+use serde::Serialize;
+
+use crate::key::KeyAttribute;
+
+/// What an attribute of type `V` is compared with: a `V`, a `&V`, both for an `Option<V>` too, and a `&str` for a string.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be compared with an attribute of type `{V}`",
+    label = "expected `{V}`",
+    note = "an `Option<V>` is compared with a `V` too, a `String` with a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, only `exists` or is `absent`"
+)]
+pub trait AsOperand<V> {
+    /// What serde writes as the attribute's type does.
+    fn as_operand(&self) -> impl Serialize;
+}
+
+impl<V: Serialize> AsOperand<V> for V {
+    fn as_operand(&self) -> impl Serialize {
+        self
+    }
+}
+
+impl<V: Serialize> AsOperand<V> for &V {
+    fn as_operand(&self) -> impl Serialize {
+        self
+    }
+}
+
+impl<V: Serialize> AsOperand<Option<V>> for V {
+    fn as_operand(&self) -> impl Serialize {
+        self
+    }
+}
+
+impl<V: Serialize> AsOperand<Option<V>> for &V {
+    fn as_operand(&self) -> impl Serialize {
+        self
+    }
+}
+
+/// What an attribute of type `V` is less or greater than: of a string, a number or bytes, every [`KeyAttribute`] among them, what it
+/// is compared with; of an `Option` of one, what is in it.
+#[diagnostic::on_unimplemented(
+    message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
+    label = "neither less nor greater than `{V}`",
+    note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one implement `dynalock::KeyAttribute`, or `dynalock::AsBound` if it cannot be a key"
+)]
+pub trait AsBound<V> {
+    /// What serde writes as the attribute's type does.
+    fn as_bound(&self) -> impl Serialize;
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: KeyAttribute, O: AsOperand<V>> AsBound<V> for O {
+    fn as_bound(&self) -> impl Serialize {
+        self.as_operand()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<O: AsOperand<f32>> AsBound<f32> for O {
+    fn as_bound(&self) -> impl Serialize {
+        self.as_operand()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<O: AsOperand<f64>> AsBound<f64> for O {
+    fn as_bound(&self) -> impl Serialize {
+        self.as_operand()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
+    fn as_bound(&self) -> impl Serialize {
+        AsBound::<V>::as_bound(self)
+    }
+}
+
+/// What an attribute of type `V` can begin with: a string with a string.
+///
+/// Implement it for a newtype of a string, or of bytes by `serialize_bytes`:
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// use dynalock::AsPrefix;
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Sku(String);
+///
+/// impl AsPrefix<Sku> for &str {
+///     fn as_prefix(&self) -> impl serde::Serialize {
+///         self
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "an attribute of type `{V}` cannot begin with `{Self}`",
+    label = "not the beginning of `{V}`",
+    note = "strings and bytes have a beginning; for a newtype of one of them implement `dynalock::AsPrefix`"
+)]
+pub trait AsPrefix<V> {
+    /// What serde writes as a string or as bytes.
+    fn as_prefix(&self) -> impl Serialize;
+}
+
+#[diagnostic::do_not_recommend]
+impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
+    fn as_prefix(&self) -> impl Serialize {
+        AsPrefix::<V>::as_prefix(self)
+    }
+}
+
+/// What can be in an attribute of type `V`: in a string a string, in a list or a set what an element is compared with.
+///
+/// Implement it for a newtype, as [`AsPrefix`].
+#[diagnostic::on_unimplemented(
+    message = "an attribute of type `{V}` cannot contain `{Self}`",
+    label = "not a part of `{V}`",
+    note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::AsPart`"
+)]
+pub trait AsPart<V> {
+    /// What serde writes as the part is stored.
+    fn as_part(&self) -> impl Serialize;
+}
+
+#[diagnostic::do_not_recommend]
+impl<V, P: AsPart<V>> AsPart<Option<V>> for P {
+    fn as_part(&self) -> impl Serialize {
+        AsPart::<V>::as_part(self)
+    }
+}
+
+macro_rules! strings {
+    ($($string:ty),*) => {$(
+        impl AsOperand<$string> for &str {
+            fn as_operand(&self) -> impl Serialize {
+                self
+            }
+        }
+
+        impl AsOperand<Option<$string>> for &str {
+            fn as_operand(&self) -> impl Serialize {
+                self
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<P: AsRef<str>> AsPrefix<$string> for P {
+            fn as_prefix(&self) -> impl Serialize {
+                self.as_ref()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<P: AsRef<str>> AsPart<$string> for P {
+            fn as_part(&self) -> impl Serialize {
+                self.as_ref()
+            }
+        }
+    )*};
+}
+
+strings!(String, Box<str>, Cow<'static, str>);
+
+macro_rules! collections {
+    ($($collection:ty $(, $parameter:ident)?;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<E, P: AsOperand<E> $(, $parameter)?> AsPart<$collection> for P {
+            fn as_part(&self) -> impl Serialize {
+                self.as_operand()
+            }
+        }
+    )*};
+}
+
+collections! {
+    Vec<E>;
+    VecDeque<E>;
+    Box<[E]>;
+    BTreeSet<E>;
+    HashSet<E, S>, S;
+}

@@ -1,0 +1,364 @@
+//! Conditions of the user's own, beside those that keep an update from being lost.
+
+use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_dynamo::Error as SerdeError;
+
+use super::{Placeholders, Terms};
+use crate::error::{CodecError, Error};
+
+/// What must be true of a stored item of `T`, made from its [`Attribute`](crate::Attribute)s: `Product::ATTR.stock.ge(3)`.
+///
+/// `!condition` is its opposite: each condition is either true or false, and none is unknown. As everywhere in Rust, `!` comes after
+/// the methods: `!a.and(b)` is false where both are true.
+///
+/// An operand that cannot be stored, a NaN for example, is an [`Error::Encode`](crate::Error::Encode) of the write that carries the
+/// condition.
+#[must_use = "it is checked when a write carries it"]
+pub struct Condition<T> {
+    test: Test,
+    of: PhantomData<fn(T)>,
+}
+
+impl<T> Condition<T> {
+    pub(super) fn new(test: Test) -> Self {
+        Self { test, of: PhantomData }
+    }
+
+    /// Both are true.
+    pub fn and(self, other: Self) -> Self {
+        Self::new(match self.test {
+            Test::All(mut tests) => {
+                tests.push(other.test);
+                Test::All(tests)
+            }
+            test => Test::All(vec![test, other.test]),
+        })
+    }
+
+    /// One of them is true, or both.
+    pub fn or(self, other: Self) -> Self {
+        Self::new(match self.test {
+            Test::Any(mut tests) => {
+                tests.push(other.test);
+                Test::Any(tests)
+            }
+            test => Test::Any(vec![test, other.test]),
+        })
+    }
+
+    /// The text, for a place beside an `AND`: put no parentheses around it, DynamoDB refuses two pairs of them.
+    #[cfg_attr(not(test), expect(dead_code, reason = "transactions will carry conditions"))]
+    pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
+        self.test.render(to).map_err(|Fault { attribute, source }| {
+            Error::Encode(CodecError::new(Arc::clone(table), Some(attribute.to_owned()), source.clone()))
+        })
+    }
+}
+
+impl<T> Not for Condition<T> {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self::new(Test::Not(Box::new(self.test)))
+    }
+}
+
+impl<T> Clone for Condition<T> {
+    fn clone(&self) -> Self {
+        Self::new(self.test.clone())
+    }
+}
+
+/// The text and the names, without the operands.
+impl<T> fmt::Debug for Condition<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut placeholders = Placeholders::default();
+        let mut condition = f.debug_struct("Condition");
+        match self.test.render(&mut placeholders) {
+            Ok(text) => condition.field("text", &text).field("names", &placeholders.names),
+            Err(fault) => condition.field("cannot_be_encoded", &fault.attribute),
+        };
+        condition.finish_non_exhaustive()
+    }
+}
+
+/// A question about attributes, by their names.
+#[derive(Clone)]
+pub(super) enum Test {
+    Exists(&'static str),
+    Absent(&'static str),
+    /// With a comparison operator.
+    Compare(&'static str, &'static str, AttributeValue),
+    Between(&'static str, AttributeValue, AttributeValue),
+    In(&'static str, Vec<AttributeValue>),
+    /// A function of the attribute and an operand, the function first.
+    Function(&'static str, &'static str, AttributeValue),
+    /// An operand that could not be encoded.
+    Fault(&'static str, SerdeError),
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    Not(Box<Test>),
+}
+
+/// The operand of an attribute that could not be encoded.
+struct Fault<'a> {
+    attribute: &'static str,
+    source: &'a SerdeError,
+}
+
+impl Test {
+    /// A null is what serde reads from an absent attribute too.
+    pub(super) fn equal(attribute: &'static str, operand: AttributeValue) -> Self {
+        let null = operand.is_null();
+        Self::or_absent(null, attribute, Self::Compare(attribute, "=", operand))
+    }
+
+    pub(super) fn not_equal(attribute: &'static str, operand: AttributeValue) -> Self {
+        let null = operand.is_null();
+        let differs = Self::Compare(attribute, "<>", operand);
+        if null { Self::All(vec![Self::Exists(attribute), differs]) } else { differs }
+    }
+
+    pub(super) fn one_of(attribute: &'static str, operands: Vec<AttributeValue>) -> Self {
+        let null = operands.iter().any(AttributeValue::is_null);
+        Self::or_absent(null, attribute, Self::In(attribute, operands))
+    }
+
+    fn or_absent(null: bool, attribute: &'static str, test: Self) -> Self {
+        if null { Self::Any(vec![Self::Absent(attribute), test]) } else { test }
+    }
+
+    fn render(&self, to: &mut Placeholders) -> Result<String, Fault<'_>> {
+        Ok(match self {
+            Self::Exists(name) => format!("attribute_exists({})", to.name(name)),
+            Self::Absent(name) => format!("attribute_not_exists({})", to.name(name)),
+            Self::Compare(name, operator, operand) => {
+                format!("{} {operator} {}", to.name(name), to.value(operand.clone()))
+            }
+            Self::Between(name, low, high) => {
+                format!("{} BETWEEN {} AND {}", to.name(name), to.value(low.clone()), to.value(high.clone()))
+            }
+            Self::In(name, operands) => {
+                let mut terms = Terms::new("", ", ");
+                for operand in operands {
+                    terms.push(format_args!("{}", to.value(operand.clone())));
+                }
+                format!("{} IN ({})", to.name(name), terms.finish())
+            }
+            Self::Function(function, name, operand) => {
+                format!("{function}({}, {})", to.name(name), to.value(operand.clone()))
+            }
+            Self::Fault(attribute, source) => return Err(Fault { attribute, source }),
+            Self::All(tests) => Self::join(tests, " AND ", to)?,
+            Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
+            Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
+            Self::Not(test) => format!("NOT ({})", test.render(to)?),
+        })
+    }
+
+    fn join<'a>(tests: &'a [Self], separator: &'static str, to: &mut Placeholders) -> Result<String, Fault<'a>> {
+        let mut terms = Terms::new("", separator);
+        for test in tests {
+            terms.push(format_args!("{}", test.render(to)?));
+        }
+        Ok(terms.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{borrow::Cow, collections::BTreeMap};
+
+    use serde::{Serialize, Serializer};
+
+    use super::*;
+    use crate::{
+        codec::Item,
+        expression::{AsPrefix, Attribute},
+        key::{KeyAttribute, KeyType, KeyValue},
+    };
+
+    struct Product;
+
+    const SKU: Attribute<Product, String> = Attribute::named("sku");
+    const STOCK: Attribute<Product, i64> = Attribute::named("stock");
+    const PRICE: Attribute<Product, f64> = Attribute::named("price");
+    const NOTE: Attribute<Product, Option<String>> = Attribute::named("note");
+    const LIMIT: Attribute<Product, Option<u32>> = Attribute::named("limit");
+    const TAGS: Attribute<Product, Vec<String>> = Attribute::named("tags");
+    const PARTS: Attribute<Product, BTreeMap<[u8; 2], u8>> = Attribute::named("parts");
+
+    fn n(number: impl fmt::Display) -> AttributeValue {
+        AttributeValue::N(number.to_string())
+    }
+
+    fn s(text: &str) -> AttributeValue {
+        AttributeValue::S(text.to_owned())
+    }
+
+    /// Text, names and operands.
+    fn rendered<T>(condition: &Condition<T>) -> (String, Vec<String>, Vec<AttributeValue>) {
+        let mut placeholders = Placeholders::default();
+        let text = condition.render(&"products".into(), &mut placeholders).unwrap();
+        (text, placeholders.names, placeholders.values)
+    }
+
+    #[track_caller]
+    fn renders<const N: usize>(condition: &Condition<Product>, text: &str, name: &str, operands: [AttributeValue; N]) {
+        assert_eq!(rendered(condition), (text.to_owned(), vec![name.to_owned()], Vec::from(operands)));
+    }
+
+    #[test]
+    fn a_comparison_holds_placeholders_alone() {
+        renders(&STOCK.eq(3), "#0 = :0", "stock", [n(3)]);
+        renders(&STOCK.ne(3), "#0 <> :0", "stock", [n(3)]);
+        renders(&STOCK.lt(-3), "#0 < :0", "stock", [n(-3)]);
+        renders(&STOCK.le(3), "#0 <= :0", "stock", [n(3)]);
+        renders(&STOCK.gt(3), "#0 > :0", "stock", [n(3)]);
+        renders(&STOCK.ge(3), "#0 >= :0", "stock", [n(3)]);
+        renders(&STOCK.between(3, 5), "#0 BETWEEN :0 AND :1", "stock", [n(3), n(5)]);
+        renders(&STOCK.is_in([3, 4, 5]), "#0 IN (:0, :1, :2)", "stock", [n(3), n(4), n(5)]);
+        renders(&STOCK.exists(), "attribute_exists(#0)", "stock", []);
+        renders(&STOCK.absent(), "attribute_not_exists(#0)", "stock", []);
+        renders(&PRICE.ge(1.5), "#0 >= :0", "price", [n(1.5)]);
+        renders(&SKU.begins_with("85"), "begins_with(#0, :0)", "sku", [s("85")]);
+        renders(&SKU.contains("123"), "contains(#0, :0)", "sku", [s("123")]);
+        renders(&TAGS.contains("new"), "contains(#0, :0)", "tags", [s("new")]);
+    }
+
+    #[test]
+    fn strings_are_compared_with_strings_of_any_kind() {
+        let owned = "85123A".to_owned();
+        for condition in [SKU.eq("85123A"), SKU.eq(&owned), SKU.eq(owned.clone()), SKU.is_in([&owned])] {
+            assert_eq!(rendered(&condition).2, [s("85123A")]);
+        }
+        let boxed = Attribute::<Product, Box<str>>::named("sku");
+        let borrowed = Attribute::<Product, Cow<'static, str>>::named("sku");
+        for condition in [boxed.ge("8"), boxed.begins_with(String::from("8")), borrowed.eq("8"), borrowed.contains("8")]
+        {
+            assert_eq!(rendered(&condition).2, [s("8")]);
+        }
+    }
+
+    #[test]
+    fn an_option_is_compared_with_what_is_in_it() {
+        renders(&NOTE.eq("x"), "#0 = :0", "note", [s("x")]);
+        renders(&NOTE.ne(Some("x".to_owned())), "#0 <> :0", "note", [s("x")]);
+        renders(&NOTE.begins_with("x"), "begins_with(#0, :0)", "note", [s("x")]);
+        renders(&NOTE.contains("x"), "contains(#0, :0)", "note", [s("x")]);
+        renders(&NOTE.lt("x"), "#0 < :0", "note", [s("x")]);
+        renders(&LIMIT.eq(3), "#0 = :0", "limit", [n(3)]);
+        renders(&LIMIT.ge(3), "#0 >= :0", "limit", [n(3)]);
+        renders(&LIMIT.is_in([3, 4]), "#0 IN (:0, :1)", "limit", [n(3), n(4)]);
+    }
+
+    #[test]
+    fn none_is_a_null_or_an_absent_attribute() {
+        let null = || AttributeValue::Null(true);
+        let none = None;
+        renders(&NOTE.eq(&none), "(attribute_not_exists(#0) OR #0 = :0)", "note", [null()]);
+        renders(&NOTE.eq(none), "(attribute_not_exists(#0) OR #0 = :0)", "note", [null()]);
+        renders(&NOTE.ne(None), "attribute_exists(#0) AND #0 <> :0", "note", [null()]);
+        renders(&LIMIT.is_in([Some(3), None]), "(attribute_not_exists(#0) OR #0 IN (:0, :1))", "limit", [n(3), null()]);
+        renders(&!NOTE.eq(None), "NOT (attribute_not_exists(#0) OR #0 = :0)", "note", [null()]);
+    }
+
+    /// Bytes, of which serde writes bytes.
+    struct Digest(&'static [u8]);
+
+    impl Serialize for Digest {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            to.serialize_bytes(self.0)
+        }
+    }
+
+    impl KeyAttribute for Digest {
+        const TYPE: KeyType = KeyType::B;
+
+        fn to_key_value(&self) -> KeyValue {
+            KeyValue::B(self.0.to_vec())
+        }
+    }
+
+    impl AsPrefix<Self> for Digest {
+        fn as_prefix(&self) -> impl Serialize {
+            self
+        }
+    }
+
+    #[test]
+    fn a_type_of_ones_own_is_compared_as_serde_writes_it() {
+        let digest = Attribute::<Product, Digest>::named("digest");
+        let b = AttributeValue::B(vec![1, 2].into());
+        let value = Digest(&[1, 2]);
+        renders(&digest.lt(&value), "#0 < :0", "digest", [b.clone()]);
+        renders(&digest.eq(value), "#0 = :0", "digest", [b.clone()]);
+        renders(&digest.begins_with(Digest(&[1, 2])), "begins_with(#0, :0)", "digest", [b]);
+    }
+
+    #[test]
+    fn combinations_mean_what_they_are_made_of() {
+        let (a, b, c) = (|| SKU.exists(), || STOCK.exists(), || NOTE.exists());
+        for (condition, expected) in [
+            (a().and(b()).and(c()), "sku AND stock AND note"),
+            (a().and(b().and(c())), "sku AND stock AND note"),
+            (a().or(b()).or(c()), "(sku OR stock OR note)"),
+            (a().or(b().or(c())), "(sku OR (stock OR note))"),
+            (a().or(b()).and(c()), "(sku OR stock) AND note"),
+            (a().and(b()).or(c()), "(sku AND stock OR note)"),
+            (a().or(b().and(c())), "(sku OR stock AND note)"),
+            (!a(), "NOT (sku)"),
+            (!!a(), "NOT (NOT (sku))"),
+            ((!a()).and(b()), "NOT (sku) AND stock"),
+            (!a().and(b()), "NOT (sku AND stock)"),
+            (!a().or(b()), "NOT (sku OR stock)"),
+            ((!a()).or(!b()), "(NOT (sku) OR NOT (stock))"),
+            ((!a().or(b())).and(c()), "NOT (sku OR stock) AND note"),
+        ] {
+            let (mut text, names, _) = rendered(&condition);
+            for (index, name) in names.iter().enumerate() {
+                text = text.replace(&format!("attribute_exists(#{index})"), name);
+            }
+            assert_eq!(text, expected);
+        }
+    }
+
+    #[test]
+    fn placeholders_go_on_where_the_request_stands() {
+        let mut placeholders = Placeholders::default();
+        placeholders.name("_version");
+        placeholders.value(n(7));
+        let condition = STOCK.ge(3).and(STOCK.lt(10));
+        assert_eq!(condition.render(&"products".into(), &mut placeholders).unwrap(), "#1 >= :1 AND #1 < :2");
+        let (names, values) = placeholders.finish();
+        assert_eq!(names.unwrap()["#1"], "stock");
+        assert_eq!(values, Some(Item::from([(":0".into(), n(7)), (":1".into(), n(3)), (":2".into(), n(10))])));
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_an_error_with_the_attributes_name() {
+        for (condition, name) in [
+            (PRICE.ge(f64::NAN), "price"),
+            (SKU.exists().and(PRICE.between(1.0, f64::INFINITY)), "price"),
+            (!SKU.exists().or(PRICE.is_in([1.0, f64::NAN])), "price"),
+            (PARTS.eq(BTreeMap::from([([1, 2], 3)])), "parts"),
+            (STOCK.is_in(0..0), "stock"),
+            (STOCK.is_in(0..101), "stock"),
+        ] {
+            let error = condition.render(&"products".into(), &mut Placeholders::default()).unwrap_err();
+            let Error::Encode(error) = error else { panic!("{error}") };
+            assert_eq!((error.table(), error.attribute()), ("products", Some(name)));
+        }
+        assert_eq!(rendered(&STOCK.is_in(0..100)).2.len(), 100);
+    }
+
+    #[test]
+    fn debug_shows_no_operand() {
+        let shown = format!("{:?}", NOTE.eq("secret").or(LIMIT.eq(54321)));
+        assert_eq!(shown, r#"Condition { text: "(#0 = :0 OR #1 = :1)", names: ["note", "limit"], .. }"#);
+        assert_eq!(format!("{:?}", PRICE.eq(f64::NAN)), r#"Condition { cannot_be_encoded: "price", .. }"#);
+        assert_eq!(format!("{PRICE:?}"), r#"Attribute("price")"#);
+    }
+}

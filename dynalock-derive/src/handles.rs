@@ -1,0 +1,158 @@
+//! The handles of attributes: `OrderAttributes`, and `Order::ATTR`, which holds one of each.
+
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{DeriveInput, Path, Type, ext::IdentExt as _};
+
+use crate::{
+    check::{Attribute, Handle},
+    expand::{generated, generated_ident, type_ident},
+};
+
+/// What is generated for `handles`, of which there is at least one.
+pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
+    let structure = structure(input, krate, handles);
+    let copy = copy(input);
+    let debug = debug(input, handles);
+    let constant = constant(input, krate, handles);
+
+    quote! {
+        #structure
+        #copy
+        #debug
+        #constant
+    }
+}
+
+/// `OrderAttributes` for an `Order`.
+fn attributes_ident(input: &DeriveInput) -> Ident {
+    let name = format!("{}Attributes", input.ident.unraw());
+    Ident::new(&name, generated(input.ident.span()))
+}
+
+fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
+    let ident = type_ident(input);
+    let attributes = attributes_ident(input);
+    let vis = &input.vis;
+    let generics = &input.generics;
+    let (_, ty_generics, where_clause) = generics.split_for_impl();
+    let doc = format!("The attributes of a `{}`, to make conditions of.", input.ident.unraw());
+    let fields = handles.iter().map(|handle| {
+        let field = field(handle);
+        let values = values(handle, input, krate);
+        let doc = format!("The attribute `{}`.", handle.attribute().name);
+        quote! {
+            #[doc = #doc]
+            #vis #field: #krate::private::Attribute<#ident #ty_generics, #values>
+        }
+    });
+
+    // The types are in the user's own words: what lints say of these was said, or allowed, at the fields.
+    quote! {
+        #[doc = #doc]
+        #[allow(
+            deprecated,
+            private_bounds,
+            private_interfaces,
+            unused_qualifications,
+            clippy::disallowed_types,
+            clippy::restriction
+        )]
+        #vis struct #attributes #generics #where_clause {
+            #(#fields),*
+        }
+    }
+}
+
+/// Not derived: that would ask it of the type parameters.
+fn copy(input: &DeriveInput) -> TokenStream {
+    let attributes = attributes_ident(input);
+    let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
+
+    quote! {
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl #impl_generics ::core::clone::Clone for #attributes #ty_generics #where_clause {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl #impl_generics ::core::marker::Copy for #attributes #ty_generics #where_clause {}
+    }
+}
+
+fn debug(input: &DeriveInput, handles: &[Handle<'_>]) -> TokenStream {
+    let attributes = attributes_ident(input);
+    let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
+    let fields: Vec<Ident> = handles.iter().map(field).collect();
+    let labels = fields.iter().map(|field| field.unraw().to_string());
+    let name = attributes.to_string();
+
+    quote! {
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl #impl_generics ::core::fmt::Debug for #attributes #ty_generics #where_clause {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                formatter.debug_struct(#name)#(.field(#labels, &self.#fields))*.finish()
+            }
+        }
+    }
+}
+
+fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
+    let ident = type_ident(input);
+    let attributes = attributes_ident(input);
+    let vis = &input.vis;
+    let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
+    let doc = format!("The attributes of a `{}`, to make conditions of.", input.ident.unraw());
+    let fields = handles.iter().map(field);
+    let names = handles.iter().map(|handle| &handle.attribute().name);
+
+    quote! {
+        #[allow(deprecated)]
+        impl #impl_generics #ident #ty_generics #where_clause {
+            #[doc = #doc]
+            #vis const ATTR: #attributes #ty_generics = #attributes {
+                #(#fields: #krate::private::attribute(#names)),*
+            };
+        }
+    }
+}
+
+/// The field of `OrderAttributes`.
+fn field(handle: &Handle<'_>) -> Ident {
+    generated_ident(handle.attribute().ident)
+}
+
+/// The type of the attribute's values.
+fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
+    match handle {
+        Handle::Typed(Attribute { ty, .. }) => outside(ty, input),
+        Handle::Opaque(_) => quote!(#krate::private::Opaque),
+    }
+}
+
+/// A type as it is called outside of the struct: by its name, where it is `Self`.
+fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
+    let ident = type_ident(input);
+    let (_, ty_generics, _) = input.generics.split_for_impl();
+    without_self(ty.to_token_stream(), &quote!(#ident #ty_generics))
+}
+
+fn without_self(tokens: TokenStream, name: &TokenStream) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Ident(word) if word == "Self" => name.clone(),
+            TokenTree::Group(group) => {
+                let mut renamed = Group::new(group.delimiter(), without_self(group.stream(), name));
+                renamed.set_span(group.span());
+                TokenTree::Group(renamed).into()
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => token.into(),
+        })
+        .collect()
+}
