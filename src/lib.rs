@@ -2,10 +2,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use dynalock_core::{
-    Aliases, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, Checked, CodecError, Condition, Conflict, Create,
-    CreateTable, Delete, DeleteUnchecked, Deleted, Error, Etag, Get, Key, KeyAttribute, KeyModel, KeyType, KeyValue,
-    Model, Opaque, Pace, ParseEtagError, Refusal, Repository, Request, Result, Stored, TryUpdateWith, Unavailable,
-    Update, UpdateWith, UpsertWith, Versioned,
+    Aliases, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, CancellationClass, Cancelled, Checked, CodecError,
+    Committed, Condition, Conflict, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Error, Etag, Get,
+    InvalidTransaction, Key, KeyAttribute, KeyModel, KeyType, KeyValue, Model, Op, Opaque, OperationReason, Pace,
+    ParseEtagError, Reason, Refusal, Repository, Request, Result, Snapshot, Stored, Transaction, TransactionGet,
+    TryUpdateWith, Tx, Unavailable, UnitOfWork, Update, UpdateWith, UpsertWith, Versioned, transact,
 };
 
 #[cfg(feature = "derive")]

@@ -14,6 +14,7 @@ mod plan;
 
 mod operation;
 mod repository;
+mod transaction;
 
 mod retry;
 
@@ -25,7 +26,10 @@ mod random;
 pub mod private;
 
 pub use codec::{Etag, ParseEtagError, Stored};
-pub use error::{CodecError, Conflict, Error, Refusal, Result, Unavailable};
+pub use error::{
+    CancellationClass, Cancelled, CodecError, Conflict, Error, InvalidTransaction, OperationReason, Reason, Refusal,
+    Result, Unavailable,
+};
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
 pub use model::{Aliases, KeyModel, Model, Versioned};
@@ -34,3 +38,4 @@ pub use repository::{
     UpdateWith, UpsertWith,
 };
 pub use retry::Pace;
+pub use transaction::{Committed, Op, Snapshot, Transaction, TransactionGet, Tx, UnitOfWork, transact};

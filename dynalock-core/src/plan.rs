@@ -5,9 +5,9 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
-    codec::{Basis, Changes, Item, encode, key_item},
+    codec::{Basis, Changes, Item, State, encode, key_item},
     error::Error,
-    expression::{Placeholders, absent, unchanged, update as update_text},
+    expression::{Placeholders, absent, exists, unchanged, update as update_text},
     key::Key,
     model::{Model, Versioned},
     operation::{Action, Write},
@@ -54,9 +54,9 @@ pub(crate) fn create<T: Versioned>(table: &Arc<str>, value: &T, mark: Mark) -> R
 
 /// A put of a whole item over the one that was read: attributes that the value does not have are gone after it.
 pub(crate) fn replace<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis, mark: Mark) -> Result<Plan, Error> {
-    let next = next(T::MODEL, table, &basis.revision, mark)?;
+    let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged_whole(T::MODEL, basis, &mut placeholders);
+    let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
     put(table, value, next, condition, placeholders)
 }
 
@@ -69,11 +69,11 @@ pub(crate) fn update<T: Versioned>(
     mark: Mark,
 ) -> Result<Plan, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
-    let next = next(T::MODEL, table, &basis.revision, mark)?;
+    let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
     let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
     let written = changes.names().chain(aliases);
-    let condition = unchanged(T::MODEL, &basis.revision, basis.image.as_deref(), written, &mut placeholders);
+    let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
     let action = Action::Update(update_text(T::MODEL, changes, &next, &mut placeholders));
     Ok(Plan { write: write(table, key, action, Some(condition), placeholders), next })
 }
@@ -82,7 +82,7 @@ pub(crate) fn update<T: Versioned>(
 pub(crate) fn delete<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis) -> Result<Write, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged_whole(T::MODEL, basis, &mut placeholders);
+    let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
     Ok(write(table, key, Action::Delete, Some(condition), placeholders))
 }
 
@@ -90,6 +90,51 @@ pub(crate) fn delete<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis) -
 pub(crate) fn delete_unchecked(model: &'static Model, table: &Arc<str>, key: &Key) -> Result<Write, Error> {
     let key = checked_key(model, table, key)?;
     Ok(write(table, key, Action::Delete, None, Placeholders::default()))
+}
+
+/// What a check asks of an item.
+pub(crate) enum Requirement {
+    /// It is in this state.
+    Unchanged(State),
+    /// There is one.
+    Exists,
+    /// There is none.
+    Absent,
+    /// The user's own condition.
+    Holds(Holds),
+}
+
+/// A condition of the user's own, which has forgotten the type of its item: what makes its text for a table.
+pub(crate) type Holds = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
+
+/// A check of an item that a transaction does not write.
+pub(crate) fn check(
+    model: &'static Model,
+    table: &Arc<str>,
+    key: &Key,
+    requirement: &Requirement,
+) -> Result<Write, Error> {
+    let key = checked_key(model, table, key)?;
+    let mut check = write(table, key, Action::Check, None, Placeholders::default());
+    require(&mut check, model, requirement)?;
+    Ok(check)
+}
+
+/// Makes a write, or a check, ask for more of the same item.
+pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Requirement) -> Result<(), Error> {
+    let used = |count: Option<usize>| count.unwrap_or_default();
+    let names = used(write.names.as_ref().map(|names| names.len()));
+    let values = used(write.values.as_ref().map(|values| values.len()));
+    let mut placeholders = Placeholders::after(names, values);
+    let condition = match requirement {
+        Requirement::Unchanged(state) => unchanged_whole(model, state, &mut placeholders),
+        Requirement::Exists => exists(model, &mut placeholders),
+        Requirement::Absent => absent(model, &mut placeholders),
+        Requirement::Holds(holds) => holds(&write.table, &mut placeholders)?,
+    };
+    let (names, values) = placeholders.finish();
+    write.require(&condition, names, values);
+    Ok(())
 }
 
 /// The key's attributes, if DynamoDB can take them.
@@ -107,10 +152,10 @@ pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<
 }
 
 /// The condition of a write that touches the whole item.
-fn unchanged_whole(model: &Model, basis: &Basis, placeholders: &mut Placeholders) -> String {
-    let compared = basis.image.iter().flat_map(|image| image.keys().map(String::as_str));
+fn unchanged_whole(model: &Model, state: &State, placeholders: &mut Placeholders) -> String {
+    let compared = state.image.iter().flat_map(|image| image.keys().map(String::as_str));
     let compared = compared.filter(|name| *name != WRITES && !model.is_key(name));
-    unchanged(model, &basis.revision, basis.image.as_deref(), compared, placeholders)
+    unchanged(model, state, compared, placeholders)
 }
 
 fn next(model: &Model, table: &Arc<str>, revision: &Revision, mark: Mark) -> Result<Revision, Error> {

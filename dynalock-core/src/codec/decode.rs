@@ -10,21 +10,39 @@ use serde::{
 };
 use serde_dynamo::Error as SerdeError;
 
-use super::{Basis, Item};
+use super::{Basis, Item, State, number::whole_number};
 use crate::{
     error::{CodecError, Error},
-    model::Versioned,
+    model::{Model, Versioned},
     version::{Revision, Ring, WRITES},
 };
 
 /// Reads an item: its bookkeeping attributes into what a write rests on, the others into the value.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
-    let version = match item.get(T::MODEL.version) {
-        None => None,
-        Some(attribute) => Some(version_of(attribute).ok_or_else(|| {
-            corrupt(table, T::MODEL.version, "it is not a whole number from 0 to 18446744073709551615")
-        })?),
-    };
+    let state = take_state(T::MODEL, table, &mut item)?;
+    if T::MODEL.version_is_field {
+        let number = AttributeValue::N(state.revision.number().to_string());
+        item.insert(T::MODEL.version.to_owned(), number);
+    } else {
+        item.remove(T::MODEL.version);
+    }
+    Ok((value_of(table, item)?, Basis::read(state)))
+}
+
+/// The state of an item that need not be readable otherwise.
+pub(crate) fn state_of(model: &Model, table: &Arc<str>, mut item: Item) -> Result<State, Error> {
+    take_state(model, table, &mut item)
+}
+
+/// Reads the state of an item, and takes the write ids out of it.
+fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
+    let version =
+        match item.get(model.version) {
+            None => None,
+            Some(attribute) => Some(version_of(attribute).ok_or_else(|| {
+                corrupt(table, model.version, "it is not a whole number from 0 to 18446744073709551615")
+            })?),
+        };
     let image = version.is_none().then(|| Box::new(item.clone()));
     let ring = match item.remove(WRITES) {
         Some(attribute) => Some(
@@ -33,13 +51,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
         ),
         None => None,
     };
-    if T::MODEL.version_is_field {
-        let number = AttributeValue::N(version.unwrap_or(0).to_string());
-        item.insert(T::MODEL.version.to_owned(), number);
-    } else {
-        item.remove(T::MODEL.version);
-    }
-    Ok((value_of(table, item)?, Basis::read(Revision { version, ring }, image)))
+    Ok(State { revision: Revision { version, ring }, image })
 }
 
 /// The ring of an item that need not be readable otherwise.
@@ -61,28 +73,6 @@ fn parse_ring(attribute: AttributeValue) -> Option<Ring> {
 
 fn version_of(attribute: &AttributeValue) -> Option<u64> {
     attribute.as_n().ok().and_then(|digits| whole_number(digits))
-}
-
-/// Reads a DynamoDB number that is whole, in any notation that other programs write: `12`, `12.0`, `1.2e1`.
-fn whole_number(text: &str) -> Option<u64> {
-    if let Ok(number) = text.parse() {
-        return Some(number);
-    }
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let fraction = fraction.trim_end_matches('0');
-    let shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
-    let digits: u64 = format!("{whole}{fraction}").parse().ok()?;
-    match u32::try_from(shift) {
-        Ok(shift) => digits.checked_mul(10u64.checked_pow(shift)?),
-        Err(_) => {
-            let divisor = 10u64.checked_pow(shift.unsigned_abs())?;
-            digits.is_multiple_of(divisor).then(|| digits / divisor)
-        }
-    }
 }
 
 fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> Error {
@@ -165,32 +155,5 @@ fn is_known(value: &AttributeValue) -> bool {
         | AttributeValue::S(_)
         | AttributeValue::Ss(_) => true,
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::whole_number;
-
-    #[test]
-    fn whole_numbers_are_read_in_any_notation() {
-        for (text, number) in [
-            ("0", 0),
-            ("1", 1),
-            ("1.0", 1),
-            ("1e3", 1000),
-            ("1.2E1", 12),
-            ("1200e-2", 12),
-            ("18446744073709551615", u64::MAX),
-        ] {
-            assert_eq!(whole_number(text), Some(number), "{text}");
-        }
-    }
-
-    #[test]
-    fn other_numbers_are_not_versions() {
-        for text in ["-1", "1.5", "1e-1", "18446744073709551616", "1e20", "1e99999999999", "", "abc", "NaN"] {
-            assert_eq!(whole_number(text), None, "{text}");
-        }
     }
 }

@@ -10,6 +10,7 @@ use super::{
     Item,
     attributes::{AttributeSink, walk},
     fingerprint::Fingerprint,
+    size_of,
 };
 use crate::{
     error::{CodecError, Error},
@@ -43,6 +44,11 @@ pub(crate) struct Changes {
 impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
         self.set.is_empty() && self.remove.is_empty()
+    }
+
+    /// The bytes that DynamoDB counts for the new values.
+    pub(crate) fn size(&self) -> usize {
+        self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
 
     /// The names of all attributes that are written.

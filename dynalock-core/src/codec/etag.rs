@@ -146,7 +146,7 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-fn digest_item(item: &Item) -> u64 {
+pub(super) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();
         part(&mut hash, 0, name.as_bytes());

@@ -5,21 +5,24 @@ mod decode;
 mod encode;
 mod etag;
 mod fingerprint;
+mod number;
 mod stored;
 
-pub(crate) use decode::{decode, ring_of, version_in};
+pub(crate) use decode::{decode, ring_of, state_of, version_in};
 pub(crate) use encode::{Changes, encode, encode_attribute};
 pub use etag::{Etag, ParseEtagError};
-pub(crate) use stored::Basis;
 pub use stored::Stored;
+pub(crate) use stored::{Basis, State};
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
+use self::number::same_number;
 use crate::{
     key::{Key, KeyValue},
     model::Model,
+    version::WRITES,
 };
 
 /// The attributes of an item, or of a key.
@@ -43,6 +46,28 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .zip(key.values())
         .map(|(attribute, value)| (attribute.name.to_owned(), value.into()))
         .collect()
+}
+
+/// Whether an item is the one under these key attributes.
+pub(crate) fn has_key(model: &Model, item: &Item, key: &Item) -> bool {
+    model.key_attributes().all(|attribute| match (item.get(attribute.name), key.get(attribute.name)) {
+        // DynamoDB returns a number in digits of its own: 1.50 as 1.5.
+        (Some(AttributeValue::N(one)), Some(AttributeValue::N(other))) => same_number(one, other),
+        (one, other) => one == other,
+    })
+}
+
+/// Whether two reads of one key show the same state.
+pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
+    let versioned = |item: &Item| item.contains_key(model.version);
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) if versioned(one) || versioned(other) => {
+            [model.version, WRITES].iter().all(|name| one.get(*name) == other.get(*name))
+        }
+        (Some(one), Some(other)) => etag::digest_item(one) == etag::digest_item(other),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
 }
 
 /// The bytes that DynamoDB counts for an item, names included, by the rules of its documentation (numbers rounded up).

@@ -37,10 +37,16 @@ enum Origin {
 /// What a write of a value rests on.
 #[derive(Clone)]
 pub(crate) struct Basis {
+    pub(crate) state: State,
+    before: Before,
+}
+
+/// The state that an item was in.
+#[derive(Clone)]
+pub(crate) struct State {
     pub(crate) revision: Revision,
     /// The whole item, if it was read without a version.
     pub(crate) image: Option<Box<Item>>,
-    before: Before,
 }
 
 /// The value as it was before the first mutable access.
@@ -55,7 +61,7 @@ impl<T> Stored<T> {
     /// The version: 1 after create, one more with each write. An item without a version, which another program wrote, is at 0.
     pub fn version(&self) -> u64 {
         match &self.origin {
-            Origin::Known(basis) => basis.revision.number(),
+            Origin::Known(basis) => basis.state.revision.number(),
             Origin::Assumed(etag) => etag.number(),
         }
     }
@@ -67,6 +73,14 @@ impl<T> Stored<T> {
 
     pub(crate) fn new(value: T, basis: Basis) -> Self {
         Self { value, origin: Origin::Known(basis) }
+    }
+
+    /// What a write of the value rests on: an etag alone if it came back from somewhere.
+    pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
+        match &self.origin {
+            Origin::Known(basis) => Ok(basis),
+            Origin::Assumed(etag) => Err(etag),
+        }
     }
 
     /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
@@ -82,7 +96,7 @@ impl<T: Versioned> Stored<T> {
     /// A token of the state that the value was read in, to send along with it to where it is edited.
     pub fn etag(&self) -> Etag {
         match &self.origin {
-            Origin::Known(basis) => Etag::new(&self.value.key(), &basis.revision, basis.image.as_deref()),
+            Origin::Known(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
             Origin::Assumed(etag) => etag.clone(),
         }
     }
@@ -97,24 +111,19 @@ impl<T: Versioned> Stored<T> {
 
     /// A value that was written just now, as this revision.
     pub(crate) fn written(value: T, revision: Revision) -> Self {
-        Self::unchanged(value, Basis::read(revision, None))
+        Self::unchanged(value, Basis::read(State { revision, image: None }))
     }
 
     /// A value that says what is stored.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
-        value.mirror_version(basis.revision.number());
+        value.mirror_version(basis.state.revision.number());
         Self::new(value, basis)
     }
 }
 
 impl Basis {
-    pub(super) fn read(revision: Revision, image: Option<Box<Item>>) -> Self {
-        Self { revision, image, before: Before::Untouched }
-    }
-
-    /// Whether the item was in this state when it was read.
-    pub(crate) fn is_at(&self, etag: &Etag) -> bool {
-        etag.matches(&self.revision, self.image.as_deref())
+    pub(super) fn read(state: State) -> Self {
+        Self { state, before: Before::Untouched }
     }
 
     /// Takes the fingerprints of the value that was read, before it is changed for the first time.
@@ -154,6 +163,13 @@ impl Basis {
     }
 }
 
+impl State {
+    /// Whether this is the state that the etag names.
+    pub(crate) fn is_at(&self, etag: &Etag) -> bool {
+        etag.matches(&self.revision, self.image.as_deref())
+    }
+}
+
 impl<T> Deref for Stored<T> {
     type Target = T;
 
@@ -186,6 +202,6 @@ impl<T: Serialize> Serialize for Stored<T> {
 
 impl fmt::Debug for Basis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.revision.fmt(f)
+        self.state.revision.fmt(f)
     }
 }

@@ -1,11 +1,15 @@
 //! What can go wrong, by what the caller does next.
 
+mod cancelled;
 mod codec;
 mod conflict;
+mod invalid;
 mod refusal;
 
+pub use cancelled::{CancellationClass, Cancelled, OperationReason, Reason};
 pub use codec::CodecError;
 pub use conflict::Conflict;
+pub use invalid::InvalidTransaction;
 pub use refusal::{Refusal, Unavailable};
 
 use std::{sync::Arc, time::Duration};
@@ -30,6 +34,31 @@ pub enum Error {
     /// A create met an item under its key, versioned or not. Nothing was written.
     #[error("an item is already stored under this key in table `{}`; update it, or use `upsert_with`", .0.table())]
     AlreadyExists(Conflict),
+
+    /// DynamoDB cancelled a transaction. Nothing was written, by none of its operations.
+    ///
+    /// [`Cancelled::reason`] says why, operation by operation, with the item that it met; [`transact`](crate::transact) decides anew by
+    /// itself.
+    #[error("{0}")]
+    Cancelled(Cancelled),
+
+    /// A transaction cannot be sent as it is, or a handle is not one of it. Nothing was sent.
+    #[error("the transaction cannot be used: {0}")]
+    InvalidTransaction(InvalidTransaction),
+
+    /// The ClientRequestToken was used for a transaction with another content in the last ten minutes. Nothing was written.
+    ///
+    /// Give a new content a new token. A transaction that is made again under its old token, after a crash for example, must rest on the
+    /// same values as before: one that reads first does not.
+    #[error(
+        "the token was used for a transaction with another content in the last ten minutes ({attempts} requests in {elapsed:.1?});          give a new content a new token"
+    )]
+    TokenReused {
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
 
     /// There is no item under the key to update.
     #[error("no item under this key in table `{table}`; create it, or use `upsert_with`")]
@@ -89,9 +118,9 @@ pub enum Error {
          read the item before writing again{}", because(.last.as_deref())
     )]
     Indeterminate {
-        /// The table.
+        /// The table; of a transaction, all tables that it touches, with commas.
         table: Arc<str>,
-        /// The version that the write rested on; none for a create.
+        /// The version that the write rested on; none for a create and a transaction.
         expected: Option<u64>,
         /// The version that the item had when it was last seen; none if it was absent or not seen.
         found: Option<u64>,

@@ -3,15 +3,16 @@
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use super::{Placeholders, Terms};
-use crate::{
-    codec::Item,
-    model::Model,
-    version::{Revision, WRITES},
-};
+use crate::{codec::State, model::Model, version::WRITES};
 
 /// There is no item under the key, whatever its version attribute says.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
+}
+
+/// There is an item under the key.
+pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
+    format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
 /// The item is as it was read: the same version in the same incarnation.
@@ -19,8 +20,7 @@ pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
 /// An item that was read without a version must still exist without one, and have `compared` as in its image.
 pub(crate) fn unchanged<'a>(
     model: &Model,
-    revision: &Revision,
-    image: Option<&Item>,
+    State { revision, image }: &State,
     compared: impl IntoIterator<Item = &'a str>,
     to: &mut Placeholders,
 ) -> String {

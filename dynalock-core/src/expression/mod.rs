@@ -10,7 +10,7 @@ mod operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
-pub(crate) use condition::{absent, unchanged};
+pub(crate) use condition::{absent, exists, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use update::update;
 pub use user::Condition;
@@ -26,6 +26,8 @@ use crate::codec::Item;
 pub(crate) struct Placeholders {
     names: Vec<String>,
     values: Vec<AttributeValue>,
+    /// How many others the request has already.
+    before: (usize, usize),
 }
 
 /// The placeholder of an attribute name.
@@ -37,25 +39,31 @@ pub(crate) struct Name(usize);
 pub(crate) struct Value(usize);
 
 impl Placeholders {
+    /// Placeholders beside as many others of the same request.
+    pub(crate) fn after(names: usize, values: usize) -> Self {
+        Self { before: (names, values), ..Self::default() }
+    }
+
     pub(crate) fn name(&mut self, name: &str) -> Name {
-        Name(self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+        let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
-        }))
+        });
+        Name(self.before.0 + index)
     }
 
     pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
         self.values.push(value);
-        Value(self.values.len() - 1)
+        Value(self.before.1 + self.values.len() - 1)
     }
 
     /// Names and values as requests take them: none rather than an empty map.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
-        let Self { names, values } = self;
+        let Self { names, values, before } = self;
         let names = (!names.is_empty())
-            .then(|| names.into_iter().enumerate().map(|(index, name)| (Name(index).to_string(), name)).collect());
+            .then(|| (before.0..).zip(names).map(|(index, name)| (Name(index).to_string(), name)).collect());
         let values = (!values.is_empty())
-            .then(|| values.into_iter().enumerate().map(|(index, value)| (Value(index).to_string(), value)).collect());
+            .then(|| (before.1..).zip(values).map(|(index, value)| (Value(index).to_string(), value)).collect());
         (names, values)
     }
 }

@@ -49,7 +49,6 @@ impl<T> Condition<T> {
     }
 
     /// The text, for a place beside an `AND`: put no parentheses around it, DynamoDB refuses two pairs of them.
-    #[cfg_attr(not(test), expect(dead_code, reason = "transactions will carry conditions"))]
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|Fault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), Some(attribute.to_owned()), source.clone()))

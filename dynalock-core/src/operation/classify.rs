@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::{
 };
 use aws_smithy_runtime_api::{client::orchestrator::HttpResponse, client::result::DispatchFailure};
 
+use super::Reasons;
 use crate::{
     codec::Item,
     error::{Refusal, Unavailable},
@@ -18,6 +19,10 @@ use crate::{
 pub(crate) enum Failure {
     /// The condition was false; the item as the condition saw it.
     Condition(Option<Item>),
+    /// A transaction was cancelled, for these reasons of its actions.
+    Cancelled(Reasons),
+    /// The token of a transaction belongs to another one: stop.
+    TokenReused,
     /// A transaction is at work on the item: again, with the same expectation.
     Contention(Refusal),
     /// No capacity: back off.
@@ -40,7 +45,7 @@ impl Failure {
 
     /// A request that the SDK could not make, for its content or its configuration.
     pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
-        Self::Permanent(Refusal::new("the request could not be made", chain(error), None))
+        Self::Permanent(not_constructed(error))
     }
 }
 
@@ -110,8 +115,14 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         ("ProvisionedThroughputExceededException" | "ThrottlingException" | "RequestLimitExceeded", _)
         | (_, TOO_MANY) => Failure::Capacity(refusal),
         ("ResourceNotFoundException", _) => Failure::NoTable,
+        ("IdempotentParameterMismatchException", _) => Failure::TokenReused,
         _ => Failure::Permanent(refusal),
     }
+}
+
+/// The SDK's words for a request that it could not make.
+pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
+    Refusal::new("the request could not be made", chain(error), None)
 }
 
 /// The service's own words.

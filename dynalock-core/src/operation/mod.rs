@@ -2,10 +2,16 @@
 
 mod classify;
 mod get;
+mod get_many;
+mod reasons;
 mod table;
+mod transact;
 mod write;
 
 pub(crate) use classify::Failure;
 pub(crate) use get::Get;
+pub(crate) use get_many::{GetMany, Snapshot};
+pub(crate) use reasons::{Reason, Reasons};
 pub(crate) use table::{create_table, describe_table};
+pub(crate) use transact::Transact;
 pub(crate) use write::{Action, Sending, Write};

@@ -3,15 +3,15 @@ use std::{collections::HashMap, sync::Arc};
 use aws_sdk_dynamodb::{
     Client,
     error::BuildError,
-    operation::{
-        delete_item::DeleteItemError, put_item::PutItemError, transact_write_items::TransactWriteItemsError,
-        update_item::UpdateItemError,
-    },
-    types::{Delete, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
+    operation::{delete_item::DeleteItemError, put_item::PutItemError, update_item::UpdateItemError},
+    types::{ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
 };
 
-use super::classify::{Failure, ServiceFailure, classify, refusal};
-use crate::{codec::Item, error::Refusal};
+use super::{
+    classify::{Failure, ServiceFailure, classify},
+    transact::Transact,
+};
+use crate::codec::Item;
 
 /// One conditional write, ready to be sent. A clone is the same to the byte, the order of its maps included: DynamoDB Local takes
 /// another order for another request under the same token.
@@ -35,6 +35,8 @@ pub(crate) enum Action {
     Update(String),
     /// DeleteItem.
     Delete,
+    /// ConditionCheck: nothing, but the transaction depends on the condition.
+    Check,
 }
 
 /// How a write goes over the wire.
@@ -46,7 +48,7 @@ pub(crate) enum Sending {
     Once(String),
 }
 
-/// What all three kinds of write say, as requests of their own and as actions of a transaction.
+/// What all kinds of write say, as requests of their own and as actions of a transaction.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -62,7 +64,7 @@ impl Write {
     pub(crate) async fn send(self, client: &Client, sending: &Sending) -> Result<(), Failure> {
         match sending {
             Sending::Plain => self.alone(client).await,
-            Sending::Once(token) => self.transact(client, token).await,
+            Sending::Once(token) => self.once(client, token.clone()).await,
         }
     }
 
@@ -80,16 +82,31 @@ impl Write {
                 let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
                 request.send().await.map(drop).map_err(classify)
             }
+            // There is no request for a check alone. One that is sent twice does no harm: the SDK may draw the token.
+            Action::Check => Transact::new([self], None).map_err(Failure::Permanent)?.send_one(client).await,
         }
     }
 
-    async fn transact(self, client: &Client, token: &str) -> Result<(), Failure> {
-        let item = self.transact_item().map_err(|error| Failure::not_constructed(&error))?;
-        let request = client.transact_write_items().transact_items(item).client_request_token(token);
-        request.send().await.map(drop).map_err(classify)
+    async fn once(self, client: &Client, token: String) -> Result<(), Failure> {
+        Transact::new([self], Some(token)).map_err(Failure::Permanent)?.send_one(client).await
     }
 
-    fn transact_item(self) -> Result<TransactWriteItem, BuildError> {
+    /// Another condition on the same item, whose placeholders go on where those of this write end.
+    pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
+        self.condition = Some(match self.condition.take() {
+            // DynamoDB refuses parentheses that it does not need: an alternative brings its own.
+            Some(own) => format!("{own} AND {condition}"),
+            None => condition.to_owned(),
+        });
+        if let Some(names) = names {
+            self.names.get_or_insert_default().extend(names);
+        }
+        if let Some(values) = values {
+            self.values.get_or_insert_default().extend(values);
+        }
+    }
+
+    pub(super) fn transact_item(self) -> Result<TransactWriteItem, BuildError> {
         let item = TransactWriteItem::builder();
         Ok(match self.action {
             Action::Put(put) => item.put(conditional!(Put::builder(), self).set_item(Some(put)).build()?),
@@ -98,6 +115,9 @@ impl Write {
                 item.update(update.build()?)
             }
             Action::Delete => item.delete(conditional!(Delete::builder(), self).set_key(Some(self.key)).build()?),
+            Action::Check => {
+                item.condition_check(conditional!(ConditionCheck::builder(), self).set_key(Some(self.key)).build()?)
+            }
         }
         .build())
     }
@@ -117,23 +137,3 @@ macro_rules! condition_of {
 }
 
 condition_of!(PutItemError, UpdateItemError, DeleteItemError);
-
-impl ServiceFailure for TransactWriteItemsError {
-    /// The reason of the one write in the transaction.
-    fn modelled(&mut self) -> Option<Failure> {
-        let whole = refusal(self);
-        let Self::TransactionCanceledException(cancelled) = self else { return None };
-        let Some(reason) = cancelled.cancellation_reasons.as_mut().and_then(|reasons| reasons.first_mut()) else {
-            return Some(Failure::Permanent(whole));
-        };
-        let message = reason.message.take().unwrap_or_else(|| whole.message().to_owned());
-        let refusal =
-            Refusal::new(reason.code.take().unwrap_or_default(), message, whole.request_id().map(str::to_owned));
-        Some(match refusal.code() {
-            "ConditionalCheckFailed" => Failure::Condition(reason.item.take()),
-            "TransactionConflict" => Failure::Contention(refusal),
-            "ProvisionedThroughputExceeded" | "ThrottlingError" => Failure::Capacity(refusal),
-            _ => Failure::Permanent(refusal),
-        })
-    }
-}

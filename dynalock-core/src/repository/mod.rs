@@ -30,8 +30,8 @@ use crate::{
 /// and interceptors, but retries by itself: the SDK cannot know whether a conditional write that it sends again has been
 /// applied before. Making one costs as much as a few requests on a local network: make it once and clone it. Calls need a tokio runtime with time enabled.
 pub struct Repository<T> {
-    connection: Arc<Connection>,
-    table: Arc<str>,
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) table: Arc<str>,
     limits: Limits,
     of: PhantomData<fn() -> T>,
 }

@@ -132,7 +132,7 @@ impl<T: Versioned> Session<T> {
             let outcome = match item {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
-                    expected = Some(basis.revision.number());
+                    expected = Some(basis.state.revision.number());
                     basis.remember(&value);
                     change(&mut value)?;
                     let changes = basis.changes(self.table(), &value)?;

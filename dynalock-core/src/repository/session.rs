@@ -98,7 +98,7 @@ impl<T: Versioned> Session<T> {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
         let (current, mut basis) = decode::<T>(self.table(), item.clone())?;
-        if !basis.is_at(&etag) {
+        if !basis.state.is_at(&etag) {
             return Err(Error::Conflict(self.conflict(key, expected, Some(item))));
         }
         basis.remember(&current);
@@ -113,7 +113,7 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
         let plan = |value: &T, mark| plan::replace(&table, value, basis, mark);
-        self.store(value, Expected::Unchanged(&basis.revision), plan).await
+        self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
     }
 
     pub(super) async fn update(
@@ -128,7 +128,7 @@ impl<T: Versioned> Session<T> {
             let changes = known.take().map_or_else(|| basis.changes(&table, value), Ok)?;
             plan::update(&table, value, basis, changes, mark)
         };
-        self.store(value, Expected::Unchanged(&basis.revision), plan).await
+        self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
     }
 
     /// Sends a write of a value, planned anew for each attempt.
@@ -155,7 +155,7 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: &T, basis: &Basis) -> Result<Outcome<bool>, Error> {
         let table = Arc::clone(self.table());
         let plan = || plan::delete(&table, value, basis);
-        Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.revision)).await? {
+        Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.state.revision)).await? {
             Written::Applied(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
             Written::Conflict(item) => Outcome::Lost(item),
         })

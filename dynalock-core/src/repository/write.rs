@@ -129,7 +129,9 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
             };
             match outcome {
                 Outcome::Done(stored) => Ok(stored),
-                Outcome::Lost(met) => Err(Error::Conflict(session.conflict(key, Some(basis.revision.number()), met))),
+                Outcome::Lost(met) => {
+                    Err(Error::Conflict(session.conflict(key, Some(basis.state.revision.number()), met)))
+                }
             }
         })
     }
@@ -147,7 +149,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
             match session.delete(&value, &basis).await? {
                 Outcome::Done(certain) => Ok(Deleted { certain }),
                 Outcome::Lost(met) => {
-                    let expected = Some(basis.revision.number());
+                    let expected = Some(basis.state.revision.number());
                     Err(Error::Conflict(session.conflict(value.key(), expected, met)))
                 }
             }

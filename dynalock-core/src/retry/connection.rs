@@ -20,6 +20,8 @@ use super::budget::Budget;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
+    /// The client that it was made from.
+    origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
 }
@@ -34,7 +36,17 @@ impl Connection {
             .retry_partition(RetryPartition::new("dynalock"));
         // One that can be switched off is looked up in the configuration for each of its two dozen hooks.
         config.push_interceptor(SharedInterceptor::permanent(Departure));
-        Self { client: Client::from_conf(config.build()), budget: Budget::full(), round_trip: RoundTrip::default() }
+        Self {
+            client: Client::from_conf(config.build()),
+            origin: client.clone(),
+            budget: Budget::full(),
+            round_trip: RoundTrip::default(),
+        }
+    }
+
+    /// Whether it was made from this client or a clone of it: clones share their configuration.
+    pub(crate) fn is_over(&self, client: &Client) -> bool {
+        std::ptr::eq(self.origin.config(), client.config())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     clock::{self, Instant},
     codec::{self, Item, ring_of, version_in},
     error::{Error, Refusal, Unavailable},
-    operation::{Failure, Get, Sending, Write},
+    operation::{Failure, Get, GetMany, Reason, Reasons, Sending, Snapshot, Transact, Write},
     random,
     version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
 };
@@ -45,6 +45,13 @@ pub(crate) enum Written {
     Conflict(Option<Item>),
 }
 
+/// What became of a transaction.
+pub(crate) enum Transacted {
+    Applied,
+    /// Nothing was applied, for these reasons of its actions.
+    Cancelled(Vec<Reason>),
+}
+
 /// What shows that a write was applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
@@ -74,6 +81,11 @@ impl Effort {
         (self.attempts, self.elapsed())
     }
 
+    /// An effort of a call that began before.
+    pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant) -> Self {
+        Self { started, ..Self::new(connection, limits) }
+    }
+
     pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
         &mut self.rng
     }
@@ -84,6 +96,37 @@ impl Effort {
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
         self.attempts -= 1;
         Ok(item)
+    }
+
+    /// Reads several items of a table, until all have been answered for: those that are there, in any order.
+    pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
+        let client = self.connection.client.clone();
+        let mut items = Vec::with_capacity(keys.len());
+        let mut backoff = Backoff::default();
+        let mut left = keys;
+        while !left.is_empty() {
+            let keys = left.split_off(left.len().saturating_sub(GetMany::MOST));
+            let asked = keys.len();
+            let get = GetMany { table: Arc::clone(table), keys };
+            let (found, unprocessed) = self.repeat(table, || Box::pin(get.send(&client))).await?;
+            self.attempts -= 1;
+            items.extend(found);
+            if unprocessed.len() == asked {
+                let nothing = Refusal::new("UnprocessedKeys", "none of the keys was read", None);
+                self.wait(&mut backoff, Error::Throttled(nothing.after(self.spent()))).await?;
+            }
+            left.extend(unprocessed);
+        }
+        Ok(items)
+    }
+
+    /// Reads several items as of one moment.
+    pub(crate) async fn snapshot(&mut self, snapshot: &Snapshot) -> Result<Vec<Option<Item>>, Error> {
+        let client = self.connection.client.clone();
+        let tables = tables(snapshot.subjects.iter().map(|(table, _)| table));
+        let items = self.repeat(&tables, || Box::pin(snapshot.send(&client))).await?;
+        self.attempts -= 1;
+        Ok(items)
     }
 
     /// Sends a request that may be repeated without harm, until an answer comes.
@@ -136,12 +179,60 @@ impl Effort {
                     }
                 }
             };
-            return Err(match stop {
-                Error::Exhausted { last, .. } if in_doubt => self.indeterminate(&table, aim, None, Some(last)),
-                stop if in_doubt => self.indeterminate(&table, aim, None, Some(Box::new(stop))),
-                stop => stop,
+            return Err(match in_doubt {
+                true => self.indeterminate(&table, aim.expected.version(), None, Some(stop)),
+                false => stop,
             });
         }
+    }
+
+    /// Sends a transaction until its outcome is known, each time under the same token: DynamoDB applies it at most once in ten
+    /// minutes. `id` is that of its writes; `cancelled` makes an error of reasons that were met to the end.
+    pub(crate) async fn transact(
+        &mut self,
+        transact: &Transact,
+        table: &Arc<str>,
+        id: WriteId,
+        cancelled: impl Fn(Vec<Reason>, (u32, Duration)) -> Error,
+    ) -> Result<Transacted, Error> {
+        let client = self.connection.client.clone();
+        let mut in_doubt = false;
+        if self.left().is_zero() {
+            return Err(self.exhausted(Error::Unavailable(Unavailable::Timeout)));
+        }
+        loop {
+            let paused = match self.attempt(Box::pin(transact.send(&client))).await {
+                Ok(()) => return Ok(Transacted::Applied),
+                Err(Failure::Cancelled(reasons)) if reasons.pass() => {
+                    let costs = reasons.lack_capacity();
+                    let last = cancelled(reasons.into_vec(), self.spent());
+                    self.pause_after(last, costs).await
+                }
+                Err(Failure::Cancelled(reasons)) => match self.judge_cancelled(reasons, id, in_doubt) {
+                    Some(outcome) => return Ok(outcome),
+                    None => return Err(self.indeterminate(table, None, None, None)),
+                },
+                Err(failure) => {
+                    in_doubt |= matches!(failure, Failure::Ambiguous(_));
+                    self.pause(table, failure).await
+                }
+            };
+            match paused {
+                Ok(()) => {}
+                Err(stop) if in_doubt => return Err(self.indeterminate(table, None, None, Some(stop))),
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    /// What a cancellation proves; nothing if it cannot be told. A transaction that had been applied would have succeeded again, while
+    /// DynamoDB knows its token; after that, its id in an item that it wrote shows it.
+    fn judge_cancelled(&self, reasons: Reasons, id: WriteId, in_doubt: bool) -> Option<Transacted> {
+        let shows_id = |reason: &Reason| reason.item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(id));
+        if in_doubt && reasons.as_slice().iter().any(shows_id) {
+            return Some(Transacted::Applied);
+        }
+        (!in_doubt || self.elapsed() < TOKEN_LIFE).then(|| Transacted::Cancelled(reasons.into_vec()))
     }
 
     /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
@@ -154,12 +245,7 @@ impl Effort {
     ) -> Result<Option<Item>, Error> {
         let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
         let size = returned.as_ref().map_or(0, codec::size);
-        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
-        let pause = match self.pacer.conflict(size, number(&returned), now, srtt, &mut self.rng) {
-            Step::AtOnce => Duration::ZERO,
-            Step::Sleep(pause) => pause,
-        };
-        tracing::debug!(attempts = self.attempts, ?pause, "conflict");
+        let pause = self.pace(size, number(&returned));
         if !self.may_go_on(pause) {
             return Err(self.exhausted(conflict(returned, self.spent())));
         }
@@ -168,8 +254,41 @@ impl Effort {
         }
         clock::sleep(pause).await;
         let item = self.read(get).await?;
-        self.pacer.read(number(&item), clock::now(), srtt);
+        self.read_after_pause(number(&item));
         Ok(item)
+    }
+
+    /// Sleeps after a conflict with an item of this size at this version, if the pace says so, and says whether it did.
+    pub(crate) async fn pause_after_conflict(
+        &mut self,
+        size: usize,
+        version: u64,
+        conflict: impl FnOnce((u32, Duration)) -> Error,
+    ) -> Result<bool, Error> {
+        let pause = self.pace(size, version);
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(conflict(self.spent())));
+        }
+        if !pause.is_zero() {
+            clock::sleep(pause).await;
+        }
+        Ok(!pause.is_zero())
+    }
+
+    /// The version that the item of the last conflict is at after the sleep.
+    pub(crate) fn read_after_pause(&mut self, version: u64) {
+        self.pacer.read(version, clock::now(), self.connection.round_trip.get());
+    }
+
+    /// How long to sleep before the next attempt; not at all while an item that was returned is new.
+    fn pace(&mut self, size: usize, version: u64) -> Duration {
+        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
+        let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
+            Step::AtOnce => Duration::ZERO,
+            Step::Sleep(pause) => pause,
+        };
+        tracing::debug!(attempts = self.attempts, ?pause, "conflict");
+        pause
     }
 
     /// Waits between two requests of a call that waits for something on the server.
@@ -197,7 +316,12 @@ impl Effort {
             (Err(Failure::Ambiguous(why)), false) => Err(Failure::Unsent(why)),
             (outcome, _) => outcome,
         };
-        if let Ok(_) | Err(Failure::Condition(_)) = outcome {
+        let answered = match &outcome {
+            Ok(_) | Err(Failure::Condition(_)) => true,
+            Err(Failure::Cancelled(reasons)) => !reasons.pass(),
+            Err(_) => false,
+        };
+        if answered {
             self.connection.budget.deposit();
             self.connection.round_trip.sample(clock::now().duration_since(sent));
             self.backoff.reset();
@@ -213,11 +337,22 @@ impl Effort {
                 return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed });
             }
             Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
-            Failure::Condition(_) => return Err(Error::Rejected(unexpected_condition().after(self.spent()))),
+            Failure::Condition(_) | Failure::Cancelled(_) => {
+                return Err(Error::Rejected(unexpected_condition().after(self.spent())));
+            }
+            Failure::TokenReused => {
+                let (attempts, elapsed) = self.spent();
+                return Err(Error::TokenReused { attempts, elapsed });
+            }
             Failure::Contention(refusal) => (Error::Contention(refusal.after(self.spent())), false),
             Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
             Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
         };
+        self.pause_after(last, costs).await
+    }
+
+    /// Sleeps before the next attempt, or gives up with what the last one met. A retry that `costs` is paid for by the budget.
+    async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
             // The ring shows what became of a lost reply only until others have written it full: ask before that.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
@@ -255,7 +390,7 @@ impl Effort {
             Verdict::Conflict => Ok(Written::Conflict(item)),
             Verdict::Unknown => {
                 let found = item.as_ref().and_then(|item| version_in(item, aim.version_attribute));
-                Err(self.indeterminate(table, aim, found, None))
+                Err(self.indeterminate(table, aim.expected.version(), found, None))
             }
         }
     }
@@ -277,16 +412,26 @@ impl Effort {
         Error::Exhausted { attempts: self.attempts, elapsed: self.elapsed(), last: Box::new(last) }
     }
 
-    fn indeterminate(&self, table: &Arc<str>, aim: Aim<'_>, found: Option<u64>, last: Option<Box<Error>>) -> Error {
-        Error::Indeterminate {
-            table: Arc::clone(table),
-            expected: aim.expected.version(),
-            found,
-            attempts: self.attempts,
-            elapsed: self.elapsed(),
-            last,
+    /// A write in doubt of which no more can be found out, and what ended the search.
+    fn indeterminate(&self, table: &Arc<str>, expected: Option<u64>, found: Option<u64>, stop: Option<Error>) -> Error {
+        let last = stop.map(|stop| match stop {
+            Error::Exhausted { last, .. } => last,
+            stop => Box::new(stop),
+        });
+        let (attempts, elapsed) = self.spent();
+        Error::Indeterminate { table: Arc::clone(table), expected, found, attempts, elapsed, last }
+    }
+}
+
+/// The names of all tables of a request, each once.
+pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
+    let mut names: Vec<&str> = Vec::new();
+    for table in all {
+        if !names.contains(&&**table) {
+            names.push(table);
         }
     }
+    names.join(", ").into()
 }
 
 /// What DynamoDB does not answer to a request without a condition, and a broken gateway may.

@@ -11,7 +11,7 @@ mod pace;
 
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
-pub(crate) use effort::{Aim, Effort, Proof, Written, unexpected_condition};
+pub(crate) use effort::{Aim, Effort, Proof, Transacted, Written, tables, unexpected_condition};
 pub use pace::Pace;
 
 use std::time::Duration;

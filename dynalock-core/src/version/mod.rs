@@ -87,7 +87,7 @@ impl Ring {
         })
     }
 
-    fn contains(&self, id: WriteId) -> bool {
+    pub(crate) fn contains(&self, id: WriteId) -> bool {
         self.ids().any(|held| held == id)
     }
 }

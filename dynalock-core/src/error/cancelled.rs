@@ -1,0 +1,271 @@
+use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
+
+use super::{Error, Refusal, Result};
+use crate::{
+    codec::{Item, Stored, decode, version_in},
+    key::Key,
+    model::{Model, Versioned},
+    operation::Reason as Reported,
+    transaction::{Op, Subject, TransactionId},
+};
+
+/// A transaction that DynamoDB cancelled, with the part that each of its operations had in that. Nothing was written.
+///
+/// Ask for one operation by its handle ([`reason`](Self::reason)), or for all of them in a loop ([`reasons`](Self::reasons)).
+#[derive(Clone)]
+pub struct Cancelled(Arc<Parts>);
+
+struct Parts {
+    transaction: TransactionId,
+    /// In the order of the calls; those that became one action share its reason.
+    operations: Vec<(Subject, Reported)>,
+    attempts: u32,
+    elapsed: Duration,
+}
+
+/// The part of one operation in a cancellation.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Reason<T> {
+    /// It was innocent.
+    None,
+    /// Its condition was false: the item is not as it was read, or a condition of its own does not hold. The item as DynamoDB saw it;
+    /// nothing if there was none.
+    Conflict(Option<Stored<T>>),
+    /// As [`Conflict`](Self::Conflict), with an item that does not fit its struct.
+    Unreadable {
+        /// The item as it is stored.
+        item: Item,
+        /// [`Error::Decode`] or [`Error::Corrupt`].
+        error: Error,
+    },
+    /// Another transaction was at work on the item, until the call gave up.
+    Contention(Refusal),
+    /// DynamoDB or the table had no capacity left, until the call gave up.
+    Capacity(Refusal),
+    /// The items with this partition key have reached the 10 GB that a table with local secondary indexes takes.
+    ItemCollectionTooLarge(Refusal),
+    /// DynamoDB does not take the operation: a key or index attribute of the wrong type, an item that would grow over 400 KB.
+    Invalid(Refusal),
+    /// A code that this version does not know, to be found in the refusal.
+    Unknown(Refusal),
+    /// The handle is not one of this transaction.
+    ForeignHandle,
+}
+
+/// What a cancellation, or one reason in it, asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CancellationClass {
+    /// A condition was false: read again and decide anew.
+    Conflict,
+    /// Another transaction was at work on an item: the same may succeed later.
+    Contention,
+    /// There was no capacity left: the same may succeed later.
+    Capacity,
+    /// It will be refused again.
+    Permanent,
+    /// Reasons of several classes.
+    Mixed,
+}
+
+/// One operation of a cancelled transaction.
+#[derive(Clone, Copy)]
+pub struct OperationReason<'c> {
+    index: usize,
+    subject: &'c Subject,
+    reported: &'c Reported,
+}
+
+impl Cancelled {
+    pub(crate) fn new(
+        transaction: TransactionId,
+        operations: Vec<(Subject, Reported)>,
+        (attempts, elapsed): (u32, Duration),
+    ) -> Self {
+        Self(Arc::new(Parts { transaction, operations, attempts, elapsed }))
+    }
+
+    /// Why the operation behind a handle was refused, with the item that it met. No request is made.
+    pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
+        match operation.borrow().index_in(self.0.transaction).and_then(|index| self.0.operations.get(index)) {
+            Some((subject, reported)) => Reason::read(subject, reported),
+            None => Reason::ForeignHandle,
+        }
+    }
+
+    /// All operations in the order of the calls, the innocent ones too.
+    pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
+        self.0.operations.iter().enumerate().map(|(index, (subject, reported))| OperationReason {
+            index,
+            subject,
+            reported,
+        })
+    }
+
+    /// What all reasons together ask for.
+    pub fn class(&self) -> CancellationClass {
+        CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
+    }
+
+    /// Requests sent.
+    pub fn attempts(&self) -> u32 {
+        self.0.attempts
+    }
+
+    /// Time since the transaction began.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed
+    }
+}
+
+impl<T: Versioned> Reason<T> {
+    fn read(subject: &Subject, reported: &Reported) -> Self {
+        let refusal = || reported.refusal.clone();
+        match reported.class() {
+            None => Self::None,
+            Some(CancellationClass::Conflict) => match reported.item.clone() {
+                None => Self::Conflict(None),
+                Some(item) => match decode(&subject.table, item.clone()) {
+                    Ok((value, basis)) => Self::Conflict(Some(Stored::new(value, basis))),
+                    Err(error) => Self::Unreadable { item, error },
+                },
+            },
+            Some(CancellationClass::Contention) => Self::Contention(refusal()),
+            Some(CancellationClass::Capacity) => Self::Capacity(refusal()),
+            Some(CancellationClass::Permanent | CancellationClass::Mixed) => match reported.refusal.code() {
+                "ItemCollectionSizeLimitExceeded" => Self::ItemCollectionTooLarge(refusal()),
+                "ValidationError" => Self::Invalid(refusal()),
+                _ => Self::Unknown(refusal()),
+            },
+        }
+    }
+}
+
+impl CancellationClass {
+    pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
+        // A cancellation without a reason is one that nobody knows how to mend.
+        reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
+    }
+}
+
+impl<'c> OperationReason<'c> {
+    /// Its place in the order of the calls; the first is 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'c str {
+        &self.subject.table
+    }
+
+    /// The key.
+    pub fn key(&self) -> &'c Key {
+        &self.subject.key
+    }
+
+    /// DynamoDB's code, `ConditionalCheckFailed` for example, and `None` for an operation that was innocent.
+    pub fn code(&self) -> &'c str {
+        self.reported.refusal.code()
+    }
+
+    /// DynamoDB's message.
+    pub fn message(&self) -> &'c str {
+        self.reported.refusal.message()
+    }
+
+    /// What the code asks for; nothing if the operation was innocent.
+    pub fn class(&self) -> Option<CancellationClass> {
+        self.reported.class()
+    }
+
+    /// The item that a false condition met, as a `T`; nothing if there was none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] and [`Error::Corrupt`] if it does not fit `T`; [`current_item`](Self::current_item) shows it then.
+    pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
+        let Some(item) = self.reported.item.clone() else { return Ok(None) };
+        let (value, basis) = decode(&self.subject.table, item)?;
+        Ok(Some(Stored::new(value, basis)))
+    }
+
+    /// The attributes of that item as they are stored.
+    pub fn current_item(&self) -> Option<&'c Item> {
+        self.reported.item.as_ref()
+    }
+
+    pub(crate) fn subject(&self) -> &'c Subject {
+        self.subject
+    }
+
+    fn version(&self, model: &Model) -> Option<u64> {
+        self.current_item().and_then(|item| version_in(item, model.version))
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let guilty: Vec<_> = self.reasons().filter(|reason| reason.class().is_some()).collect();
+        let Parts { operations, attempts, elapsed, .. } = &*self.0;
+        write!(f, "the transaction was cancelled ({attempts} requests in {elapsed:.1?})")?;
+        for (nth, reason) in guilty.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{reason}", if nth == 0 { ": " } else { "; " })?;
+        }
+        if guilty.is_empty() {
+            write!(f, ": none of its {} operations says why", operations.len())?;
+        }
+        match guilty.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+/// How many operations a message names.
+const SHOWN: usize = 3;
+
+impl fmt::Display for OperationReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Subject { table, model, expected, .. } = self.subject;
+        write!(f, "operation {} on table `{table}`: ", self.index)?;
+        match self.class() {
+            None => f.write_str("no objection"),
+            Some(CancellationClass::Conflict) => {
+                f.write_str("its condition is false, ")?;
+                if let Some(expected) = expected {
+                    write!(f, "expected version {expected}, ")?;
+                }
+                match (self.version(model), self.current_item()) {
+                    (Some(found), _) => write!(f, "found version {found}"),
+                    (None, Some(_)) => f.write_str("found an item without a version"),
+                    (None, None) => f.write_str("found no item"),
+                }
+            }
+            Some(_) => write!(f, "{} ({})", self.code(), self.message()),
+        }
+    }
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancelled")
+            .field("class", &self.class())
+            .field("reasons", &self.reasons().collect::<Vec<_>>())
+            .field("attempts", &self.0.attempts)
+            .field("elapsed", &self.0.elapsed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OperationReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperationReason")
+            .field("index", &self.index)
+            .field("table", &self.subject.table)
+            .field("code", &self.code())
+            .field("found", &self.version(self.subject.model))
+            .finish_non_exhaustive()
+    }
+}

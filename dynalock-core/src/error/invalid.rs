@@ -1,0 +1,77 @@
+use std::sync::Arc;
+
+/// Why a transaction is not sent. Operations are named by their place in the order of the calls; the first is 0.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidTransaction {
+    /// It has no operation.
+    #[error("it has no operation; add one, or do not commit it")]
+    Empty,
+    /// It touches more items than DynamoDB takes.
+    #[error("it touches {items} items, and DynamoDB takes 100; split it where its parts may be seen apart")]
+    TooManyItems {
+        /// The items that it touches.
+        items: usize,
+    },
+    /// Its items are larger than DynamoDB takes in one transaction.
+    #[error(
+        "its items have {bytes} bytes, and DynamoDB takes 4194304 (4 MB); split it where its parts may be seen apart \
+         (the largest is that of operation {largest}, in table `{table}`)"
+    )]
+    TooLarge {
+        /// What its items have together, by DynamoDB's rules for item sizes.
+        bytes: usize,
+        /// The operation with the largest item.
+        largest: usize,
+        /// The table of that item.
+        table: Arc<str>,
+    },
+    /// An item is larger than DynamoDB stores.
+    #[error(
+        "the item of operation {operation}, in table `{table}`, has {bytes} bytes, and DynamoDB stores 409600 (400 KB); \
+         keep large content elsewhere, in S3 for example"
+    )]
+    ItemTooLarge {
+        /// The operation.
+        operation: usize,
+        /// The table.
+        table: Arc<str>,
+        /// The size by DynamoDB's rules.
+        bytes: usize,
+    },
+    /// Two operations write one item, which DynamoDB refuses. (A check and a write of one item are merged.)
+    #[error(
+        "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
+         make one write of them"
+    )]
+    SameItem {
+        /// The first of them.
+        first: usize,
+        /// The second.
+        second: usize,
+        /// The table.
+        table: Arc<str>,
+    },
+    /// An item is read after the same unit of work has written it, and the write is not there yet.
+    #[error(
+        "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
+    )]
+    ReadAfterWrite {
+        /// The table.
+        table: Arc<str>,
+    },
+    /// A handle of the unit of work is still held when its closure has ended: what it is used for would be lost.
+    #[error(
+        "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
+    )]
+    Escaped,
+    /// The token is empty, or longer than 36 characters.
+    #[error("a ClientRequestToken has 1 to 36 characters, and this one has {characters}")]
+    Token {
+        /// Its characters.
+        characters: usize,
+    },
+    /// The handle belongs to another transaction.
+    #[error("the handle belongs to another transaction")]
+    ForeignHandle,
+}

@@ -1,0 +1,77 @@
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::{
+    Client,
+    operation::{batch_get_item::BatchGetItemError, transact_get_items::TransactGetItemsError},
+    types::{Get, KeysAndAttributes, TransactGetItem},
+};
+
+use super::{
+    Reasons,
+    classify::{Failure, ServiceFailure, classify, refusal},
+};
+use crate::{codec::Item, error::Refusal};
+
+/// A BatchGetItem of one table: strongly consistent, each item as of a moment of its own.
+pub(crate) struct GetMany {
+    pub(crate) table: Arc<str>,
+    /// At most [`Self::MOST`], all different.
+    pub(crate) keys: Vec<Item>,
+}
+
+impl GetMany {
+    /// The keys that DynamoDB takes in one request.
+    pub(crate) const MOST: usize = 100;
+
+    /// Some of the items, in any order, and the keys that are still to be read.
+    pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
+        let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
+        let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
+        let output = client.batch_get_item().request_items(&*self.table, keys).send().await.map_err(classify)?;
+        let items = output.responses.and_then(|mut tables| tables.remove(&*self.table)).unwrap_or_default();
+        let left = output.unprocessed_keys.and_then(|mut tables| tables.remove(&*self.table));
+        Ok((items, left.map(|left| left.keys).unwrap_or_default()))
+    }
+}
+
+/// A TransactGetItems: all items as of one moment.
+pub(crate) struct Snapshot {
+    /// Tables and keys.
+    pub(crate) subjects: Vec<(Arc<str>, Item)>,
+}
+
+impl Snapshot {
+    /// The items in the order of the subjects.
+    pub(crate) async fn send(&self, client: &Client) -> Result<Vec<Option<Item>>, Failure> {
+        let get = |(table, key): &(Arc<str>, Item)| {
+            let get = Get::builder().table_name(&**table).set_key(Some(key.clone())).build()?;
+            Ok(TransactGetItem::builder().get(get).build())
+        };
+        let gets = self.subjects.iter().map(get).collect::<Result<_, _>>();
+        let gets = gets.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
+        let output = client.transact_get_items().set_transact_items(Some(gets)).send().await.map_err(classify)?;
+        let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
+        match items.len() == self.subjects.len() {
+            true => Ok(items),
+            false => {
+                let message = format!("{} items were read with {} answers", self.subjects.len(), items.len());
+                Err(Failure::Permanent(Refusal::new("TransactGetItems", message, None)))
+            }
+        }
+    }
+}
+
+impl ServiceFailure for BatchGetItemError {
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
+}
+
+impl ServiceFailure for TransactGetItemsError {
+    /// A read has no conditions: the worst of its reasons is as good as all of them.
+    fn modelled(&mut self) -> Option<Failure> {
+        let whole = refusal(self);
+        let Self::TransactionCanceledException(cancelled) = self else { return None };
+        Some(Reasons::read(cancelled.cancellation_reasons.take(), whole).into_failure())
+    }
+}

@@ -1,0 +1,105 @@
+use aws_sdk_dynamodb::types::CancellationReason;
+
+use super::Failure;
+use crate::{
+    codec::Item,
+    error::{CancellationClass, Refusal},
+};
+
+/// Why a transaction was cancelled: one reason for each action, in their order.
+pub(crate) struct Reasons {
+    reasons: Vec<Reason>,
+    whole: Refusal,
+}
+
+/// The part of one action in a cancellation.
+#[derive(Clone)]
+pub(crate) struct Reason {
+    pub(crate) refusal: Refusal,
+    /// The item that a condition met, if there was one.
+    pub(crate) item: Option<Item>,
+}
+
+/// What a code means; nothing for an action that was innocent.
+pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
+    match code {
+        "None" => None,
+        "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
+        "TransactionConflict" => Some(CancellationClass::Contention),
+        "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
+        // ItemCollectionSizeLimitExceeded, ValidationError, and what may come.
+        _ => Some(CancellationClass::Permanent),
+    }
+}
+
+impl Reason {
+    /// An action that was not the cause.
+    pub(crate) fn innocent() -> Self {
+        Self { refusal: Refusal::new("None", "", None), item: None }
+    }
+
+    /// An action whose condition was false.
+    pub(crate) fn conflict(item: Option<Item>) -> Self {
+        Self { refusal: Refusal::new("ConditionalCheckFailed", "the conditional request failed", None), item }
+    }
+
+    pub(crate) fn class(&self) -> Option<CancellationClass> {
+        class_of(self.refusal.code())
+    }
+
+    fn read(reason: CancellationReason, whole: &Refusal) -> Self {
+        let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
+        let request_id = whole.request_id().map(str::to_owned);
+        Self { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }
+    }
+}
+
+impl Reasons {
+    /// The reasons of a cancellation, which says this as a whole.
+    pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
+        let reasons = reasons.unwrap_or_default().into_iter().map(|reason| Reason::read(reason, &whole)).collect();
+        Self { reasons, whole }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Reason> {
+        self.reasons
+    }
+
+    /// Whether the same request may succeed later: each reason that is not None is contention or capacity.
+    pub(crate) fn pass(&self) -> bool {
+        let mut classes = self.reasons.iter().filter_map(Reason::class).peekable();
+        classes.peek().is_some()
+            && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
+    }
+
+    /// Whether capacity is among the reasons.
+    pub(crate) fn lack_capacity(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
+    }
+
+    /// The worst of them as a failure of its own, where they need not be told apart.
+    pub(super) fn into_failure(self) -> Failure {
+        let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
+        let Some(Reason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
+        match class_of(refusal.code()) {
+            Some(CancellationClass::Conflict) => Failure::Condition(item),
+            Some(CancellationClass::Contention) => Failure::Contention(refusal),
+            Some(CancellationClass::Capacity) => Failure::Capacity(refusal),
+            Some(CancellationClass::Permanent | CancellationClass::Mixed) | None => Failure::Permanent(refusal),
+        }
+    }
+}
+
+/// Which of several reasons decides what to do.
+fn severity(class: CancellationClass) -> u8 {
+    match class {
+        CancellationClass::Contention => 1,
+        CancellationClass::Capacity => 2,
+        CancellationClass::Conflict => 3,
+        CancellationClass::Permanent | CancellationClass::Mixed => 4,
+    }
+}

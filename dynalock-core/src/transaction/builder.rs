@@ -1,0 +1,252 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::Client;
+
+use super::{
+    Op, TransactionGet, TransactionId,
+    assembly::assemble,
+    change::Left,
+    commit,
+    draft::Draft,
+    operation::{Act, Operation},
+};
+use crate::{
+    Condition, Repository,
+    codec::Stored,
+    error::{Error, InvalidTransaction, Result},
+    model::Versioned,
+    plan::Requirement,
+    retry::{Connection, Effort, Limits},
+    version::Revision,
+};
+
+/// Writes of several items, of any types in any tables of one account and Region, which happen together or not at all.
+///
+/// Each call adds an operation and returns its handle; nothing is sent before [`commit`](Self::commit). A check of an item and a write of
+/// it become one conditional write, so up to 100 items can be touched.
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// use dynalock::{Error, Reason, Stored, Transaction};
+/// # use dynalock::{Repository, Versioned};
+///
+/// # async fn reserve<P: Versioned, O: Versioned, C: Versioned>(
+/// #     client: &aws_sdk_dynamodb::Client, products: Repository<P>, orders: Repository<O>, customers: Repository<C>,
+/// #     product: Stored<P>, order: O, customer: Stored<C>,
+/// # ) -> dynalock::Result<Option<Stored<P>>> {
+/// let mut tx = Transaction::new(client);
+/// let reserve = tx.update(&products, product);
+/// let place = tx.create(&orders, order);
+/// tx.check(&customers, &customer); // unchanged since it was read, and not written
+/// match tx.commit().await {
+///     Ok(done) => Ok(Some(done.get(reserve)?)),
+///     Err(Error::Cancelled(cancelled)) => match (cancelled.reason(reserve), cancelled.reason(place)) {
+///         (Reason::Conflict(now), _) => Ok(now), // as DynamoDB saw it: no further read was needed
+///         (Reason::None, _) => Ok(None),         // this one was innocent
+///         _ => Err(Error::Cancelled(cancelled)),
+///     },
+///     Err(error) => Err(error),
+/// }
+/// # }
+/// ```
+///
+/// It costs twice the write units of its parts, those that are only checked included. What it read before is only as fresh as its checks
+/// say: for reads and writes that belong together, see [`transact`](crate::transact).
+#[must_use = "a transaction does nothing until it is committed"]
+pub struct Transaction {
+    id: TransactionId,
+    client: Client,
+    connection: Option<Arc<Connection>>,
+    drafts: Vec<Draft>,
+    limits: Limits,
+    token: Option<String>,
+}
+
+/// A transaction that has happened.
+pub struct Committed {
+    transaction: TransactionId,
+    /// By operation, until they are taken.
+    left: Mutex<Vec<Option<Left>>>,
+}
+
+impl Transaction {
+    /// An empty transaction. It goes where the client goes; its repositories say which tables and types. With repositories that were made
+    /// from the same client it shares their connection, with others it makes one of its own, which costs as much as a few requests.
+    pub fn new(client: &Client) -> Self {
+        Self {
+            id: TransactionId::next(),
+            client: client.clone(),
+            connection: None,
+            drafts: Vec::new(),
+            limits: Limits::default(),
+            token: None,
+        }
+    }
+
+    /// A consistent read of several items, as of one moment.
+    pub fn get(client: &Client) -> TransactionGet {
+        TransactionGet::new(client)
+    }
+
+    /// The time that [`commit`](Self::commit) may take over all its requests and pauses; 5 seconds by default.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.limits.deadline = deadline;
+        self
+    }
+
+    /// How many requests may fail before it gives up; without a limit, the deadline alone ends it.
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// The time that the first request may take before it counts as lost; 1 second by default, doubling while no answer comes.
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.attempt_timeout = timeout;
+        self
+    }
+
+    /// The ClientRequestToken: 1 to 36 characters that belong to this transaction and no other, ever. DynamoDB applies a transaction once
+    /// under one token in ten minutes, so one that is made again of the same values, after a crash for example, succeeds without happening
+    /// twice. Without this, a token is drawn, which covers the requests of one commit.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Writes a new item at version 1, if there is none under its key.
+    pub fn create<T: Versioned>(&mut self, repository: &Repository<T>, value: T) -> Op<T> {
+        self.add(repository, Draft::create(repository, value))
+    }
+
+    /// Writes what changed in a value since it was read, if the item is still as it was read. Of a value that did not change, this is a
+    /// check.
+    pub fn update<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T> {
+        self.add(repository, Draft::update(repository, stored))
+    }
+
+    /// Writes the whole value over the item that it was read from, if that is still as it was read.
+    pub fn replace<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T> {
+        self.add(repository, Draft::replace(repository, stored))
+    }
+
+    /// Deletes the item, if it is still as it was read.
+    pub fn delete<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T, ()> {
+        self.add(repository, Draft::delete(repository, stored))
+    }
+
+    /// Asks that the item is still as it was read. Changes to the value in memory do not count.
+    pub fn check<T: Versioned>(&mut self, repository: &Repository<T>, stored: &Stored<T>) -> Op<T, ()> {
+        self.add(repository, Draft::check(repository, stored))
+    }
+
+    /// Asks that there is an item under the key.
+    pub fn check_exists<T: Versioned>(&mut self, repository: &Repository<T>, key: impl Into<T::Key>) -> Op<T, ()> {
+        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Exists))
+    }
+
+    /// Asks that there is no item under the key.
+    pub fn check_absent<T: Versioned>(&mut self, repository: &Repository<T>, key: impl Into<T::Key>) -> Op<T, ()> {
+        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Absent))
+    }
+
+    /// Asks that a condition holds for the item under the key, also for one that another operation writes: then for what it was before.
+    pub fn when<T: Versioned>(
+        &mut self,
+        repository: &Repository<T>,
+        key: impl Into<T::Key>,
+        condition: Condition<T>,
+    ) -> Op<T, ()> {
+        self.add(repository, Draft::when(repository, key.into().into(), condition))
+    }
+
+    /// How many operations it has.
+    pub fn len(&self) -> usize {
+        self.drafts.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.drafts.is_empty()
+    }
+
+    /// Sends it. While other transactions are at work on its items, or capacity is short, it is sent again, under the same token. Values that
+    /// came back with an etag are read first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if a condition was false, or an operation cannot be: nothing was written. [`Error::InvalidTransaction`] and
+    /// those of a single write: [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`]: nothing was
+    /// sent. [`Error::Exhausted`], with the cancellation inside if it was cancelled until the deadline, [`Error::TableNotFound`],
+    /// [`Error::Rejected`], [`Error::TokenReused`]: nothing was written. [`Error::Indeterminate`]: it may have happened, as a whole.
+    pub async fn commit(self) -> Result<Committed> {
+        let Self { id, client, connection, drafts, limits, token } = self;
+        check_token(token.as_deref())?;
+        let connection = connection.unwrap_or_else(|| Arc::new(Connection::over(&client)));
+        let mut effort = Effort::new(&connection, limits);
+        let operations = commit::resolve(&mut effort, id, drafts).await?;
+        let (mut marks, token) = commit::marks(&mut effort, token);
+        let mut assembly = assemble(&operations, &mut marks)?;
+        let next = std::mem::take(&mut assembly.next);
+        commit::send(&mut effort, id, &operations, assembly, token, marks.id).await?;
+        Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })
+    }
+
+    fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, draft: Draft) -> Op<T, Out> {
+        if self.connection.is_none() && repository.connection.is_over(&self.client) {
+            self.connection = Some(Arc::clone(&repository.connection));
+        }
+        self.drafts.push(draft);
+        Op::new(self.id, self.drafts.len() - 1)
+    }
+}
+
+fn check_token(token: Option<&str>) -> Result<()> {
+    match token.map(|token| token.chars().count()) {
+        None | Some(1..=36) => Ok(()),
+        Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),
+    }
+}
+
+fn left(operations: Vec<Operation>, next: Vec<Option<Revision>>) -> Vec<Option<Left>> {
+    let left = |(Operation { act, .. }, next)| match act {
+        Act::Change(change) => Some(change.applied(next)),
+        Act::Check(_) => None,
+    };
+    operations.into_iter().zip(next).map(left).collect()
+}
+
+impl Committed {
+    /// The value that an operation has left, at its new version.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidTransaction`] if the handle belongs to another transaction.
+    pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = operation.index_in(self.transaction).and_then(|index| left.get_mut(index)?.take());
+        match value.and_then(|value| value.downcast().ok()) {
+            Some(stored) => Ok(*stored),
+            None => Err(Error::InvalidTransaction(InvalidTransaction::ForeignHandle)),
+        }
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction")
+            .field("operations", &self.len())
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Committed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committed").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+use std::{any::Any, sync::Arc};
+
+use crate::{
+    codec::{Basis, Stored, size},
+    error::Error,
+    model::Versioned,
+    operation::{Action, Write},
+    plan::{self, Mark, Plan, Requirement},
+    version::{Expected, Revision},
+};
+
+/// A write of a value, whose type is forgotten.
+pub(super) trait Change: Send + Sync {
+    /// What it rests on.
+    fn expected(&self) -> Expected<'_>;
+
+    /// The write that it needs.
+    fn plan(&self, mark: Mark) -> Result<Planned, Error>;
+
+    /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
+    fn applied(self: Box<Self>, next: Option<Revision>) -> Left;
+}
+
+/// What an operation leaves behind.
+pub(super) type Left = Box<dyn Any + Send>;
+
+/// A write, what DynamoDB counts for it, and the revision that it makes.
+pub(super) struct Planned {
+    pub(super) write: Write,
+    /// The bytes of its item, as far as they are known here.
+    pub(super) bytes: usize,
+    /// Nothing if the item is not written: deleted, or unchanged.
+    pub(super) next: Option<Revision>,
+}
+
+/// A write of a `T`.
+pub(super) struct ChangeOf<T> {
+    pub(super) table: Arc<str>,
+    pub(super) value: T,
+    pub(super) kind: Kind,
+}
+
+pub(super) enum Kind {
+    Create,
+    Update(Basis),
+    Replace(Basis),
+    Delete(Basis),
+}
+
+impl<T: Versioned> ChangeOf<T> {
+    /// An update of the attributes that changed. Where none did, that nobody else changed the item is checked.
+    fn update(&self, basis: &Basis, mark: Mark) -> Result<Planned, Error> {
+        let changes = basis.changes(&self.table, &self.value)?;
+        if changes.is_empty() {
+            let requirement = Requirement::Unchanged(basis.state.clone());
+            let check = plan::check(T::MODEL, &self.table, &self.value.key(), &requirement)?;
+            return Ok(Planned::without_value(check));
+        }
+        let bytes = changes.size();
+        let Plan { write, next } = plan::update(&self.table, &self.value, basis, changes, mark)?;
+        Ok(Planned { bytes: bytes + size(&write.key), write, next: Some(next) })
+    }
+}
+
+impl<T: Versioned> Change for ChangeOf<T> {
+    fn expected(&self) -> Expected<'_> {
+        match &self.kind {
+            Kind::Create => Expected::Absent,
+            Kind::Update(basis) | Kind::Replace(basis) => Expected::Unchanged(&basis.state.revision),
+            Kind::Delete(basis) => Expected::Deleted(&basis.state.revision),
+        }
+    }
+
+    fn plan(&self, mark: Mark) -> Result<Planned, Error> {
+        let Self { table, value, kind } = self;
+        match kind {
+            Kind::Create => plan::create(table, value, mark).map(Planned::put),
+            Kind::Update(basis) => self.update(basis, mark),
+            Kind::Replace(basis) => {
+                basis.check_key(table, value)?;
+                plan::replace(table, value, basis, mark).map(Planned::put)
+            }
+            Kind::Delete(basis) => {
+                basis.check_key(table, value)?;
+                plan::delete(table, value, basis).map(Planned::without_value)
+            }
+        }
+    }
+
+    fn applied(self: Box<Self>, next: Option<Revision>) -> Left {
+        let Self { value, kind, .. } = *self;
+        match (kind, next) {
+            (Kind::Delete(_) | Kind::Create, None) => Box::new(()),
+            (Kind::Update(basis) | Kind::Replace(basis), None) => Box::new(Stored::unchanged(value, basis)),
+            (_, Some(next)) => Box::new(Stored::written(value, next)),
+        }
+    }
+}
+
+impl Planned {
+    fn put(Plan { write, next }: Plan) -> Self {
+        let bytes = match &write.action {
+            Action::Put(item) => size(item),
+            Action::Update(_) | Action::Delete | Action::Check => size(&write.key),
+        };
+        Self { write, bytes, next: Some(next) }
+    }
+
+    /// A delete or a check.
+    pub(super) fn without_value(write: Write) -> Self {
+        Self { bytes: size(&write.key), write, next: None }
+    }
+}

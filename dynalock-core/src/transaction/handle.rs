@@ -1,0 +1,46 @@
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::codec::Stored;
+
+/// One operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
+///
+/// `Out` is what it leaves when the transaction has happened: a [`Stored<T>`], an `Option` of one for a read, and nothing for deletes and
+/// checks. Ask [`Committed::get`](crate::Committed::get) for it, and [`Cancelled::reason`](crate::Cancelled::reason) for what was in the
+/// way. A handle is good for the transaction that gave it, and an error for any other.
+pub struct Op<T, Out = Stored<T>> {
+    transaction: TransactionId,
+    index: usize,
+    of: PhantomData<fn() -> (T, Out)>,
+}
+
+/// Tells the handles of one transaction from those of another, in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TransactionId(u64);
+
+impl TransactionId {
+    pub(super) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<T, Out> Op<T, Out> {
+    pub(super) fn new(transaction: TransactionId, index: usize) -> Self {
+        Self { transaction, index, of: PhantomData }
+    }
+
+    /// Its place in the order of the calls, if it belongs to this transaction.
+    pub(crate) fn index_in(&self, transaction: TransactionId) -> Option<usize> {
+        (self.transaction == transaction).then_some(self.index)
+    }
+}
+
+impl<T, Out> fmt::Debug for Op<T, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Op").field(&self.index).finish()
+    }
+}

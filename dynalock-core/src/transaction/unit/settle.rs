@@ -1,0 +1,253 @@
+//! What follows a run: nothing, a request, or another run.
+
+use aws_sdk_dynamodb::Client;
+
+use super::{
+    super::{
+        Subject, TransactionId,
+        assembly::{Assembly, assemble},
+        commit::{self, cancelled, marks, send},
+        draft::Draft,
+        operation::Operation,
+        snapshot,
+    },
+    Tx,
+    run::{Held, Known, Origin, Run, Session},
+    tx::Handle,
+};
+use crate::{
+    clock,
+    codec::{Item, same_state, size, state_of, version_in},
+    error::{CancellationClass, Cancelled, Error, OperationReason},
+    operation::{Reason, Sending},
+    plan::Marks,
+    retry::{Aim, Effort, Limits, Written},
+    version::Expected,
+};
+
+/// One unit of work, over all runs of its closure.
+pub(super) struct Unit {
+    id: TransactionId,
+    session: Session,
+    effort: Option<Effort>,
+    snapshot: bool,
+    /// What the next run starts from.
+    known: Known,
+    /// Whether all of that is as of one moment.
+    as_of_one_moment: bool,
+    /// The item of the last conflict, if a pause came after it: what has become of it tells how busy it is.
+    watched: Option<Subject>,
+}
+
+/// What to do after a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Return what it returned.
+    Done,
+    /// Run the closure again.
+    Again,
+}
+
+impl Unit {
+    pub(super) fn new(client: Client, limits: Limits, snapshot: bool) -> Self {
+        Self {
+            id: TransactionId::next(),
+            session: Session { client, connection: None, limits, started: clock::now() },
+            effort: None,
+            snapshot,
+            known: Known::default(),
+            as_of_one_moment: false,
+            watched: None,
+        }
+    }
+
+    /// A run from what is known.
+    pub(super) fn begin(&mut self) -> (Tx, Handle) {
+        let known = std::mem::take(&mut self.known);
+        Handle::new(Run { session: self.session.clone(), known, drafts: Vec::new() })
+    }
+
+    /// After a run that refused: nothing is written.
+    pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
+        let (known, _) = self.resume(run);
+        self.without_writing(known).await
+    }
+
+    /// After a run that wants its writes to happen.
+    pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
+        let (known, drafts) = self.resume(run);
+        if drafts.is_empty() {
+            return self.without_writing(known).await;
+        }
+        match self.write(drafts, &known).await {
+            Ok(Sent::Everything) => Ok(Next::Done),
+            Ok(Sent::Nothing) => self.without_writing(known).await,
+            Err(Error::Cancelled(refused)) => self.after_refusal(known, refused).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What a run has left.
+    fn resume(&mut self, run: Run) -> (Known, Vec<Draft>) {
+        let Run { session, known, drafts } = run;
+        self.session = session;
+        let watched = self.watched.take().and_then(|watched| known.read_of(&watched));
+        if let (Some(held), Some(effort)) = (watched, &mut self.effort) {
+            effort.read_after_pause(version(held));
+        }
+        (known, drafts)
+    }
+
+    /// A run that writes nothing needs nothing, unless what it read may never have been so together.
+    async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
+        let reads: Vec<_> = known.reads().collect();
+        let kept = reads.iter().filter(|held| held.origin == Origin::Kept).count();
+        let together = reads.len() < 2 || (self.as_of_one_moment && kept == reads.len());
+        if together || (kept == 0 && !self.snapshot) {
+            return Ok(Next::Done);
+        }
+        if !self.snapshot {
+            // Another run on fresh items decides.
+            return Ok(Next::Again);
+        }
+        let subjects: Vec<_> = reads.iter().map(|held| &held.subject).collect();
+        let effort = self.effort.get_or_insert_with(|| self.session.effort());
+        let items = snapshot::fetch(effort, &subjects).await?;
+        let same = reads.iter().zip(&items).all(|(held, item)| is_as_read(held, item.as_ref()));
+        if same {
+            return Ok(Next::Done);
+        }
+        let kept = reads.iter().zip(items);
+        self.known = kept.map(|(held, item)| Held::kept(held.subject.clone(), item)).collect();
+        self.as_of_one_moment = true;
+        Ok(Next::Again)
+    }
+
+    /// Sends what a run wants to write, with a check of each item that it only read.
+    async fn write(&mut self, drafts: Vec<Draft>, known: &Known) -> Result<Sent, Error> {
+        let effort = self.effort.get_or_insert_with(|| self.session.effort());
+        let asked = drafts.iter().any(|draft| !draft.writes());
+        let mut operations = commit::resolve(effort, self.id, drafts).await?;
+        add_checks(&mut operations, known)?;
+
+        let (mut marks, token) = marks(effort, None);
+        let assembly = assemble(&operations, &mut marks)?;
+        if !assembly.writes_anything() && !asked {
+            return Ok(Sent::Nothing);
+        }
+        match assembly.is_one_write() {
+            true => write_alone(effort, self.id, &operations, assembly, marks).await?,
+            false => send(effort, self.id, &operations, assembly, token, marks.id).await?,
+        }
+        Ok(Sent::Everything)
+    }
+
+    /// After a refusal: another run, if it can decide otherwise than this one.
+    async fn after_refusal(&mut self, known: Known, refused: Cancelled) -> Result<Next, Error> {
+        if !refused.reasons().all(|reason| is_mended_by_another_run(&reason, &known)) {
+            return Err(Error::Cancelled(refused));
+        }
+        let conflicts = refused.reasons().filter(|reason| reason.class() == Some(CancellationClass::Conflict));
+        let Some(hottest) = conflicts.max_by_key(|reason| reason.current_item().map_or(0, size)) else {
+            return Err(Error::Cancelled(refused));
+        };
+        let subject = hottest.subject().clone();
+        let version = hottest.current_item().and_then(|item| version_in(item, subject.model.version)).unwrap_or(0);
+        let bytes = hottest.current_item().map_or(0, size);
+
+        let effort = self.effort.get_or_insert_with(|| self.session.effort());
+        let conflict = |_| Error::Cancelled(refused.clone());
+        self.as_of_one_moment = false;
+        if effort.pause_after_conflict(bytes, version, conflict).await? {
+            self.watched = Some(subject);
+        } else {
+            self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
+        }
+        Ok(Next::Again)
+    }
+}
+
+/// What became of the drafts of a run.
+enum Sent {
+    Everything,
+    /// They came to nothing.
+    Nothing,
+}
+
+/// A check of each item that was read, unless a write of it asks for the same.
+fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
+    for Held { subject, item, .. } in known.reads() {
+        let writes = operations.iter().filter(|operation| operation.subject.is(&subject.table, &subject.key));
+        let covered = match item {
+            None => writes.filter_map(Operation::expected).any(|expected| matches!(expected, Expected::Absent)),
+            Some(item) => {
+                let read = state_of(subject.model, &subject.table, item.clone())?;
+                // An item without a version has nothing but its content to go by, and a write compares a part of that.
+                read.image.is_none()
+                    && writes.filter_map(Operation::expected).any(|expected| match expected {
+                        Expected::Unchanged(revision) | Expected::Deleted(revision) => *revision == read.revision,
+                        Expected::Absent | Expected::Anything => false,
+                    })
+            }
+        };
+        if !covered {
+            let version = item.as_ref().map(|item| version_in(item, subject.model.version).unwrap_or(0));
+            let subject = Subject { expected: version, ..subject.clone() };
+            operations.push(Operation::unchanged(subject, item.clone())?);
+        }
+    }
+    Ok(())
+}
+
+/// One write and nothing else is a plain conditional write, at half the price of a transaction.
+async fn write_alone(
+    effort: &mut Effort,
+    id: TransactionId,
+    operations: &[Operation],
+    mut assembly: Assembly,
+    mut marks: Marks,
+) -> Result<(), Error> {
+    let rests = operations.iter().find_map(|operation| operation.expected().map(|expected| (operation, expected)));
+    // A write is a change's.
+    let Some((operation, expected)) = rests else { return Ok(()) };
+    let aim = Aim { expected, id: marks.id, version_attribute: operation.subject.model.version };
+    let again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
+    let write = assembly.writes.swap_remove(0);
+    match effort.write(write, again, &Sending::Plain, aim).await? {
+        Written::Applied(_) => Ok(()),
+        Written::Conflict(item) => {
+            Err(cancelled(id, operations, &assembly.places, &[Reason::conflict(item)], effort.spent()))
+        }
+    }
+}
+
+/// Whether the closure, run again, can decide otherwise: it had read the item, and that is another one now.
+fn is_mended_by_another_run(reason: &OperationReason<'_>, known: &Known) -> bool {
+    match reason.class() {
+        None | Some(CancellationClass::Contention | CancellationClass::Capacity) => true,
+        Some(CancellationClass::Conflict) => {
+            known.read_of(reason.subject()).is_some_and(|held| !is_as_read(held, reason.current_item()))
+        }
+        Some(CancellationClass::Permanent | CancellationClass::Mixed) => false,
+    }
+}
+
+/// What the next run knows of an item: what the refusal has shown, else what was read. An item that the refusal did not show is read again.
+fn carried(held: Held, refused: &Cancelled) -> Option<Held> {
+    let Held { subject, item, .. } = held;
+    let is_of = |reason: &OperationReason<'_>| {
+        reason.class() == Some(CancellationClass::Conflict) && reason.subject().is(&subject.table, &subject.key)
+    };
+    match refused.reasons().find(is_of) {
+        None => Some(Held::kept(subject, item)),
+        Some(reason) => reason.current_item().map(|item| Held::kept(subject, Some(item.clone()))),
+    }
+}
+
+fn is_as_read(held: &Held, now: Option<&Item>) -> bool {
+    same_state(held.subject.model, held.item.as_ref(), now)
+}
+
+fn version(held: &Held) -> u64 {
+    held.item.as_ref().and_then(|item| version_in(item, held.subject.model.version)).unwrap_or(0)
+}

@@ -1,0 +1,191 @@
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{
+    super::{Subject, draft::Draft},
+    run::Run,
+};
+use crate::{
+    Condition, Repository,
+    codec::{Item, Stored, decode, has_key},
+    error::{Error, InvalidTransaction, Result},
+    key::Key,
+    model::Versioned,
+    operation::Get,
+    plan::{Requirement, checked_key},
+};
+
+/// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
+///
+/// Cheap to clone, so that parts of the closure can run at the same time; all clones must be gone when the closure ends. Writes are only
+/// noted, and sent when the closure has ended. An item is read before it is written: a read after the write is an error, since it would
+/// not show the write.
+#[derive(Clone)]
+pub struct Tx(Arc<Mutex<Run>>);
+
+/// Gives the run back when its closure has ended.
+pub(super) struct Handle(Arc<Mutex<Run>>);
+
+impl Handle {
+    pub(super) fn new(run: Run) -> (Tx, Self) {
+        let shared = Arc::new(Mutex::new(run));
+        (Tx(Arc::clone(&shared)), Self(shared))
+    }
+
+    pub(super) fn end(self) -> Result<Run> {
+        let run = Arc::into_inner(self.0).ok_or(Error::InvalidTransaction(InvalidTransaction::Escaped))?;
+        Ok(run.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Tx {
+    /// The item under a key, strongly consistent; nothing if there is none. Reading it again in the same run gives the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidTransaction`] if this run has written it; the others as of [`Repository::get`].
+    pub fn get<T: Versioned>(
+        &self,
+        repository: &Repository<T>,
+        key: impl Into<T::Key>,
+    ) -> impl Future<Output = Result<Option<Stored<T>>>> + Send {
+        let subject = subject(repository, key.into().into());
+        self.run().session.meet(&repository.connection);
+        async move {
+            let known = self.run().look_up(&subject.table, &subject.key)?;
+            let table = Arc::clone(&subject.table);
+            let item = match known {
+                Some(item) => item,
+                None => {
+                    let get = subject.read()?;
+                    let item = self.read(&get).await?;
+                    self.run().take_in(subject, item)?
+                }
+            };
+            item.map(|item| stored(&table, item)).transpose()
+        }
+    }
+
+    /// The items under several keys, in their order, in as few requests as that takes. They are as of a moment each; the commit makes sure
+    /// that they were so together.
+    ///
+    /// # Errors
+    ///
+    /// As of [`get`](Self::get).
+    pub fn get_many<T: Versioned, K: Into<T::Key>>(
+        &self,
+        repository: &Repository<T>,
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<Option<Stored<T>>>>> + Send {
+        let subjects: Vec<_> = keys.into_iter().map(|key| subject(repository, key.into().into())).collect();
+        let table = Arc::clone(&repository.table);
+        self.run().session.meet(&repository.connection);
+        async move {
+            let asked = self.unknown(&subjects)?;
+            let keys = asked.iter().map(|subject| subject.key_item()).collect::<Result<Vec<_>>>()?;
+            if !keys.is_empty() {
+                let mut effort = self.run().session.effort();
+                let mut found = effort.read_many(&table, keys.clone()).await?;
+                for (subject, key) in asked.into_iter().zip(keys) {
+                    let place = found.iter().position(|item| has_key(T::MODEL, item, &key));
+                    let item = place.map(|place| found.swap_remove(place));
+                    self.run().take_in(subject.clone(), item)?;
+                }
+            }
+            let mut items = Vec::with_capacity(subjects.len());
+            for subject in &subjects {
+                let item = self.run().look_up(&subject.table, &subject.key)?.flatten();
+                items.push(item.map(|item| stored(&table, item)).transpose()?);
+            }
+            Ok(items)
+        }
+    }
+
+    /// Writes a new item at version 1, if there is none under its key.
+    pub fn create<T: Versioned>(&self, repository: &Repository<T>, value: T) {
+        self.add(repository, Draft::create(repository, value));
+    }
+
+    /// Writes what changed in a value since it was read, if the item is still as it was read.
+    pub fn update<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
+        self.add(repository, Draft::update(repository, stored));
+    }
+
+    /// Writes the whole value over the item that it was read from, if that is still as it was read.
+    pub fn replace<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
+        self.add(repository, Draft::replace(repository, stored));
+    }
+
+    /// Deletes the item, if it is still as it was read.
+    pub fn delete<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
+        self.add(repository, Draft::delete(repository, stored));
+    }
+
+    /// Asks that an item that was read elsewhere is still as it was read. What this handle has read is checked without that.
+    pub fn check<T: Versioned>(&self, repository: &Repository<T>, stored: &Stored<T>) {
+        self.add(repository, Draft::check(repository, stored));
+    }
+
+    /// Asks that there is an item under the key.
+    pub fn check_exists<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>) {
+        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Exists));
+    }
+
+    /// Asks that there is no item under the key.
+    pub fn check_absent<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>) {
+        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Absent));
+    }
+
+    /// Asks that a condition holds for the item under the key. If the item was not read, or is as it was read, a false condition is
+    /// [`Error::Cancelled`]: running the closure again would not change it.
+    pub fn when<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>, condition: Condition<T>) {
+        self.add(repository, Draft::when(repository, key.into().into(), condition));
+    }
+
+    fn add<T: Versioned>(&self, repository: &Repository<T>, draft: Draft) {
+        let mut run = self.run();
+        run.session.meet(&repository.connection);
+        run.drafts.push(draft);
+    }
+
+    async fn read(&self, get: &Get) -> Result<Option<Item>> {
+        let mut effort = self.run().session.effort();
+        effort.read(get).await
+    }
+
+    /// Those that have to be asked for, each once.
+    fn unknown<'s>(&self, subjects: &'s [Subject]) -> Result<Vec<&'s Subject>> {
+        let mut unknown: Vec<&Subject> = Vec::new();
+        for subject in subjects {
+            let is_asked = unknown.iter().any(|asked| asked.is(&subject.table, &subject.key));
+            if !is_asked && self.run().look_up(&subject.table, &subject.key)?.is_none() {
+                checked_key(subject.model, &subject.table, &subject.key)?;
+                unknown.push(subject);
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// Never held over an await.
+    fn run(&self) -> MutexGuard<'_, Run> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn subject<T: Versioned>(repository: &Repository<T>, key: Key) -> Subject {
+    Subject { table: Arc::clone(&repository.table), model: T::MODEL, key, expected: None }
+}
+
+fn stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
+    let (value, basis) = decode(table, item)?;
+    Ok(Stored::new(value, basis))
+}
+
+impl fmt::Debug for Tx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tx")
+    }
+}

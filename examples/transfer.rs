@@ -1,0 +1,172 @@
+//! Accounts, and money that is moved between them: all of it or nothing, whoever else moves some at the same time.
+//!
+//! ```text
+//! cargo run --example transfer
+//! ```
+//!
+//! Many tasks transfer at random. Each transfer is a unit of work that reads both accounts, decides, and writes both: the sum never
+//! changes. Then two transfers are refused, one by a rule in the closure and one by a condition that DynamoDB checks, and the reasons are
+//! read.
+
+use std::{error::Error as StdError, process::ExitCode};
+
+use aws_sdk_dynamodb::Client;
+use dynalock::{Error, Reason, Repository, Transaction, Versioned};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+const OWNERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
+const OPENING_CENTS: u64 = 100_00;
+const TASKS: usize = 16;
+const TRANSFERS_PER_TASK: usize = 25;
+
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "dynalock-accounts")]
+struct Account {
+    #[dynalock(partition_key)]
+    owner: String,
+    cents: u64,
+}
+
+/// Why a transfer did not happen.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("{0} has no account")]
+    NoAccount(String),
+    #[error("{owner} has {cents} cents, which is not enough")]
+    NotEnough { owner: String, cents: u64 },
+    #[error(transparent)]
+    Database(#[from] Error),
+}
+
+impl Account {
+    fn withdraw(&mut self, cents: u64) -> Result<(), Refused> {
+        let left = self.cents.checked_sub(cents);
+        self.cents = left.ok_or_else(|| Refused::NotEnough { owner: self.owner.clone(), cents: self.cents })?;
+        Ok(())
+    }
+}
+
+/// Moves money from one account to another, unless the first has too little.
+async fn transfer(
+    client: &Client,
+    accounts: &Repository<Account>,
+    from: &str,
+    to: &str,
+    cents: u64,
+) -> Result<(), Refused> {
+    dynalock::transact(client, |tx| async move {
+        let mut payer = tx.get(accounts, from).await?.ok_or_else(|| Refused::NoAccount(from.to_owned()))?;
+        let mut payee = tx.get(accounts, to).await?.ok_or_else(|| Refused::NoAccount(to.to_owned()))?;
+        payer.withdraw(cents)?;
+        payee.cents += cents;
+        tx.update(accounts, payer);
+        tx.update(accounts, payee);
+        Ok(())
+    })
+    .await
+}
+
+/// Transfers at random, and says how many of them were refused for want of money.
+async fn move_money(client: Client, accounts: Repository<Account>) -> Result<usize, Refused> {
+    let mut refused = 0;
+    for _ in 0..TRANSFERS_PER_TASK {
+        let from = fastrand::usize(..OWNERS.len());
+        let to = (from + fastrand::usize(1..OWNERS.len())) % OWNERS.len();
+        match transfer(&client, &accounts, OWNERS[from], OWNERS[to], fastrand::u64(1..=60_00)).await {
+            Ok(()) => {}
+            Err(Refused::NotEnough { .. }) => refused += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(refused)
+}
+
+/// Two withdrawals that DynamoDB itself checks, written without having read what the accounts hold now.
+async fn explain_a_refusal(client: &Client, accounts: &Repository<Account>) -> Result<(), Box<dyn StdError>> {
+    let (Some(mut alice), Some(bob)) = (accounts.get("alice").await?, accounts.get("bob").await?) else {
+        return Err("an account is gone".into());
+    };
+    // Somebody else is first.
+    accounts.update_with("bob", |bob| bob.cents += 1).await?;
+
+    let mut tx = Transaction::new(client);
+    alice.cents += 10;
+    let deposit = tx.update(accounts, alice);
+    let unchanged = tx.check(accounts, &bob);
+    let rich = tx.when(accounts, "carol", Account::ATTR.cents.ge(1_000_000_00));
+    let refused = match tx.commit().await {
+        Err(Error::Cancelled(refused)) => refused,
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err("a transaction with a false condition was committed".into()),
+    };
+
+    println!("\nA transaction that was refused as a whole, {:?}:", refused.class());
+    if let Reason::None = refused.reason(deposit) {
+        println!("  the deposit to alice was innocent");
+    }
+    if let Reason::Conflict(Some(now)) = refused.reason(unchanged) {
+        println!("  bob was read at version {}, and is at version {} now", bob.version(), now.version());
+    }
+    if let Reason::Conflict(Some(now)) = refused.reason(rich) {
+        println!("  carol does not have a million: she has {} cents", now.cents);
+    }
+    for reason in refused.reasons() {
+        println!("  | {} of {}: {}", reason.index(), reason.table(), reason.code());
+    }
+    Ok(())
+}
+
+async fn total(client: &Client, accounts: &Repository<Account>) -> Result<u64, Box<dyn StdError>> {
+    let mut all = Transaction::get(client);
+    let handles = OWNERS.map(|owner| all.item(accounts, owner));
+    let seen = all.fetch().await?;
+    let mut total = 0;
+    for (owner, handle) in OWNERS.into_iter().zip(handles) {
+        let account = seen.get(handle)?.ok_or_else(|| Refused::NoAccount(owner.to_owned()))?;
+        println!("  {owner:<6} {:>7} cents, version {}", account.cents, account.version());
+        total += account.cents;
+    }
+    Ok(total)
+}
+
+async fn run() -> Result<(), Box<dyn StdError>> {
+    let client = dynalock::local::client().await?;
+    let accounts = Account::repository(&client);
+    accounts.create_table().await?;
+    for owner in OWNERS {
+        accounts.create(Account { owner: owner.to_owned(), cents: OPENING_CENTS }).await?;
+    }
+
+    let mut tasks = JoinSet::new();
+    for _ in 0..TASKS {
+        tasks.spawn(move_money(client.clone(), accounts.clone()));
+    }
+    let mut refused = 0;
+    while let Some(task) = tasks.join_next().await {
+        refused += task??;
+    }
+    println!("{} transfers by {TASKS} tasks, {refused} of them refused:", TASKS * TRANSFERS_PER_TASK);
+    let total = total(&client, &accounts).await?;
+    println!("  {total} cents in all, as before");
+    if total != OPENING_CENTS * OWNERS.len() as u64 {
+        return Err("money was made or lost".into());
+    }
+
+    match transfer(&client, &accounts, "alice", "bob", 1_000_000_00).await {
+        Err(Refused::NotEnough { owner, cents }) => println!("\nA million from {owner}? Only {cents} cents are there."),
+        other => return Err(format!("alice is no millionaire: {other:?}").into()),
+    }
+    explain_a_refusal(&client, &accounts).await
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("transfer: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
