@@ -8,6 +8,8 @@
 //! changes. Then two transfers are refused, one by a rule in the closure and one by a condition that DynamoDB checks, and the reasons are
 //! read.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::{error::Error as StdError, process::ExitCode};
 
 use aws_sdk_dynamodb::Client;
@@ -16,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 const OWNERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
-const OPENING_CENTS: u64 = 100_00;
-const TASKS: usize = 16;
-const TRANSFERS_PER_TASK: usize = 25;
+const OPENING_CENTS: u64 = 10_000;
+const TASKS: u64 = 16;
+const TRANSFERS_PER_TASK: u64 = 25;
 
 #[derive(Debug, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "dynalock-accounts")]
@@ -56,24 +58,25 @@ async fn transfer(
     cents: u64,
 ) -> Result<(), Refused> {
     dynalock::transact(client, |tx| async move {
-        let mut payer = tx.get(accounts, from).await?.ok_or_else(|| Refused::NoAccount(from.to_owned()))?;
-        let mut payee = tx.get(accounts, to).await?.ok_or_else(|| Refused::NoAccount(to.to_owned()))?;
-        payer.withdraw(cents)?;
-        payee.cents += cents;
-        tx.update(accounts, payer);
-        tx.update(accounts, payee);
+        let mut source = tx.get(accounts, from).await?.ok_or_else(|| Refused::NoAccount(from.to_owned()))?;
+        let mut target = tx.get(accounts, to).await?.ok_or_else(|| Refused::NoAccount(to.to_owned()))?;
+        source.withdraw(cents)?;
+        target.cents += cents;
+        tx.update(accounts, source);
+        tx.update(accounts, target);
         Ok(())
     })
     .await
 }
 
 /// Transfers at random, and says how many of them were refused for want of money.
-async fn move_money(client: Client, accounts: Repository<Account>) -> Result<usize, Refused> {
+async fn move_money(client: Client, accounts: Repository<Account>, seed: u64) -> Result<u64, Refused> {
+    let mut rng = fastrand::Rng::with_seed(seed);
     let mut refused = 0;
     for _ in 0..TRANSFERS_PER_TASK {
-        let from = fastrand::usize(..OWNERS.len());
-        let to = (from + fastrand::usize(1..OWNERS.len())) % OWNERS.len();
-        match transfer(&client, &accounts, OWNERS[from], OWNERS[to], fastrand::u64(1..=60_00)).await {
+        let from = rng.usize(..OWNERS.len());
+        let to = (from + rng.usize(1..OWNERS.len())) % OWNERS.len();
+        match transfer(&client, &accounts, OWNERS[from], OWNERS[to], rng.u64(1..=6_000)).await {
             Ok(()) => {}
             Err(Refused::NotEnough { .. }) => refused += 1,
             Err(error) => return Err(error),
@@ -94,7 +97,7 @@ async fn explain_a_refusal(client: &Client, accounts: &Repository<Account>) -> R
     alice.cents += 10;
     let deposit = tx.update(accounts, alice);
     let unchanged = tx.check(accounts, &bob);
-    let rich = tx.when(accounts, "carol", Account::ATTR.cents.ge(1_000_000_00));
+    let rich = tx.when(accounts, "carol", Account::ATTR.cents.ge(100_000_000));
     let refused = match tx.commit().await {
         Err(Error::Cancelled(refused)) => refused,
         Err(error) => return Err(error.into()),
@@ -139,8 +142,8 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     }
 
     let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
-        tasks.spawn(move_money(client.clone(), accounts.clone()));
+    for seed in 0..TASKS {
+        tasks.spawn(move_money(client.clone(), accounts.clone(), seed));
     }
     let mut refused = 0;
     while let Some(task) = tasks.join_next().await {
@@ -153,7 +156,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
         return Err("money was made or lost".into());
     }
 
-    match transfer(&client, &accounts, "alice", "bob", 1_000_000_00).await {
+    match transfer(&client, &accounts, "alice", "bob", 100_000_000).await {
         Err(Refused::NotEnough { owner, cents }) => println!("\nA million from {owner}? Only {cents} cents are there."),
         other => return Err(format!("alice is no millionaire: {other:?}").into()),
     }

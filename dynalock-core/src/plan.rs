@@ -1,6 +1,6 @@
 //! Which write a change needs: its text, its condition, and the revision that it makes. Pure.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
@@ -122,9 +122,8 @@ pub(crate) fn check(
 
 /// Makes a write, or a check, ask for more of the same item.
 pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Requirement) -> Result<(), Error> {
-    let used = |count: Option<usize>| count.unwrap_or_default();
-    let names = used(write.names.as_ref().map(|names| names.len()));
-    let values = used(write.values.as_ref().map(|values| values.len()));
+    let names = write.names.as_ref().map_or(0, HashMap::len);
+    let values = write.values.as_ref().map_or(0, HashMap::len);
     let mut placeholders = Placeholders::after(names, values);
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged_whole(model, state, &mut placeholders),

@@ -226,6 +226,7 @@ impl Committed {
     /// # Errors
     ///
     /// [`Error::InvalidTransaction`] if the handle belongs to another transaction.
+    #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let value = operation.index_in(self.transaction).and_then(|index| left.get_mut(index)?.take());

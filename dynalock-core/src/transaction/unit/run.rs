@@ -75,8 +75,8 @@ impl Session {
 }
 
 impl Run {
-    /// The item, if it is known: read in this run from now on.
-    pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<Option<Item>>, Error> {
+    /// An item that is known: read in this run from now on.
+    pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&Held>, Error> {
         if self.drafts.iter().any(|draft| draft.writes() && draft.subject.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
@@ -84,14 +84,14 @@ impl Run {
         let held = self.known.0.iter_mut().find(|held| held.subject.is(table, key));
         Ok(held.map(|held| {
             held.is_read = true;
-            held.item.clone()
+            &*held
         }))
     }
 
     /// Takes in an item that was asked for. If it was asked for twice at the same time, the first answer counts for both.
     pub(super) fn take_in(&mut self, subject: Subject, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.look_up(&subject.table, &subject.key)? {
-            Some(known) => Ok(known),
+            Some(known) => Ok(known.item.clone()),
             None => {
                 self.known.0.push(Held { subject, item: item.clone(), origin: Origin::Fresh, is_read: true });
                 Ok(item)

@@ -55,7 +55,7 @@ impl Tx {
         let subject = subject(repository, key.into().into());
         self.run().session.meet(&repository.connection);
         async move {
-            let known = self.run().look_up(&subject.table, &subject.key)?;
+            let known = self.run().look_up(&subject.table, &subject.key)?.map(|held| held.item.clone());
             let table = Arc::clone(&subject.table);
             let item = match known {
                 Some(item) => item,
@@ -97,7 +97,7 @@ impl Tx {
             }
             let mut items = Vec::with_capacity(subjects.len());
             for subject in &subjects {
-                let item = self.run().look_up(&subject.table, &subject.key)?.flatten();
+                let item = self.run().look_up(&subject.table, &subject.key)?.and_then(|held| held.item.clone());
                 items.push(item.map(|item| stored(&table, item)).transpose()?);
             }
             Ok(items)
