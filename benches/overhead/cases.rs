@@ -10,18 +10,19 @@ use aws_sdk_dynamodb::{
 use dynalock::{Repository, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::canned::Canned;
+use crate::{canned::Canned, transaction::Orders};
 
 /// Name, by hand, with the library.
-pub(crate) const PAIRS: [(&str, &str, &str); 3] = [
+pub(crate) const PAIRS: [(&str, &str, &str); 4] = [
     ("`update_with`, 3 of 9 attributes", "update_by_hand", "update_with"),
     ("`get`", "get_by_hand", "get"),
     ("`create`", "create_by_hand", "create"),
+    ("transaction of 25 updates", "transaction_by_hand", "transaction"),
 ];
 
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-struct Order {
+pub(crate) struct Order {
     #[dynalock(partition_key)]
     id: String,
     customer: String,
@@ -34,10 +35,10 @@ struct Order {
     updated_at: String,
 }
 
-const ID: &str = "01JD3X5T9QK7W2M4N6P8R0S1T3";
+pub(crate) const ID: &str = "01JD3X5T9QK7W2M4N6P8R0S1T3";
 
 /// What DynamoDB answers to a read of the order.
-const ANSWER: &str = r#"{"Item":{
+pub(crate) const ANSWER: &str = r#"{"Item":{
     "id":{"S":"01JD3X5T9QK7W2M4N6P8R0S1T3"},"customer":{"S":"customer-17850-united-kingdom"},"status":{"S":"placed"},
     "total_cents":{"N":"13912"},"currency":{"S":"GBP"},"lines":{"N":"7"},
     "note":{"S":"Please leave the parcel with the neighbours at number 12 if nobody is at home."},
@@ -50,15 +51,18 @@ pub(crate) fn run(case: &str, runs: u64) {
     let client = Canned::answering("GetItem", ANSWER.to_owned()).client();
     let orders = Order::repository(&client);
     runtime.block_on(async {
+        let read = if case.starts_with("transaction") { Some(Orders::read().await) } else { None };
         for _ in 0..runs {
-            match case {
-                "update_by_hand" => update_by_hand(&client).await,
-                "update_with" => update_with(&orders).await,
-                "get_by_hand" => drop(get_by_hand(&client).await),
-                "get" => drop(orders.get(ID).await.expect("an answer").expect("an order")),
-                "create_by_hand" => create_by_hand(&client).await,
-                "create" => drop(orders.create(order()).await.expect("an answer")),
-                other => panic!("no case is called {other}"),
+            match (case, &read) {
+                ("update_by_hand", _) => update_by_hand(&client).await,
+                ("update_with", _) => update_with(&orders).await,
+                ("get_by_hand", _) => drop(get_by_hand(&client).await),
+                ("get", _) => drop(orders.get(ID).await.expect("an answer").expect("an order")),
+                ("create_by_hand", _) => create_by_hand(&client).await,
+                ("create", _) => drop(orders.create(order()).await.expect("an answer")),
+                ("transaction_by_hand", Some(read)) => read.commit_by_hand(&client).await,
+                ("transaction", Some(read)) => read.commit(&client, &orders).await,
+                (other, _) => panic!("no case is called {other}"),
             }
         }
     });
@@ -78,7 +82,7 @@ fn order() -> Order {
     }
 }
 
-fn ship(order: &mut Order) {
+pub(crate) fn ship(order: &mut Order) {
     "shipped".clone_into(&mut order.status);
     order.total_cents += 350;
     "2026-03-02T10:00:00.000Z".clone_into(&mut order.updated_at);
@@ -89,7 +93,7 @@ async fn update_with(orders: &Repository<Order>) {
 }
 
 /// An order and its bookkeeping.
-async fn get_by_hand(client: &Client) -> (Order, u64, Vec<u8>) {
+pub(crate) async fn get_by_hand(client: &Client) -> (Order, u64, Vec<u8>) {
     let answer = client.get_item().table_name("orders").key("id", text(ID)).consistent_read(true).send().await;
     let mut item = answer.expect("an answer").item.expect("an order");
     let version = number(&mut item, "_version");
@@ -162,7 +166,7 @@ async fn create_by_hand(client: &Client) {
     request.send().await.expect("an answer");
 }
 
-fn text(value: &str) -> AttributeValue {
+pub(crate) fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())
 }
 

@@ -8,6 +8,7 @@
 
 mod canned;
 mod cases;
+mod transaction;
 
 use std::{env, process::Command};
 
