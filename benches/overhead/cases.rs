@@ -24,15 +24,15 @@ pub(crate) const PAIRS: [(&str, &str, &str); 4] = [
 #[dynalock(table = "orders")]
 pub(crate) struct Order {
     #[dynalock(partition_key)]
-    id: String,
-    customer: String,
-    status: String,
-    total_cents: u64,
-    currency: String,
-    lines: u32,
-    note: Option<String>,
-    created_at: String,
-    updated_at: String,
+    pub(crate) id: String,
+    pub(crate) customer: String,
+    pub(crate) status: String,
+    pub(crate) total_cents: u64,
+    pub(crate) currency: String,
+    pub(crate) lines: u32,
+    pub(crate) note: Option<String>,
+    pub(crate) created_at: String,
+    pub(crate) updated_at: String,
 }
 
 pub(crate) const ID: &str = "01JD3X5T9QK7W2M4N6P8R0S1T3";

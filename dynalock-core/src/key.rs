@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use aws_sdk_dynamodb::types::ScalarAttributeType;
 
+use crate::number;
+
 /// The key of one item: its partition key, and its sort key if the table has one.
 ///
 /// The generated key types (`ProductKey` for a `Product`) convert into it. The attribute names are not part of it: they
@@ -17,7 +19,7 @@ pub struct Key {
 impl Key {
     /// A key of these values.
     pub fn new(partition: KeyValue, sort: Option<KeyValue>) -> Self {
-        Self { partition, sort }
+        Self { partition: partition.canonical(), sort: sort.map(KeyValue::canonical) }
     }
 
     /// The value of the partition key.
@@ -54,6 +56,14 @@ impl KeyValue {
             Self::S(_) => KeyType::S,
             Self::N(_) => KeyType::N,
             Self::B(_) => KeyType::B,
+        }
+    }
+
+    /// The same value in the one notation that equal values share: a number can be written as `1` and as `1.0`.
+    fn canonical(self) -> Self {
+        match self {
+            Self::N(digits) => Self::N(number::canonical(digits)),
+            Self::S(_) | Self::B(_) => self,
         }
     }
 

@@ -5,6 +5,8 @@
 
 mod model;
 
+mod number;
+
 mod key;
 mod version;
 
@@ -15,6 +17,8 @@ mod plan;
 mod operation;
 mod repository;
 mod transaction;
+
+pub mod lock;
 
 mod retry;
 
@@ -27,11 +31,12 @@ pub mod private;
 
 pub use codec::{Etag, ParseEtagError, Stored};
 pub use error::{
-    CancellationClass, Cancelled, CodecError, Conflict, Error, InvalidTransaction, OperationReason, Reason, Refusal,
-    Result, Unavailable,
+    CancellationClass, Cancelled, CodecError, Conflict, Error, InvalidTransaction, Locked, Lost, OperationReason,
+    Reason, Refusal, Result, Unavailable,
 };
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
+pub use lock::{Acquire, Expiry, Held, LockInfo, LockToken, Locks, ParseLockTokenError, Wait};
 pub use model::{Aliases, KeyModel, Model, Versioned};
 pub use repository::{
     Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,

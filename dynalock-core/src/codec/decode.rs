@@ -10,10 +10,11 @@ use serde::{
 };
 use serde_dynamo::Error as SerdeError;
 
-use super::{Basis, Item, State, number::whole_number};
+use super::{Basis, Item, State};
 use crate::{
     error::{CodecError, Error},
     model::{Model, Versioned},
+    number::whole_number,
     version::{Revision, Ring, WRITES},
 };
 
@@ -30,28 +31,32 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
 }
 
 /// The state of an item that need not be readable otherwise.
-pub(crate) fn state_of(model: &Model, table: &Arc<str>, mut item: Item) -> Result<State, Error> {
-    take_state(model, table, &mut item)
+pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
+    let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
+    let image = revision.version.is_none().then(|| Box::new(item.clone()));
+    Ok(State { revision, image })
 }
 
 /// Reads the state of an item, and takes the write ids out of it.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    let version =
-        match item.get(model.version) {
-            None => None,
-            Some(attribute) => Some(version_of(attribute).ok_or_else(|| {
-                corrupt(table, model.version, "it is not a whole number from 0 to 18446744073709551615")
-            })?),
-        };
-    let image = version.is_none().then(|| Box::new(item.clone()));
-    let ring = match item.remove(WRITES) {
-        Some(attribute) => Some(
-            parse_ring(attribute)
-                .ok_or_else(|| corrupt(table, WRITES, "it is not binary, or not a multiple of 8 bytes"))?,
-        ),
-        None => None,
-    };
-    Ok(State { revision: Revision { version, ring }, image })
+    let image = (!item.contains_key(model.version)).then(|| Box::new(item.clone()));
+    let writes = item.remove(WRITES);
+    Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
+}
+
+fn revision(
+    model: &Model,
+    table: &Arc<str>,
+    version: Option<&AttributeValue>,
+    writes: Option<AttributeValue>,
+) -> Result<Revision, Error> {
+    const NO_VERSION: &str = "it is not a whole number from 0 to 18446744073709551615";
+    const NO_WRITES: &str = "it is not binary, or not a multiple of 8 bytes";
+    let read = |attribute| version_of(attribute).ok_or_else(|| corrupt(table, model.version, NO_VERSION));
+    let version = version.map(read).transpose()?;
+    let read = |attribute| parse_ring(attribute).ok_or_else(|| corrupt(table, WRITES, NO_WRITES));
+    let ring = writes.map(read).transpose()?;
+    Ok(Revision { version, ring })
 }
 
 /// The ring of an item that need not be readable otherwise.

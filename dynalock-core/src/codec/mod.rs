@@ -5,7 +5,6 @@ mod decode;
 mod encode;
 mod etag;
 mod fingerprint;
-mod number;
 mod stored;
 
 pub(crate) use decode::{decode, ring_of, state_of, version_in};
@@ -18,10 +17,10 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use self::number::same_number;
 use crate::{
     key::{Key, KeyValue},
-    model::Model,
+    model::{KeyModel, Model},
+    number,
     version::WRITES,
 };
 
@@ -48,13 +47,19 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .collect()
 }
 
-/// Whether an item is the one under these key attributes.
-pub(crate) fn has_key(model: &Model, item: &Item, key: &Item) -> bool {
-    model.key_attributes().all(|attribute| match (item.get(attribute.name), key.get(attribute.name)) {
-        // DynamoDB returns a number in digits of its own: 1.50 as 1.5.
-        (Some(AttributeValue::N(one)), Some(AttributeValue::N(other))) => same_number(one, other),
-        (one, other) => one == other,
-    })
+/// The key of an item; nothing if that is not one by its model.
+pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
+    let value = |attribute: KeyModel| match item.get(attribute.name)? {
+        AttributeValue::S(text) => Some(KeyValue::S(text.clone())),
+        AttributeValue::N(digits) => Some(KeyValue::N(digits.clone())),
+        AttributeValue::B(bytes) => Some(KeyValue::B(bytes.as_ref().to_vec())),
+        _ => None,
+    };
+    let sort = match model.sort_key {
+        Some(attribute) => Some(value(attribute)?),
+        None => None,
+    };
+    Some(Key::new(value(model.partition_key)?, sort))
 }
 
 /// Whether two reads of one key show the same state.
@@ -70,7 +75,7 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// The bytes that DynamoDB counts for an item, names included, by the rules of its documentation (numbers rounded up).
+/// The bytes that DynamoDB counts for an item, names included, by the rules of its documentation.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
@@ -78,7 +83,8 @@ pub(crate) fn size(item: &Item) -> usize {
 fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    let number = |digits: &String| digits.len().div_ceil(2) + 1;
+    // A byte for two significant digits, and one more.
+    let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),
         AttributeValue::N(digits) => number(digits),

@@ -24,7 +24,6 @@ struct Parts {
 }
 
 /// The part of one operation in a cancellation.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Reason<T> {
     /// It was innocent.
@@ -244,6 +243,25 @@ impl fmt::Display for OperationReason<'_> {
                 }
             }
             Some(_) => write!(f, "{} ({})", self.code(), self.message()),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Reason<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Conflict(None) => f.write_str("Conflict(no item)"),
+            Self::Conflict(Some(now)) => write!(f, "Conflict(version {})", now.version()),
+            Self::Unreadable { error, .. } => {
+                f.debug_struct("Unreadable").field("error", error).finish_non_exhaustive()
+            }
+            Self::Contention(refusal) => f.debug_tuple("Contention").field(refusal).finish(),
+            Self::Capacity(refusal) => f.debug_tuple("Capacity").field(refusal).finish(),
+            Self::ItemCollectionTooLarge(refusal) => f.debug_tuple("ItemCollectionTooLarge").field(refusal).finish(),
+            Self::Invalid(refusal) => f.debug_tuple("Invalid").field(refusal).finish(),
+            Self::Unknown(refusal) => f.debug_tuple("Unknown").field(refusal).finish(),
+            Self::ForeignHandle => f.write_str("ForeignHandle"),
         }
     }
 }

@@ -71,7 +71,4 @@ pub enum InvalidTransaction {
         /// Its characters.
         characters: usize,
     },
-    /// The handle belongs to another transaction.
-    #[error("the handle belongs to another transaction")]
-    ForeignHandle,
 }

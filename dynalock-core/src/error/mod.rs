@@ -4,12 +4,14 @@ mod cancelled;
 mod codec;
 mod conflict;
 mod invalid;
+mod lock;
 mod refusal;
 
 pub use cancelled::{CancellationClass, Cancelled, OperationReason, Reason};
 pub use codec::CodecError;
 pub use conflict::Conflict;
 pub use invalid::InvalidTransaction;
+pub use lock::{Locked, Lost};
 pub use refusal::{Refusal, Unavailable};
 
 use std::{sync::Arc, time::Duration};
@@ -42,9 +44,24 @@ pub enum Error {
     #[error("{0}")]
     Cancelled(Cancelled),
 
-    /// A transaction cannot be sent as it is, or a handle is not one of it. Nothing was sent.
-    #[error("the transaction cannot be used: {0}")]
+    /// A transaction cannot be sent as it is. Nothing was sent.
+    #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
+
+    /// A handle belongs to another transaction than it was used for. That says nothing about what became of either.
+    #[error("the handle belongs to another transaction; use the one that this transaction gave")]
+    ForeignHandle,
+
+    /// A transaction under the caller's token has happened before, as an item shows that it wrote. Nothing was written by this one.
+    #[error(
+        "a transaction with this token was committed before ({attempts} requests in {elapsed:.1?}); read the items to see what it left"
+    )]
+    AlreadyCommitted {
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
 
     /// The ClientRequestToken was used for a transaction with another content in the last ten minutes. Nothing was written.
     ///
@@ -59,6 +76,14 @@ pub enum Error {
         /// Time since the operation began.
         elapsed: Duration,
     },
+
+    /// Somebody else holds the lock, and the time to wait for it is over.
+    #[error("{0}")]
+    Locked(Box<Locked>),
+
+    /// The lock is held no more: whatever it protects may be somebody else's by now.
+    #[error("the lock is lost: {0}")]
+    Lost(#[from] Lost),
 
     /// There is no item under the key to update.
     #[error("no item under this key in table `{table}`; create it, or use `upsert_with`")]

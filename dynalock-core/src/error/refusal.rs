@@ -78,6 +78,9 @@ pub enum Unavailable {
     /// No answer came in time. Whether the request was applied is open.
     #[error("no answer came in time")]
     Timeout,
+    /// The deadline was past before the request could be sent.
+    #[error("the deadline was past before the request could be sent")]
+    TooLate,
     /// The table is there, but not active yet.
     #[error("the table is not active yet")]
     NotActive,

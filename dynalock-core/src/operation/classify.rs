@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     Capacity(Refusal),
     /// The request never reached the server: back off.
     Unsent(Unavailable),
+    /// An earlier copy of this very request is at work: again, under the same token, and remember the doubt.
+    InProgress(Refusal),
     /// Nobody knows whether the request was applied: again under the same write id, and remember the doubt.
     Ambiguous(Unavailable),
     /// The table does not exist: stop.
@@ -38,6 +40,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Whether the request may have been applied, or may still be.
+    pub(crate) fn leaves_doubt(&self) -> bool {
+        matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
+    }
+
     /// A request that took longer than its attempt may.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
@@ -107,10 +114,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     let refusal = refusal(&error);
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
-        // The last is said while an earlier copy of this very request is at work: what becomes of it is open.
-        (_, TIMEOUT | 500..) | ("TransactionInProgressException", _) => {
-            Failure::Ambiguous(Unavailable::Server(refusal))
-        }
+        (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
+        ("TransactionInProgressException", _) => Failure::InProgress(refusal),
         ("TransactionConflictException" | "ReplicatedWriteConflictException", _) => Failure::Contention(refusal),
         ("ProvisionedThroughputExceededException" | "ThrottlingException" | "RequestLimitExceeded", _)
         | (_, TOO_MANY) => Failure::Capacity(refusal),

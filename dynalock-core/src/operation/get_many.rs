@@ -28,9 +28,10 @@ impl GetMany {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let output = client.batch_get_item().request_items(&*self.table, keys).send().await.map_err(classify)?;
-        let items = output.responses.and_then(|mut tables| tables.remove(&*self.table)).unwrap_or_default();
-        let left = output.unprocessed_keys.and_then(|mut tables| tables.remove(&*self.table));
-        Ok((items, left.map(|left| left.keys).unwrap_or_default()))
+        // One table was asked for, by its name or its ARN: whatever it is called in the answer.
+        let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
+        let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
+        Ok((items, left))
     }
 }
 

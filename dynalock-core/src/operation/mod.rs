@@ -6,6 +6,7 @@ mod get_many;
 mod reasons;
 mod table;
 mod transact;
+mod update;
 mod write;
 
 pub(crate) use classify::Failure;
@@ -14,4 +15,5 @@ pub(crate) use get_many::{GetMany, Snapshot};
 pub(crate) use reasons::{Reason, Reasons};
 pub(crate) use table::{create_table, describe_table};
 pub(crate) use transact::Transact;
+pub(crate) use update::Update;
 pub(crate) use write::{Action, Sending, Write};

@@ -4,7 +4,7 @@ mod modify;
 mod read;
 mod request;
 mod session;
-mod table;
+pub(crate) mod table;
 mod write;
 
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};

@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result, Unavailable},
     model::{Model, Versioned},
     operation,
-    retry::{Backoff, Effort, Limits},
+    retry::{Backoff, Connection, Effort, Limits},
 };
 
 /// The creation of a table: [`Repository::create_table`].
@@ -28,28 +28,56 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (client, table) = (self.repository.connection.client.clone(), self.repository.table);
-            // The long deadline is for a table that is being made, not for a server that is not there.
-            let deadline = self.limits.deadline.min(self.repository.limits.deadline);
-            let mut effort = Effort::new(&self.repository.connection, Limits { deadline, ..self.limits });
-            effort.repeat(&table, || operation::create_table(&client, &table, T::MODEL)).await?;
-
-            let mut effort = Effort::new(&self.repository.connection, self.limits);
-            let mut backoff = Backoff::default();
-            loop {
-                let description = match effort.repeat(&table, || operation::describe_table(&client, &table)).await {
-                    // A table is described some moments after it was created.
-                    Err(Error::TableNotFound { .. }) => None,
-                    answer => answer?,
-                };
-                match description {
-                    Some(table_is) if table_is.table_status == Some(TableStatus::Active) => {
-                        return compare_key(T::MODEL, &table, &table_is);
-                    }
-                    Some(_) | None => effort.wait(&mut backoff, Error::Unavailable(Unavailable::NotActive)).await?,
-                }
-            }
+            let Self { repository, limits, .. } = self;
+            let patience = limits.deadline.min(repository.limits.deadline);
+            create(&repository.connection, &repository.table, T::MODEL, limits, patience).await
         })
+    }
+}
+
+/// Creates a table, and waits until it is active. The long deadline of `limits` is for a table that is being made; a server that is not there
+/// is given up after `patience`.
+pub(crate) async fn create(
+    connection: &Arc<Connection>,
+    table: &Arc<str>,
+    model: &Model,
+    limits: Limits,
+    patience: Duration,
+) -> Result<()> {
+    let client = connection.client.clone();
+    let mut effort = Effort::new(connection, Limits { deadline: patience, ..limits });
+    effort.repeat(table, || operation::create_table(&client, table, model)).await?;
+
+    let mut effort = Effort::new(connection, limits);
+    let mut backoff = Backoff::default();
+    loop {
+        let description = match effort.repeat(table, || operation::describe_table(&client, table)).await {
+            // A table is described some moments after it was created.
+            Err(Error::TableNotFound { .. }) => None,
+            answer => answer?,
+        };
+        match description {
+            Some(table_is) if table_is.table_status == Some(TableStatus::Active) => {
+                return compare_key(model, table, &table_is);
+            }
+            Some(_) | None => effort.wait(&mut backoff, Error::Unavailable(Unavailable::NotActive)).await?,
+        }
+    }
+}
+
+/// Looks whether a table has the key of the model.
+pub(crate) async fn verify(
+    connection: &Arc<Connection>,
+    table: &Arc<str>,
+    model: &Model,
+    limits: Limits,
+) -> Result<()> {
+    let client = connection.client.clone();
+    let description =
+        Effort::new(connection, limits).repeat(table, || operation::describe_table(&client, table)).await?;
+    match description {
+        Some(description) => compare_key(model, table, &description),
+        None => Err(Error::TableMismatch { table: Arc::clone(table), reason: "it was not described".to_owned() }),
     }
 }
 

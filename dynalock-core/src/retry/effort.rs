@@ -8,10 +8,10 @@ use super::{
 use crate::{
     clock::{self, Instant},
     codec::{self, Item, ring_of, version_in},
-    error::{Error, Refusal, Unavailable},
-    operation::{Failure, Get, GetMany, Reason, Reasons, Sending, Snapshot, Transact, Write},
+    error::{CancellationClass, Error, Refusal, Unavailable},
+    operation::{Failure, Get, GetMany, Reason, Reasons, Sending, Snapshot, Transact, Update, Write},
     random,
-    version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
+    version::{Expected, Found, Incarnation, Revision, Verdict, WriteId, verdict},
 };
 
 /// How long DynamoDB remembers a ClientRequestToken.
@@ -24,6 +24,7 @@ pub(crate) struct Effort {
     limits: Limits,
     started: Instant,
     attempts: u32,
+    pauses: u32,
     rng: fastrand::Rng,
     backoff: Backoff,
     pacer: Pacer,
@@ -37,12 +38,28 @@ pub(crate) struct Aim<'a> {
     pub(crate) version_attribute: &'static str,
 }
 
+/// What marks the writes of a transaction, and what they rest on.
+#[derive(Clone, Copy)]
+pub(crate) struct TransactionAim<'a> {
+    pub(crate) id: WriteId,
+    /// By write: the revision that its condition rests on.
+    pub(crate) rests: &'a [Option<&'a Revision>],
+}
+
 /// What became of a conditional write.
 pub(crate) enum Written {
     /// It was applied, and this says so.
     Applied(Proof),
     /// It was not applied; the item that it met.
     Conflict(Option<Item>),
+}
+
+/// What became of an update that may be repeated.
+pub(crate) enum Answered {
+    /// It was applied; the item before it.
+    Applied(Option<Item>),
+    /// Its condition was false; the item that it met.
+    Refused(Option<Item>),
 }
 
 /// What became of a transaction.
@@ -70,6 +87,7 @@ impl Effort {
             started: clock::now(),
             connection: Arc::clone(connection),
             attempts: 0,
+            pauses: 0,
             rng: random::generator(),
             backoff: Backoff::default(),
             pacer: Pacer::new(limits.pace),
@@ -81,9 +99,19 @@ impl Effort {
         (self.attempts, self.elapsed())
     }
 
-    /// An effort of a call that began before.
-    pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant) -> Self {
-        Self { started, ..Self::new(connection, limits) }
+    /// An effort of a call that began before, and has sent so many requests that failed or met a conflict.
+    pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
+        Self { started, attempts, ..Self::new(connection, limits) }
+    }
+
+    /// Counts requests that were sent beside it.
+    pub(crate) fn has_sent(&mut self, attempts: u32) {
+        self.attempts = attempts;
+    }
+
+    /// How often it has slept between requests.
+    pub(crate) fn pauses(&self) -> u32 {
+        self.pauses
     }
 
     pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
@@ -106,14 +134,13 @@ impl Effort {
         let mut left = keys;
         while !left.is_empty() {
             let keys = left.split_off(left.len().saturating_sub(GetMany::MOST));
-            let asked = keys.len();
             let get = GetMany { table: Arc::clone(table), keys };
             let (found, unprocessed) = self.repeat(table, || Box::pin(get.send(&client))).await?;
             self.attempts -= 1;
             items.extend(found);
-            if unprocessed.len() == asked {
-                let nothing = Refusal::new("UnprocessedKeys", "none of the keys was read", None);
-                self.wait(&mut backoff, Error::Throttled(nothing.after(self.spent()))).await?;
+            if !unprocessed.is_empty() {
+                let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
+                self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
             }
             left.extend(unprocessed);
         }
@@ -155,7 +182,7 @@ impl Effort {
         let table = Arc::clone(&write.table);
         let mut in_doubt = false;
         if self.left().is_zero() {
-            return Err(self.exhausted(Error::Unavailable(Unavailable::Timeout)));
+            return Err(self.exhausted(Error::Unavailable(Unavailable::TooLate)));
         }
         loop {
             let stop = match self.attempt(Box::pin(write.send(&client, sending))).await {
@@ -169,7 +196,7 @@ impl Effort {
                     Err(stop) => stop,
                 },
                 Err(failure) => {
-                    in_doubt |= matches!(failure, Failure::Ambiguous(_));
+                    in_doubt |= failure.leaves_doubt();
                     match self.pause(&table, failure).await.and_then(|()| again()) {
                         Ok(same) => {
                             write = same;
@@ -186,19 +213,36 @@ impl Effort {
         }
     }
 
+    /// Sends an update until it is answered, made anew for each attempt: its own condition has to make repeating it harmless.
+    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> Update) -> Result<Answered, Error> {
+        let client = self.connection.client.clone();
+        loop {
+            let update = make();
+            let (table, key) = (Arc::clone(&update.table), update.key.clone());
+            match self.attempt(Box::pin(update.send(&client))).await {
+                Ok(before) => return Ok(Answered::Applied(before)),
+                Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
+                Err(Failure::Condition(None)) => {
+                    return Ok(Answered::Refused(self.read(&Get { table, key, consistent: true }).await?));
+                }
+                Err(failure) => self.pause(&table, failure).await?,
+            }
+        }
+    }
+
     /// Sends a transaction until its outcome is known, each time under the same token: DynamoDB applies it at most once in ten
-    /// minutes. `id` is that of its writes; `cancelled` makes an error of reasons that were met to the end.
+    /// minutes. `cancelled` makes an error of reasons that were met to the end.
     pub(crate) async fn transact(
         &mut self,
         transact: &Transact,
         table: &Arc<str>,
-        id: WriteId,
+        aim: TransactionAim<'_>,
         cancelled: impl Fn(Vec<Reason>, (u32, Duration)) -> Error,
     ) -> Result<Transacted, Error> {
         let client = self.connection.client.clone();
         let mut in_doubt = false;
         if self.left().is_zero() {
-            return Err(self.exhausted(Error::Unavailable(Unavailable::Timeout)));
+            return Err(self.exhausted(Error::Unavailable(Unavailable::TooLate)));
         }
         loop {
             let paused = match self.attempt(Box::pin(transact.send(&client))).await {
@@ -208,12 +252,12 @@ impl Effort {
                     let last = cancelled(reasons.into_vec(), self.spent());
                     self.pause_after(last, costs).await
                 }
-                Err(Failure::Cancelled(reasons)) => match self.judge_cancelled(reasons, id, in_doubt) {
+                Err(Failure::Cancelled(reasons)) => match judge_cancelled(reasons, aim, in_doubt) {
                     Some(outcome) => return Ok(outcome),
                     None => return Err(self.indeterminate(table, None, None, None)),
                 },
                 Err(failure) => {
-                    in_doubt |= matches!(failure, Failure::Ambiguous(_));
+                    in_doubt |= failure.leaves_doubt();
                     self.pause(table, failure).await
                 }
             };
@@ -223,16 +267,6 @@ impl Effort {
                 Err(stop) => return Err(stop),
             }
         }
-    }
-
-    /// What a cancellation proves; nothing if it cannot be told. A transaction that had been applied would have succeeded again, while
-    /// DynamoDB knows its token; after that, its id in an item that it wrote shows it.
-    fn judge_cancelled(&self, reasons: Reasons, id: WriteId, in_doubt: bool) -> Option<Transacted> {
-        let shows_id = |reason: &Reason| reason.item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(id));
-        if in_doubt && reasons.as_slice().iter().any(shows_id) {
-            return Some(Transacted::Applied);
-        }
-        (!in_doubt || self.elapsed() < TOKEN_LIFE).then(|| Transacted::Cancelled(reasons.into_vec()))
     }
 
     /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
@@ -344,7 +378,10 @@ impl Effort {
                 let (attempts, elapsed) = self.spent();
                 return Err(Error::TokenReused { attempts, elapsed });
             }
-            Failure::Contention(refusal) => (Error::Contention(refusal.after(self.spent())), false),
+            // Both will end, and are no outage that retries could make worse.
+            Failure::Contention(refusal) | Failure::InProgress(refusal) => {
+                (Error::Contention(refusal.after(self.spent())), false)
+            }
             Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
             Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
         };
@@ -363,6 +400,7 @@ impl Effort {
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
         }
+        self.pauses += 1;
         clock::sleep(pause).await;
         Ok(())
     }
@@ -432,6 +470,24 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
         }
     }
     names.join(", ").into()
+}
+
+/// What a cancellation proves; nothing if it cannot be told.
+///
+/// Where an attempt is in doubt, that it was not applied before is not enough: DynamoDB remembers the tokens of transactions that have
+/// happened, so a late copy of one that was refused may still be applied. Not if one of its conditions can never hold again: the item has
+/// another version than it rested on, in the same life, or that life is over.
+fn judge_cancelled(reasons: Reasons, aim: TransactionAim<'_>, in_doubt: bool) -> Option<Transacted> {
+    let ring = |reason: &Reason| reason.item.as_ref().and_then(ring_of);
+    let reasons = reasons.into_vec();
+    if in_doubt && reasons.iter().any(|reason| ring(reason).is_some_and(|ring| ring.contains(aim.id))) {
+        return Some(Transacted::Applied);
+    }
+    let is_final = |(reason, rests): (&Reason, Option<&Revision>)| {
+        reason.class() == Some(CancellationClass::Conflict)
+            && rests.is_some_and(|revision| revision.is_over(reason.item.is_some(), ring(reason).as_ref()))
+    };
+    (!in_doubt || reasons.iter().zip(aim.rests.iter().copied()).any(is_final)).then_some(Transacted::Cancelled(reasons))
 }
 
 /// What DynamoDB does not answer to a request without a condition, and a broken gateway may.

@@ -11,7 +11,9 @@ mod pace;
 
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
-pub(crate) use effort::{Aim, Effort, Proof, Transacted, Written, tables, unexpected_condition};
+pub(crate) use effort::{
+    Aim, Answered, Effort, Proof, Transacted, TransactionAim, Written, tables, unexpected_condition,
+};
 pub use pace::Pace;
 
 use std::time::Duration;
@@ -23,6 +25,13 @@ pub(crate) struct Limits {
     pub(crate) attempt_timeout: Duration,
     pub(crate) attempts: Option<u32>,
     pub(crate) pace: Pace,
+}
+
+impl Limits {
+    /// Those of a transaction: to learn what became of a request whose reply was lost, DynamoDB may have to be asked again after 5 seconds.
+    pub(crate) fn of_transaction() -> Self {
+        Self { deadline: Duration::from_secs(10), ..Self::default() }
+    }
 }
 
 impl Default for Limits {

@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -10,8 +10,9 @@ use super::{
     Op, TransactionGet, TransactionId,
     assembly::assemble,
     change::Left,
-    commit,
+    commit::{self, Token},
     draft::Draft,
+    link::Link,
     operation::{Act, Operation},
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     error::{Error, InvalidTransaction, Result},
     model::Versioned,
     plan::Requirement,
-    retry::{Connection, Effort, Limits},
+    retry::{Effort, Limits},
     version::Revision,
 };
 
@@ -59,8 +60,7 @@ use crate::{
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
-    client: Client,
-    connection: Option<Arc<Connection>>,
+    link: Link,
     drafts: Vec<Draft>,
     limits: Limits,
     token: Option<String>,
@@ -79,10 +79,9 @@ impl Transaction {
     pub fn new(client: &Client) -> Self {
         Self {
             id: TransactionId::next(),
-            client: client.clone(),
-            connection: None,
+            link: Link::new(client.clone()),
             drafts: Vec::new(),
-            limits: Limits::default(),
+            limits: Limits::of_transaction(),
             token: None,
         }
     }
@@ -92,7 +91,8 @@ impl Transaction {
         TransactionGet::new(client)
     }
 
-    /// The time that [`commit`](Self::commit) may take over all its requests and pauses; 5 seconds by default.
+    /// The time that [`commit`](Self::commit) may take over all its requests and pauses; 10 seconds by default, since DynamoDB may need
+    /// 5 to tell what became of a request whose reply was lost. A repository's own deadline and pace are not asked.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
@@ -112,7 +112,11 @@ impl Transaction {
 
     /// The ClientRequestToken: 1 to 36 characters that belong to this transaction and no other, ever. DynamoDB applies a transaction once
     /// under one token in ten minutes, so one that is made again of the same values, after a crash for example, succeeds without happening
-    /// twice. Without this, a token is drawn, which covers the requests of one commit.
+    /// twice; later than that, or if its values had to be read again, it is [`Error::AlreadyCommitted`] as long as an item that it has written
+    /// shows it. Without this, a token is drawn, which covers the requests of one commit.
+    ///
+    /// The write ids and incarnations of the transaction are made from the token. A token that is used for a second life of an item, after the
+    /// first was deleted, lets the two be taken for one.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
@@ -181,25 +185,23 @@ impl Transaction {
     ///
     /// [`Error::Cancelled`] if a condition was false, or an operation cannot be: nothing was written. [`Error::InvalidTransaction`] and
     /// those of a single write: [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`]: nothing was
-    /// sent. [`Error::Exhausted`], with the cancellation inside if it was cancelled until the deadline, [`Error::TableNotFound`],
-    /// [`Error::Rejected`], [`Error::TokenReused`]: nothing was written. [`Error::Indeterminate`]: it may have happened, as a whole.
+    /// sent, and [`Error::Decode`] and [`Error::Corrupt`] of an item that was read for an etag. [`Error::Exhausted`], with the cancellation inside if it was cancelled until the deadline, [`Error::TableNotFound`],
+    /// [`Error::Rejected`], [`Error::TokenReused`]: nothing was written. [`Error::AlreadyCommitted`]: it has happened
+    /// before. [`Error::Indeterminate`]: it may have happened, as a whole; so it may if the future is dropped.
     pub async fn commit(self) -> Result<Committed> {
-        let Self { id, client, connection, drafts, limits, token } = self;
+        let Self { id, mut link, drafts, limits, token } = self;
         check_token(token.as_deref())?;
-        let connection = connection.unwrap_or_else(|| Arc::new(Connection::over(&client)));
-        let mut effort = Effort::new(&connection, limits);
-        let operations = commit::resolve(&mut effort, id, drafts).await?;
-        let (mut marks, token) = commit::marks(&mut effort, token);
+        let mut effort = Effort::new(link.connection(), limits);
+        let (mut marks, token) = Token::or_drawn(token, &mut effort);
+        let operations = commit::resolve(&mut effort, id, drafts, token.known(&marks)).await?;
         let mut assembly = assemble(&operations, &mut marks)?;
         let next = std::mem::take(&mut assembly.next);
-        commit::send(&mut effort, id, &operations, assembly, token, marks.id).await?;
+        commit::send(&mut effort, id, &operations, assembly, &token, marks.id).await?;
         Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })
     }
 
     fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, draft: Draft) -> Op<T, Out> {
-        if self.connection.is_none() && repository.connection.is_over(&self.client) {
-            self.connection = Some(Arc::clone(&repository.connection));
-        }
+        self.link.meet(&repository.connection);
         self.drafts.push(draft);
         Op::new(self.id, self.drafts.len() - 1)
     }
@@ -225,14 +227,14 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidTransaction`] if the handle belongs to another transaction.
+    /// [`Error::ForeignHandle`] if the handle belongs to another transaction. That says nothing about this one, which has happened.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let value = operation.index_in(self.transaction).and_then(|index| left.get_mut(index)?.take());
         match value.and_then(|value| value.downcast().ok()) {
             Some(stored) => Ok(*stored),
-            None => Err(Error::InvalidTransaction(InvalidTransaction::ForeignHandle)),
+            None => Err(Error::ForeignHandle),
         }
     }
 }

@@ -9,24 +9,45 @@ use super::{
     operation::{Operation, Subject},
 };
 use crate::{
-    codec::Item,
+    codec::{Item, ring_of},
     error::{Cancelled, Error},
     operation::{Reason, Transact},
     plan::Marks,
     random,
-    retry::{Effort, Transacted, tables},
-    version::WriteId,
+    retry::{Effort, Transacted, TransactionAim, tables},
+    version::{Revision, WriteId},
 };
 
-/// The marks of one evaluation, and its ClientRequestToken: drawn, or made from the caller's, so that a transaction that is made again
-/// under its token is the same to the byte.
-pub(super) fn marks(effort: &mut Effort, token: Option<String>) -> (Marks, String) {
-    let mut rng = match &token {
-        Some(token) => random::derived(token),
-        None => effort.rng().fork(),
-    };
-    let token = token.unwrap_or_else(|| format!("{:032x}", rng.u128(..)));
-    (Marks { id: WriteId::draw(&mut rng), rng }, token)
+/// The ClientRequestToken of one evaluation.
+pub(super) struct Token {
+    text: String,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// For this evaluation alone.
+    Drawn,
+    /// The caller's, who may have used it before for the same.
+    Given,
+}
+
+impl Token {
+    /// The caller's token, or one that is drawn, and the marks that go with it: the caller's makes them, so that a transaction that is made
+    /// again under its token is the same.
+    pub(super) fn or_drawn(given: Option<String>, effort: &mut Effort) -> (Marks, Self) {
+        let (mut rng, origin) = match &given {
+            Some(token) => (random::derived(token), Origin::Given),
+            None => (effort.rng().fork(), Origin::Drawn),
+        };
+        let text = given.unwrap_or_else(|| format!("{:032x}", rng.u128(..)));
+        (Marks { id: WriteId::draw(&mut rng), rng }, Self { text, origin })
+    }
+
+    /// The id by which an item shows that this transaction has happened before.
+    pub(super) fn known(&self, marks: &Marks) -> Option<WriteId> {
+        (self.origin == Origin::Given).then_some(marks.id)
+    }
 }
 
 /// Reads what assumed values rest on.
@@ -34,12 +55,14 @@ pub(super) async fn resolve(
     effort: &mut Effort,
     transaction: TransactionId,
     drafts: Vec<Draft>,
+    known: Option<WriteId>,
 ) -> Result<Vec<Operation>, Error> {
     let subjects: Vec<_> = drafts.iter().map(|draft| draft.subject.clone()).collect();
     let mut operations = Vec::with_capacity(drafts.len());
-    for (index, Draft { subject, step }) in drafts.into_iter().enumerate() {
+    for (index, Draft { subject, step, .. }) in drafts.into_iter().enumerate() {
         let act = match step {
             Step::Known(act) => act,
+            Step::Wrong(error) => return Err(error),
             Step::Assumed(etag, rest_on) => {
                 if !etag.is_of(&subject.key) {
                     return Err(Error::KeyChanged { table: subject.table });
@@ -47,6 +70,7 @@ pub(super) async fn resolve(
                 let item = effort.read(&subject.read()?).await?;
                 match item.clone().map(rest_on).transpose()?.flatten() {
                     Some(act) => act,
+                    None if shows(item.as_ref(), known) => return Err(already_committed(effort)),
                     None => return Err(refuse(transaction, subjects, index, item, effort.spent())),
                 }
             }
@@ -54,6 +78,17 @@ pub(super) async fn resolve(
         operations.push(Operation { subject, act });
     }
     Ok(operations)
+}
+
+/// Whether an item shows that the write of this id was applied.
+fn shows(item: Option<&Item>, id: Option<WriteId>) -> bool {
+    let ring = item.and_then(ring_of);
+    ring.zip(id).is_some_and(|(ring, id)| ring.contains(id))
+}
+
+fn already_committed(effort: &Effort) -> Error {
+    let (attempts, elapsed) = effort.spent();
+    Error::AlreadyCommitted { attempts, elapsed }
 }
 
 /// A cancellation for the item of one operation.
@@ -78,22 +113,39 @@ pub(super) async fn send(
     transaction: TransactionId,
     operations: &[Operation],
     assembly: Assembly,
-    token: String,
+    token: &Token,
     id: WriteId,
 ) -> Result<(), Error> {
     let Assembly { writes, places, .. } = assembly;
-    let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
+    let request =
+        Transact::new(writes, Some(token.text.clone())).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
     let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
-    match effort.transact(&request, &table, id, cancelled).await {
+    let rests = rests(operations, &places);
+    match effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await {
         Ok(Transacted::Applied) => Ok(()),
-        Ok(Transacted::Cancelled(reasons)) => Err(cancelled(reasons, effort.spent())),
-        Err(Error::TableNotFound { attempts, elapsed, .. }) => {
-            find_missing(effort, operations).await?;
-            Err(Error::TableNotFound { table, attempts, elapsed })
+        Ok(Transacted::Cancelled(reasons)) => {
+            let is_known = token.origin == Origin::Given;
+            match is_known && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
+                true => Err(already_committed(effort)),
+                false => Err(cancelled(reasons, effort.spent())),
+            }
+        }
+        Err(missing @ Error::TableNotFound { .. }) => {
+            let subjects: Vec<_> = operations.iter().map(|operation| &operation.subject).collect();
+            Err(which_is_missing(effort, &subjects, missing).await)
         }
         Err(error) => Err(error),
     }
+}
+
+/// By write: the revision that its condition rests on, if there is one.
+fn rests<'o>(operations: &'o [Operation], places: &[usize]) -> Vec<Option<&'o Revision>> {
+    let mut rests = vec![None; places.iter().max().map_or(0, |last| last + 1)];
+    for (operation, place) in operations.iter().zip(places) {
+        rests[*place] = rests[*place].or(operation.rests_on());
+    }
+    rests
 }
 
 /// A cancellation: each operation has the reason of the write that it is part of.
@@ -109,13 +161,16 @@ pub(super) fn cancelled(
 }
 
 /// DynamoDB does not say which of several tables is missing: a read does.
-async fn find_missing(effort: &mut Effort, operations: &[Operation]) -> Result<(), Error> {
+pub(super) async fn which_is_missing(effort: &mut Effort, subjects: &[&Subject], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
-    for Operation { subject, .. } in operations {
+    for subject in subjects {
         if !known.contains(&&subject.table) {
             known.push(&subject.table);
-            effort.read(&subject.read()?).await?;
+            let Ok(get) = subject.read() else { continue };
+            if let Err(missing @ Error::TableNotFound { .. }) = effort.read(&get).await {
+                return missing;
+            }
         }
     }
-    Ok(())
+    whole
 }

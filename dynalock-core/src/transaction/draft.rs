@@ -19,12 +19,22 @@ use crate::{
 /// One operation as it was called.
 pub(super) struct Draft {
     pub(super) subject: Subject,
+    pub(super) purpose: Purpose,
     pub(super) step: Step,
+}
+
+/// What an operation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Write,
+    Check,
 }
 
 /// What is known of it.
 pub(super) enum Step {
     Known(Act),
+    /// It cannot be done.
+    Wrong(Error),
     /// The value came back from somewhere with an etag: the item has to be read, and to be in that state.
     Assumed(Etag, RestOn),
 }
@@ -35,8 +45,8 @@ pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Se
 impl Draft {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
         let table = Arc::clone(&repository.table);
-        let subject = subject(repository, value.key(), None);
-        Self { subject, step: Step::Known(change(table, value, Kind::Create)) }
+        let subject = Subject::of(repository, value.key(), None);
+        Self { subject, purpose: Purpose::Write, step: Step::Known(change(table, value, Kind::Create)) }
     }
 
     pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
@@ -52,34 +62,32 @@ impl Draft {
     }
 
     pub(super) fn check<T: Versioned>(repository: &Repository<T>, stored: &Stored<T>) -> Self {
-        let subject = subject(repository, stored.key(), Some(stored.version()));
+        let subject = Subject::of(repository, stored.key(), Some(stored.version()));
         let step = match stored.origin() {
-            Ok(basis) => Step::Known(Act::Check(Requirement::Unchanged(basis.state.clone()))),
+            Ok(basis) => match basis.check_key::<T>(&repository.table, stored) {
+                Ok(()) => Step::Known(Act::Check(Requirement::Unchanged(basis.state.clone()))),
+                Err(error) => Step::Wrong(error),
+            },
             Err(etag) => {
                 let (table, as_of) = (Arc::clone(&repository.table), etag.clone());
-                let rest_on = move |item| {
-                    let state = state_of(T::MODEL, &table, item)?;
+                let rest_on = move |item: Item| {
+                    let state = state_of(T::MODEL, &table, &item)?;
                     Ok(state.is_at(&as_of).then_some(Act::Check(Requirement::Unchanged(state))))
                 };
                 Step::Assumed(etag.clone(), Box::new(rest_on))
             }
         };
-        Self { subject, step }
+        Self { subject, purpose: Purpose::Check, step }
     }
 
     pub(super) fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
-        Self { subject: subject(repository, key, None), step: Step::Known(Act::Check(requirement)) }
+        let step = Step::Known(Act::Check(requirement));
+        Self { subject: Subject::of(repository, key, None), purpose: Purpose::Check, step }
     }
 
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
         let holds = move |table: &Arc<str>, to: &mut Placeholders| condition.render(table, to);
         Self::require(repository, key, Requirement::Holds(Box::new(holds)))
-    }
-
-    /// Whether it writes.
-    pub(super) fn writes(&self) -> bool {
-        // A value that was assumed may be a check's.
-        !matches!(self.step, Step::Known(Act::Check(_)))
     }
 
     fn of_stored<T: Versioned>(
@@ -88,7 +96,7 @@ impl Draft {
         kind: impl FnOnce(Basis) -> Kind + Send + 'static,
     ) -> Self {
         let table = Arc::clone(&repository.table);
-        let subject = subject(repository, stored.key(), Some(stored.version()));
+        let subject = Subject::of(repository, stored.key(), Some(stored.version()));
         let step = match stored.into_parts() {
             (value, Ok(basis)) => Step::Known(change(table, value, kind(basis))),
             (value, Err(etag)) => {
@@ -104,13 +112,13 @@ impl Draft {
                 Step::Assumed(etag, Box::new(rest_on))
             }
         };
-        Self { subject, step }
+        Self { subject, purpose: Purpose::Write, step }
     }
 }
 
 impl Operation {
     /// The check that an item is still as it was read.
-    pub(super) fn unchanged(subject: Subject, item: Option<Item>) -> Result<Self, Error> {
+    pub(super) fn unchanged(subject: Subject, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
             Some(item) => Requirement::Unchanged(state_of(subject.model, &subject.table, item)?),
             None => Requirement::Absent,
@@ -121,8 +129,4 @@ impl Operation {
 
 fn change<T: Versioned>(table: Arc<str>, value: T, kind: Kind) -> Act {
     Act::Change(Box::new(ChangeOf { table, value, kind }))
-}
-
-fn subject<T: Versioned>(repository: &Repository<T>, key: Key, expected: Option<u64>) -> Subject {
-    Subject { table: Arc::clone(&repository.table), model: T::MODEL, key, expected }
 }

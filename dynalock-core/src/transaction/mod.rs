@@ -4,6 +4,7 @@
 //! in `assembly` (which request the operations make) and `commit` (what becomes of it).
 
 mod handle;
+mod link;
 mod operation;
 
 mod assembly;

@@ -2,13 +2,14 @@ use std::{fmt, sync::Arc};
 
 use super::change::Change;
 use crate::{
+    Repository,
     codec::Item,
     error::Error,
     key::Key,
-    model::Model,
+    model::{Model, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
-    version::Expected,
+    version::{Expected, Revision},
 };
 
 /// The item that an operation is about.
@@ -34,6 +35,10 @@ pub(super) enum Act {
 }
 
 impl Subject {
+    pub(super) fn of<T: Versioned>(repository: &Repository<T>, key: Key, expected: Option<u64>) -> Self {
+        Self { table: Arc::clone(&repository.table), model: T::MODEL, key, expected }
+    }
+
     /// Whether both are about one item.
     pub(super) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
@@ -51,6 +56,18 @@ impl Subject {
 }
 
 impl Operation {
+    /// The revision that its condition rests on; nothing if that is something else.
+    pub(super) fn rests_on(&self) -> Option<&Revision> {
+        match &self.act {
+            Act::Change(change) => match change.expected() {
+                Expected::Unchanged(revision) | Expected::Deleted(revision) => Some(revision),
+                Expected::Absent | Expected::Anything => None,
+            },
+            Act::Check(Requirement::Unchanged(state)) => Some(&state.revision),
+            Act::Check(Requirement::Exists | Requirement::Absent | Requirement::Holds(_)) => None,
+        }
+    }
+
     /// What a write of it rests on; nothing if it is a check.
     pub(super) fn expected(&self) -> Option<Expected<'_>> {
         match &self.act {

@@ -2,14 +2,14 @@ use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
-use super::{Op, Subject, TransactionId, assembly::MOST_ITEMS};
+use super::{Op, Subject, TransactionId, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
 use crate::{
     Repository,
     codec::{Item, Stored, decode},
     error::{Error, InvalidTransaction, Result},
     model::Versioned,
     operation,
-    retry::{Connection, Effort, Limits},
+    retry::{Effort, Limits},
 };
 
 /// A read of several items as of one moment: [`Transaction::get`](crate::Transaction::get).
@@ -32,8 +32,7 @@ use crate::{
 #[must_use = "nothing is read until it is fetched"]
 pub struct TransactionGet {
     id: TransactionId,
-    client: Client,
-    connection: Option<Arc<Connection>>,
+    link: Link,
     subjects: Vec<Subject>,
     limits: Limits,
 }
@@ -49,14 +48,19 @@ impl TransactionGet {
     pub(super) fn new(client: &Client) -> Self {
         Self {
             id: TransactionId::next(),
-            client: client.clone(),
-            connection: None,
+            link: Link::new(client.clone()),
             subjects: Vec::new(),
-            limits: Limits::default(),
+            limits: Limits::of_transaction(),
         }
     }
 
-    /// The time that it may take over all its requests and pauses; 5 seconds by default.
+    /// How many requests may fail before it gives up; without a limit, the deadline alone ends it.
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// The time that it may take over all its requests and pauses; 10 seconds by default.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
@@ -68,11 +72,8 @@ impl TransactionGet {
         repository: &Repository<T>,
         key: impl Into<T::Key>,
     ) -> Op<T, Option<Stored<T>>> {
-        if self.connection.is_none() && repository.connection.is_over(&self.client) {
-            self.connection = Some(Arc::clone(&repository.connection));
-        }
-        let table = Arc::clone(&repository.table);
-        self.subjects.push(Subject { table, model: T::MODEL, key: key.into().into(), expected: None });
+        self.link.meet(&repository.connection);
+        self.subjects.push(Subject::of(repository, key.into().into(), None));
         Op::new(self.id, self.subjects.len() - 1)
     }
 
@@ -83,9 +84,8 @@ impl TransactionGet {
     /// [`Error::InvalidTransaction`] if there are none, or more than 100 different ones; [`Error::InvalidKey`],
     /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
     pub async fn fetch(self) -> Result<Snapshot> {
-        let Self { id, client, connection, subjects, limits } = self;
-        let connection = connection.unwrap_or_else(|| Arc::new(Connection::over(&client)));
-        let mut effort = Effort::new(&connection, limits);
+        let Self { id, mut link, subjects, limits } = self;
+        let mut effort = Effort::new(link.connection(), limits);
         let mut different: Vec<&Subject> = Vec::new();
         let mut places = Vec::with_capacity(subjects.len());
         for subject in &subjects {
@@ -109,9 +109,12 @@ pub(super) async fn fetch(effort: &mut Effort, subjects: &[&Subject]) -> Result<
         1..=MOST_ITEMS => {}
         items => return Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
     }
-    let subjects = subjects.iter().map(|subject| Ok((Arc::clone(&subject.table), subject.key_item()?)));
-    let snapshot = operation::Snapshot { subjects: subjects.collect::<Result<_>>()? };
-    effort.snapshot(&snapshot).await
+    let keys = subjects.iter().map(|subject| Ok((Arc::clone(&subject.table), subject.key_item()?)));
+    let snapshot = operation::Snapshot { subjects: keys.collect::<Result<_>>()? };
+    match effort.snapshot(&snapshot).await {
+        Err(missing @ Error::TableNotFound { .. }) => Err(which_is_missing(effort, subjects, missing).await),
+        read => read,
+    }
 }
 
 impl Snapshot {
@@ -119,10 +122,10 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] and [`Error::Corrupt`] if it does not fit `T`; [`Error::InvalidTransaction`] if the handle belongs to another read.
+    /// [`Error::Decode`] and [`Error::Corrupt`] if it does not fit `T`; [`Error::ForeignHandle`] if the handle belongs to another read.
     pub fn get<T: Versioned>(&self, item: impl Borrow<Op<T, Option<Stored<T>>>>) -> Result<Option<Stored<T>>> {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {
-            return Err(Error::InvalidTransaction(InvalidTransaction::ForeignHandle));
+            return Err(Error::ForeignHandle);
         };
         let Some(item) = item.clone() else { return Ok(None) };
         let (value, basis) = decode(table, item)?;

@@ -113,6 +113,19 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
+    /// Whether the item can never be in this revision again, by what it shows now: its life is over, or others have written it since. `ring` is
+    /// that of the item, if there is one. Without an incarnation nothing is ever over: the item may be created again.
+    pub(crate) fn is_over(&self, is_there: bool, ring: Option<&Ring>) -> bool {
+        let Some(read) = &self.ring else { return false };
+        match ring {
+            _ if !is_there => true,
+            Some(now) if now.incarnation() == read.incarnation() => now != read,
+            Some(_) => true,
+            // Another program has taken the ids out, and may put them back.
+            None => false,
+        }
+    }
+
     /// This revision, if an item of that incarnation shows that it was written.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {

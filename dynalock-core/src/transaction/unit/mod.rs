@@ -60,15 +60,14 @@ use crate::{
 /// # Errors
 ///
 /// The closure's own; through `From`, those of [`Transaction::commit`](crate::Transaction::commit), where [`Error::Cancelled`] means that
-/// running the closure again cannot help: a create met an item, or a condition of its own was false, for an item that it had not read
-/// or that is as it had read it. [`Error::Exhausted`] if others were first until the deadline.
+/// running the closure again cannot help: a create met an item, or a condition of its own was false, and no item that it had read has changed. [`Error::Exhausted`] if others were first until the deadline.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
     Fut: Future<Output = Result<O, E>> + Send,
     E: From<Error>,
 {
-    UnitOfWork { client: client.clone(), limits: Limits::default(), snapshot: false, work, borrows: PhantomData }
+    UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
 /// A unit of work that has not begun: set what it needs, then `.await` it. Made by [`transact`].
@@ -82,8 +81,8 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// The time that it may take over all runs, requests and pauses; 5 seconds by default. The closure's own time counts, but it is not
-    /// interrupted.
+    /// The time that it may take over all runs, requests and pauses; 10 seconds by default. The closure's own time counts, but it is not
+    /// interrupted. A repository's own deadline and pace are not asked.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self

@@ -1,16 +1,18 @@
 //! What one run of a closure has read and wants to write.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use aws_sdk_dynamodb::Client;
-
-use super::super::{Subject, draft::Draft};
+use super::super::{
+    Subject,
+    draft::{Draft, Purpose},
+    link::Link,
+};
 use crate::{
     clock::Instant,
     codec::Item,
     error::{Error, InvalidTransaction},
     key::Key,
-    retry::{Connection, Effort, Limits},
+    retry::{Effort, Limits},
 };
 
 /// One run of the closure.
@@ -20,18 +22,22 @@ pub(super) struct Run {
     pub(super) drafts: Vec<Draft>,
 }
 
-/// The items that are known to a run.
+/// The items that are known to a run, in the order in which they became so.
 #[derive(Default)]
-pub(super) struct Known(Vec<Held>);
+pub(super) struct Known {
+    held: Vec<Held>,
+    /// Their places, by table and key.
+    places: HashMap<Arc<str>, HashMap<Key, usize>>,
+}
 
 /// What all runs of a unit of work share.
 #[derive(Clone)]
 pub(super) struct Session {
-    pub(super) client: Client,
-    /// Of the first repository that was made from the client.
-    pub(super) connection: Option<Arc<Connection>>,
+    pub(super) link: Link,
     pub(super) limits: Limits,
     pub(super) started: Instant,
+    /// Requests that failed or met a conflict.
+    pub(super) attempts: u32,
 }
 
 /// An item that is known.
@@ -62,27 +68,18 @@ impl Held {
 impl Session {
     /// An effort within the unit's limits.
     pub(super) fn effort(&mut self) -> Effort {
-        let connection = self.connection.get_or_insert_with(|| Arc::new(Connection::over(&self.client)));
-        Effort::since(connection, self.limits, self.started)
-    }
-
-    /// Prefers the connection of a repository to one of its own.
-    pub(super) fn meet(&mut self, connection: &Arc<Connection>) {
-        if self.connection.is_none() && connection.is_over(&self.client) {
-            self.connection = Some(Arc::clone(connection));
-        }
+        Effort::since(self.link.connection(), self.limits, self.started, self.attempts)
     }
 }
 
 impl Run {
     /// An item that is known: read in this run from now on.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&Held>, Error> {
-        if self.drafts.iter().any(|draft| draft.writes() && draft.subject.is(table, key)) {
+        if self.drafts.iter().any(|draft| draft.purpose == Purpose::Write && draft.subject.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
         }
-        let held = self.known.0.iter_mut().find(|held| held.subject.is(table, key));
-        Ok(held.map(|held| {
+        Ok(self.known.get_mut(table, key).map(|held| {
             held.is_read = true;
             &*held
         }))
@@ -93,7 +90,7 @@ impl Run {
         match self.look_up(&subject.table, &subject.key)? {
             Some(known) => Ok(known.item.clone()),
             None => {
-                self.known.0.push(Held { subject, item: item.clone(), origin: Origin::Fresh, is_read: true });
+                self.known.push(Held { subject, item: item.clone(), origin: Origin::Fresh, is_read: true });
                 Ok(item)
             }
         }
@@ -103,18 +100,32 @@ impl Run {
 impl Known {
     /// The items that the run has read.
     pub(super) fn reads(&self) -> impl Iterator<Item = &Held> {
-        self.0.iter().filter(|held| held.is_read)
+        self.held.iter().filter(|held| held.is_read)
     }
 
     /// The item behind a subject, if the run has read it.
     pub(super) fn read_of(&self, subject: &Subject) -> Option<&Held> {
-        self.reads().find(|held| held.subject.is(&subject.table, &subject.key))
+        let place = *self.places.get(&*subject.table)?.get(&subject.key)?;
+        self.held.get(place).filter(|held| held.is_read)
+    }
+
+    fn get_mut(&mut self, table: &str, key: &Key) -> Option<&mut Held> {
+        let place = *self.places.get(table)?.get(key)?;
+        self.held.get_mut(place)
+    }
+
+    fn push(&mut self, held: Held) {
+        let table = self.places.entry(Arc::clone(&held.subject.table)).or_default();
+        table.insert(held.subject.key.clone(), self.held.len());
+        self.held.push(held);
     }
 }
 
 impl FromIterator<Held> for Known {
     fn from_iter<I: IntoIterator<Item = Held>>(held: I) -> Self {
-        Self(held.into_iter().collect())
+        let mut known = Self::default();
+        held.into_iter().for_each(|held| known.push(held));
+        known
     }
 }
 
@@ -123,6 +134,6 @@ impl IntoIterator for Known {
     type IntoIter = std::vec::IntoIter<Held>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.held.into_iter()
     }
 }

@@ -6,8 +6,9 @@ use super::{
     super::{
         Subject, TransactionId,
         assembly::{Assembly, assemble},
-        commit::{self, cancelled, marks, send},
-        draft::Draft,
+        commit::{self, Token, cancelled, send},
+        draft::{Draft, Purpose},
+        link::Link,
         operation::Operation,
         snapshot,
     },
@@ -52,7 +53,7 @@ impl Unit {
     pub(super) fn new(client: Client, limits: Limits, snapshot: bool) -> Self {
         Self {
             id: TransactionId::next(),
-            session: Session { client, connection: None, limits, started: clock::now() },
+            session: Session { link: Link::new(client), limits, started: clock::now(), attempts: 0 },
             effort: None,
             snapshot,
             known: Known::default(),
@@ -79,10 +80,20 @@ impl Unit {
         if drafts.is_empty() {
             return self.without_writing(known).await;
         }
-        match self.write(drafts, &known).await {
+        let pauses = self.effort.as_ref().map_or(0, Effort::pauses);
+        let sent = self.write(drafts, &known).await;
+        if let Some(effort) = &self.effort {
+            self.session.attempts = effort.spent().0;
+        }
+        match sent {
             Ok(Sent::Everything) => Ok(Next::Done),
             Ok(Sent::Nothing) => self.without_writing(known).await,
-            Err(Error::Cancelled(refused)) => self.after_refusal(known, refused).await,
+            Err(Error::Cancelled(refused)) => {
+                let slept = self.effort.as_ref().is_some_and(|effort| effort.pauses() > pauses);
+                // What was read before a sleep is stale in proportion to it.
+                let kept = if slept { Kept::Nothing } else { Kept::Reads };
+                self.after_refusal(known, refused, kept).await
+            }
             Err(error) => Err(error),
         }
     }
@@ -91,6 +102,9 @@ impl Unit {
     fn resume(&mut self, run: Run) -> (Known, Vec<Draft>) {
         let Run { session, known, drafts } = run;
         self.session = session;
+        if let Some(effort) = &mut self.effort {
+            effort.has_sent(self.session.attempts);
+        }
         let watched = self.watched.take().and_then(|watched| known.read_of(&watched));
         if let (Some(held), Some(effort)) = (watched, &mut self.effort) {
             effort.read_after_pause(version(held));
@@ -126,45 +140,55 @@ impl Unit {
     /// Sends what a run wants to write, with a check of each item that it only read.
     async fn write(&mut self, drafts: Vec<Draft>, known: &Known) -> Result<Sent, Error> {
         let effort = self.effort.get_or_insert_with(|| self.session.effort());
-        let asked = drafts.iter().any(|draft| !draft.writes());
-        let mut operations = commit::resolve(effort, self.id, drafts).await?;
+        let asked = drafts.iter().any(|draft| draft.purpose == Purpose::Check);
+        let mut operations = commit::resolve(effort, self.id, drafts, None).await?;
         add_checks(&mut operations, known)?;
 
-        let (mut marks, token) = marks(effort, None);
+        let (mut marks, token) = Token::or_drawn(None, effort);
         let assembly = assemble(&operations, &mut marks)?;
         if !assembly.writes_anything() && !asked {
             return Ok(Sent::Nothing);
         }
         match assembly.is_one_write() {
             true => write_alone(effort, self.id, &operations, assembly, marks).await?,
-            false => send(effort, self.id, &operations, assembly, token, marks.id).await?,
+            false => send(effort, self.id, &operations, assembly, &token, marks.id).await?,
         }
         Ok(Sent::Everything)
     }
 
     /// After a refusal: another run, if it can decide otherwise than this one.
-    async fn after_refusal(&mut self, known: Known, refused: Cancelled) -> Result<Next, Error> {
-        if !refused.reasons().all(|reason| is_mended_by_another_run(&reason, &known)) {
-            return Err(Error::Cancelled(refused));
-        }
-        let conflicts = refused.reasons().filter(|reason| reason.class() == Some(CancellationClass::Conflict));
-        let Some(hottest) = conflicts.max_by_key(|reason| reason.current_item().map_or(0, size)) else {
+    async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
+        let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
+        let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
+        // The largest of them costs the most to be refused again.
+        let Some(largest) = changed.max_by_key(|reason| reason.current_item().map_or(0, size)) else {
             return Err(Error::Cancelled(refused));
         };
-        let subject = hottest.subject().clone();
-        let version = hottest.current_item().and_then(|item| version_in(item, subject.model.version)).unwrap_or(0);
-        let bytes = hottest.current_item().map_or(0, size);
+        if refused.reasons().any(is_permanent) {
+            return Err(Error::Cancelled(refused));
+        }
+        let subject = largest.subject().clone();
+        let version = largest.current_item().and_then(|item| version_in(item, subject.model.version)).unwrap_or(0);
+        let bytes = largest.current_item().map_or(0, size);
 
         let effort = self.effort.get_or_insert_with(|| self.session.effort());
         let conflict = |_| Error::Cancelled(refused.clone());
         self.as_of_one_moment = false;
-        if effort.pause_after_conflict(bytes, version, conflict).await? {
+        let slept = effort.pause_after_conflict(bytes, version, conflict).await?;
+        if slept || kept == Kept::Nothing {
             self.watched = Some(subject);
         } else {
             self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
         Ok(Next::Again)
     }
+}
+
+/// What of an earlier run the next one may start from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Reads,
+    Nothing,
 }
 
 /// What became of the drafts of a run.
@@ -181,7 +205,7 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
         let covered = match item {
             None => writes.filter_map(Operation::expected).any(|expected| matches!(expected, Expected::Absent)),
             Some(item) => {
-                let read = state_of(subject.model, &subject.table, item.clone())?;
+                let read = state_of(subject.model, &subject.table, item)?;
                 // An item without a version has nothing but its content to go by, and a write compares a part of that.
                 read.image.is_none()
                     && writes.filter_map(Operation::expected).any(|expected| match expected {
@@ -193,7 +217,7 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
         if !covered {
             let version = item.as_ref().map(|item| version_in(item, subject.model.version).unwrap_or(0));
             let subject = Subject { expected: version, ..subject.clone() };
-            operations.push(Operation::unchanged(subject, item.clone())?);
+            operations.push(Operation::unchanged(subject, item.as_ref())?);
         }
     }
     Ok(())
@@ -221,15 +245,10 @@ async fn write_alone(
     }
 }
 
-/// Whether the closure, run again, can decide otherwise: it had read the item, and that is another one now.
-fn is_mended_by_another_run(reason: &OperationReason<'_>, known: &Known) -> bool {
-    match reason.class() {
-        None | Some(CancellationClass::Contention | CancellationClass::Capacity) => true,
-        Some(CancellationClass::Conflict) => {
-            known.read_of(reason.subject()).is_some_and(|held| !is_as_read(held, reason.current_item()))
-        }
-        Some(CancellationClass::Permanent | CancellationClass::Mixed) => false,
-    }
+/// Whether the item in the way is one that the run had read, and another one now: the closure, run again, can decide otherwise.
+fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
+    reason.class() == Some(CancellationClass::Conflict)
+        && known.read_of(reason.subject()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
 /// What the next run knows of an item: what the refusal has shown, else what was read. An item that the refusal did not show is read again.

@@ -1,4 +1,5 @@
 use std::{
+    collections::HashMap,
     fmt,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,12 +11,13 @@ use super::{
 };
 use crate::{
     Condition, Repository,
-    codec::{Item, Stored, decode, has_key},
+    codec::{Item, Stored, decode, key_of},
     error::{Error, InvalidTransaction, Result},
     key::Key,
     model::Versioned,
     operation::Get,
     plan::{Requirement, checked_key},
+    retry::Effort,
 };
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
@@ -52,8 +54,8 @@ impl Tx {
         repository: &Repository<T>,
         key: impl Into<T::Key>,
     ) -> impl Future<Output = Result<Option<Stored<T>>>> + Send {
-        let subject = subject(repository, key.into().into());
-        self.run().session.meet(&repository.connection);
+        let subject = Subject::of(repository, key.into().into(), None);
+        self.run().session.link.meet(&repository.connection);
         async move {
             let known = self.run().look_up(&subject.table, &subject.key)?.map(|held| held.item.clone());
             let table = Arc::clone(&subject.table);
@@ -80,19 +82,19 @@ impl Tx {
         repository: &Repository<T>,
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Stored<T>>>>> + Send {
-        let subjects: Vec<_> = keys.into_iter().map(|key| subject(repository, key.into().into())).collect();
+        let subjects: Vec<_> = keys.into_iter().map(|key| Subject::of(repository, key.into().into(), None)).collect();
         let table = Arc::clone(&repository.table);
-        self.run().session.meet(&repository.connection);
+        self.run().session.link.meet(&repository.connection);
         async move {
             let asked = self.unknown(&subjects)?;
             let keys = asked.iter().map(|subject| subject.key_item()).collect::<Result<Vec<_>>>()?;
             if !keys.is_empty() {
-                let mut effort = self.run().session.effort();
-                let mut found = effort.read_many(&table, keys.clone()).await?;
-                for (subject, key) in asked.into_iter().zip(keys) {
-                    let place = found.iter().position(|item| has_key(T::MODEL, item, &key));
-                    let item = place.map(|place| found.swap_remove(place));
-                    self.run().take_in(subject.clone(), item)?;
+                let mut effort = self.effort();
+                let found = self.count(effort.read_many(&table, keys).await, &effort)?;
+                let by_key = |item| key_of(T::MODEL, &item).map(|key| (key, item));
+                let mut found: HashMap<Key, Item> = found.into_iter().filter_map(by_key).collect();
+                for subject in asked {
+                    self.run().take_in(subject.clone(), found.remove(&subject.key))?;
                 }
             }
             let mut items = Vec::with_capacity(subjects.len());
@@ -147,13 +149,24 @@ impl Tx {
 
     fn add<T: Versioned>(&self, repository: &Repository<T>, draft: Draft) {
         let mut run = self.run();
-        run.session.meet(&repository.connection);
+        run.session.link.meet(&repository.connection);
         run.drafts.push(draft);
     }
 
     async fn read(&self, get: &Get) -> Result<Option<Item>> {
-        let mut effort = self.run().session.effort();
-        effort.read(get).await
+        let mut effort = self.effort();
+        self.count(effort.read(get).await, &effort)
+    }
+
+    fn effort(&self) -> Effort {
+        self.run().session.effort()
+    }
+
+    /// The attempts of a read are among those of the unit of work.
+    fn count<O>(&self, outcome: O, effort: &Effort) -> O {
+        let mut run = self.run();
+        run.session.attempts = run.session.attempts.max(effort.spent().0);
+        outcome
     }
 
     /// Those that have to be asked for, each once.
@@ -173,10 +186,6 @@ impl Tx {
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn subject<T: Versioned>(repository: &Repository<T>, key: Key) -> Subject {
-    Subject { table: Arc::clone(&repository.table), model: T::MODEL, key, expected: None }
 }
 
 fn stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>> {

@@ -1,12 +1,36 @@
 //! DynamoDB numbers: decimal digits in any notation.
 
-/// Whether two numbers are equal, however they are written: `1`, `1.0`, `10e-1`.
-pub(super) fn same_number(one: &str, other: &str) -> bool {
-    one == other || normal(one).is_some_and(|normal_one| Some(normal_one) == normal(other))
+/// The one notation of a number that may be written in several, so that equal numbers are equal texts. What is no number stays as it is.
+pub(crate) fn canonical(text: String) -> String {
+    let plain = text.strip_prefix('-').unwrap_or(&text);
+    let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
+    if is_plain || text == "0" {
+        return text;
+    }
+    let Some(Normal { negative, mut digits, exponent }) = normal(&text) else { return text };
+    if digits.is_empty() {
+        return "0".to_owned();
+    }
+    let sign = if negative { "-" } else { "" };
+    match usize::try_from(exponent) {
+        Ok(zeros) if zeros <= LONGEST => {
+            digits.extend(std::iter::repeat_n('0', zeros));
+            format!("{sign}{digits}")
+        }
+        Ok(_) | Err(_) => format!("{sign}{digits}e{exponent}"),
+    }
 }
 
+/// The digits of a number without zeros in front and behind; all of them if it is none.
+pub(crate) fn significant_digits(text: &str) -> usize {
+    normal(text).map_or(text.len(), |number| number.digits.len())
+}
+
+/// Zeros that are written out, as DynamoDB does.
+const LONGEST: usize = 126;
+
 /// Reads a number that is whole and fits, in any notation that other programs write: `12`, `12.0`, `1.2e1`.
-pub(super) fn whole_number(text: &str) -> Option<u64> {
+pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
     }
@@ -55,12 +79,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_equal_however_they_are_written() {
-        for (one, other) in [("1", "1.0"), ("1.50", "15e-1"), ("0", "-0.00"), ("100", "1E+2"), ("-7", "-7.0")] {
-            assert!(same_number(one, other), "{one} {other}");
+    fn equal_numbers_have_one_notation() {
+        let canonical = |text: &str| canonical(text.to_owned());
+        for (one, other) in
+            [("1", "1.0"), ("1.50", "15e-1"), ("0", "-0.00"), ("100", "1E+2"), ("-7", "-7.0"), ("7", "007")]
+        {
+            assert_eq!(canonical(one), canonical(other), "{one} {other}");
         }
-        for (one, other) in [("1", "10"), ("1", "-1"), ("1.5", "1.05"), ("", "0"), ("x", "y")] {
-            assert!(!same_number(one, other), "{one} {other}");
+        for (one, other) in [("1", "10"), ("1", "-1"), ("1.5", "1.05"), ("", "0"), ("x", "y"), ("1e200", "1e201")] {
+            assert_ne!(canonical(one), canonical(other), "{one} {other}");
+        }
+        assert_eq!(canonical("-120"), "-120");
+        assert_eq!(canonical("12e1"), "120");
+    }
+
+    #[test]
+    fn zeros_around_a_number_take_no_room() {
+        for (text, digits) in [("1700000000000", 2), ("0.001", 1), ("-12.50", 3), ("0", 0)] {
+            assert_eq!(significant_digits(text), digits, "{text}");
         }
     }
 

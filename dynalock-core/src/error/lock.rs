@@ -1,0 +1,53 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+/// A lock that somebody else holds.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Locked {
+    /// The table.
+    pub table: Arc<str>,
+    /// Who holds it: the name that it gave itself, and the nonce of its grant.
+    pub owner: Arc<str>,
+    /// The fence of its grant.
+    pub fence: u64,
+    /// How long its lease has still to go by this machine's clock, if it does not renew it.
+    pub remaining: Duration,
+    /// Requests sent.
+    pub attempts: u32,
+    /// Time since the operation began.
+    pub elapsed: Duration,
+}
+
+/// Why a lock is held no more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lost {
+    /// Somebody else has it.
+    #[error("`{by}` has taken it, under fence {fence}")]
+    Stolen {
+        /// Who.
+        by: Arc<str>,
+        /// The fence of the new grant.
+        fence: u64,
+    },
+    /// The lease has ended: it was not renewed in time, somebody took it away, or its longest time was reached.
+    #[error("its lease has ended")]
+    Expired,
+    /// The row is gone.
+    #[error("its row was deleted")]
+    Deleted,
+    /// DynamoDB could not be reached for so long that the lease has ended.
+    #[error("its lease has ended, since no heartbeat was answered: {0}")]
+    Unreachable(Arc<str>),
+}
+
+impl fmt::Display for Locked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, owner, fence, remaining, attempts, elapsed } = self;
+        write!(
+            f,
+            "`{owner}` holds the lock in table `{table}` under fence {fence}, for {remaining:.1?} more unless it is renewed \
+             ({attempts} requests in {elapsed:.1?})"
+        )
+    }
+}

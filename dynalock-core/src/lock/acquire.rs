@@ -1,0 +1,240 @@
+//! Asking for a lock, and waiting for it.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use tokio::sync::oneshot;
+
+use super::{
+    grip::Grip,
+    layout::Mark,
+    row::{Claim, Dead, Row},
+    terms::{Expiry, Terms, Wait},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    error::{Error, Locked, Lost},
+    random,
+    retry::{Answered, Connection, Effort, Limits},
+};
+
+/// What it is asked for, and by whom.
+#[derive(Debug, Clone)]
+pub(super) struct Asking {
+    pub(super) connection: Arc<Connection>,
+    pub(super) row: Row,
+    pub(super) terms: Terms,
+    pub(super) wait: Wait,
+    /// The name of the owner, without a nonce.
+    pub(super) name: Arc<str>,
+    pub(super) payload: Option<Arc<[u8]>>,
+    pub(super) limits: Limits,
+}
+
+/// What one request came to.
+pub(super) enum Asked {
+    Granted(Granted),
+    Refused(Mark),
+}
+
+/// A lock that was asked for and is ours.
+pub(super) struct Granted {
+    pub(super) grip: Arc<Grip>,
+    /// Its row without this grant.
+    pub(super) row: Option<Item>,
+}
+
+/// Who waits for the answer.
+pub(super) trait Caller: Send {
+    /// Ends when nobody waits any more.
+    fn gone(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl<T: Send> Caller for oneshot::Sender<T> {
+    fn gone(&mut self) -> impl Future<Output = ()> + Send {
+        self.closed()
+    }
+}
+
+/// Somebody's sign of life, and since when it has been the last one.
+#[derive(Debug, Clone)]
+struct Watched {
+    owner: Option<String>,
+    beat: Option<u64>,
+    /// After the response that showed it first.
+    since: Instant,
+}
+
+impl Asking {
+    /// Asks until the lock is granted or the wait is over; nothing if the caller is gone.
+    pub(super) async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        let started = clock::now();
+        let end = match self.wait {
+            Wait::No => Some(started),
+            Wait::For(duration) => started.checked_add(duration),
+            Wait::Forever => None,
+        };
+        let mut rng = random::generator();
+        let mut watched: Option<Watched> = None;
+        let mut requests = 0;
+        loop {
+            requests += 1;
+            let mut mark = match self.ask(&self.dead(watched.as_ref())).await? {
+                Asked::Granted(granted) => return Ok(Some(granted)),
+                Asked::Refused(mark) => mark,
+            };
+            loop {
+                watch(&mut watched, &mark);
+                let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
+                if left.is_zero() {
+                    return Err(self.locked(&mark, requests, started));
+                }
+                let pause = self.pause(&mark, watched.as_ref(), &mut rng).min(left);
+                if clock::within(pause, caller.gone()).await.is_some() {
+                    return Ok(None);
+                }
+                if self.left(&mark, watched.as_ref()).is_zero() {
+                    break;
+                }
+                match self.look().await? {
+                    Some(seen) if seen.owner.is_some() => mark = seen,
+                    Some(_) | None => break,
+                }
+            }
+        }
+    }
+
+    /// One conditional write.
+    pub(super) async fn ask(&self, dead: &Dead) -> Result<Asked, Error> {
+        let owner = self.owner();
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let mut sent = clock::now();
+        let mut now = 0;
+        let answer = effort
+            .update(|| {
+                sent = clock::now();
+                now = self.terms.now();
+                let claim = Claim { owner: &owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
+                self.row.acquire(&claim, dead)
+            })
+            .await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                // It may have been granted all the same.
+                self.give_back(owner, 0);
+                return Err(error);
+            }
+        };
+        match answer {
+            Answered::Applied(before) => {
+                let mark = before.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
+                let fence = mark.fence.unwrap_or(now) + 1;
+                let crashed = mark.owner.is_some().then_some(fence - 1);
+                Ok(Asked::Granted(Granted { grip: self.grip(owner, (fence, crashed), 0, sent), row: before }))
+            }
+            Answered::Refused(met) => {
+                let mark = met.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
+                match (&mark.owner, mark.fence) {
+                    // An attempt whose reply was lost was granted. The lease counts from a beat.
+                    (Some(holder), Some(fence)) if *holder == *owner => {
+                        let grip = self.grip(owner, (fence, Some(fence - 1)), 0, clock::now());
+                        match grip.beat().await {
+                            Ok(()) => Ok(Asked::Granted(Granted { grip, row: met })),
+                            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired)) => Ok(Asked::Refused(mark)),
+                            Err(error) => Err(error),
+                        }
+                    }
+                    _ => Ok(Asked::Refused(mark)),
+                }
+            }
+        }
+    }
+
+    /// The row, as it was some moments ago.
+    async fn look(&self) -> Result<Option<Mark>, Error> {
+        let item = Effort::new(&self.connection, self.limits).read(&self.row.get(false)).await?;
+        Ok(item.map(|item| Mark::read(&self.row.layout, &item)))
+    }
+
+    /// Whose lease this asker may take over.
+    fn dead(&self, watched: Option<&Watched>) -> Dead {
+        match (self.terms.expiry, watched) {
+            (Expiry::Clock { max_skew }, _) => {
+                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
+                Dead::EndedBefore(self.terms.now().saturating_sub(skew))
+            }
+            (Expiry::Observed, Some(Watched { owner: Some(owner), beat: Some(beat), since }))
+                if clock::now() >= *since + self.terms.ttl =>
+            {
+                Dead::Silent { owner: owner.clone(), beat: *beat }
+            }
+            (Expiry::Observed, _) => Dead::Nobody,
+        }
+    }
+
+    /// How long until the lease of the holder has ended, if it is not renewed.
+    fn left(&self, mark: &Mark, watched: Option<&Watched>) -> Duration {
+        match self.terms.expiry {
+            Expiry::Clock { max_skew } => {
+                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
+                let until = mark.until.unwrap_or(u64::MAX).saturating_add(skew).saturating_add(1);
+                Duration::from_millis(until.saturating_sub(self.terms.now()))
+            }
+            Expiry::Observed => {
+                let since = watched.map_or_else(clock::now, |watched| watched.since);
+                (since + self.terms.ttl).saturating_duration_since(clock::now())
+            }
+        }
+    }
+
+    /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing.
+    fn pause(&self, mark: &Mark, watched: Option<&Watched>, rng: &mut fastrand::Rng) -> Duration {
+        const SHORTEST: Duration = Duration::from_millis(10);
+        const LONGEST: Duration = Duration::from_secs(1);
+        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + rng.f64());
+        let jitter = SHORTEST.mul_f64(rng.f64());
+        self.left(mark, watched).saturating_add(jitter).min(look).max(Duration::from_millis(1))
+    }
+
+    /// A name, and a nonce for each grant.
+    fn owner(&self) -> Arc<str> {
+        let nonce = random::generator().u64(..);
+        match &*self.name {
+            "" => format!("{nonce:016x}").into(),
+            name => format!("{name}:{nonce:016x}").into(),
+        }
+    }
+
+    fn grip(&self, owner: Arc<str>, fences: (u64, Option<u64>), beat: u64, sent: Instant) -> Arc<Grip> {
+        let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
+        Arc::new(Grip::new(of, owner, fences, beat, sent))
+    }
+
+    /// Releases, in the background, what may have been granted.
+    fn give_back(&self, owner: Arc<str>, fence: u64) {
+        let grip = self.grip(owner, (fence, None), 0, clock::now());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { grip.release().await });
+        }
+    }
+
+    pub(super) fn locked(&self, mark: &Mark, requests: u32, started: Instant) -> Error {
+        Error::Locked(Box::new(Locked {
+            table: Arc::clone(&self.row.table),
+            owner: mark.owner.as_deref().unwrap_or_default().into(),
+            fence: mark.fence.unwrap_or(0),
+            remaining: mark.remaining(self.terms.now()),
+            attempts: requests,
+            elapsed: clock::now().duration_since(started),
+        }))
+    }
+}
+
+/// Starts anew when there is a sign of life.
+fn watch(watched: &mut Option<Watched>, mark: &Mark) {
+    let same = watched.as_ref().is_some_and(|seen| seen.owner == mark.owner && seen.beat == mark.beat);
+    if !same {
+        *watched = Some(Watched { owner: mark.owner.clone(), beat: mark.beat, since: clock::now() });
+    }
+}

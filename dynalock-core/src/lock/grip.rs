@@ -1,0 +1,206 @@
+//! A lock that is held: what is known of its lease, and the task that renews it.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use super::{layout::Mark, row::Row, terms::Terms};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    error::{Error, Lost},
+    random,
+    retry::{Answered, Connection, Effort, Limits},
+};
+
+/// A grant, for as long as it is held.
+#[derive(Debug)]
+pub(super) struct Grip {
+    pub(super) connection: Arc<Connection>,
+    pub(super) row: Row,
+    pub(super) terms: Terms,
+    pub(super) owner: Arc<str>,
+    pub(super) fence: u64,
+    /// The fence of the holder before, if its lease was taken over.
+    pub(super) crashed: Option<u64>,
+    granted: Instant,
+    lease: Mutex<Lease>,
+    lost: watch::Sender<Option<Lost>>,
+}
+
+/// What is known of the lease.
+#[derive(Debug, Clone)]
+struct Lease {
+    beat: u64,
+    /// When it ends by this machine's monotonic clock, counted from before the request that renewed it was sent.
+    deadline: Instant,
+    /// Why the last heartbeat failed.
+    trouble: Option<Arc<str>>,
+}
+
+impl Grip {
+    pub(super) fn new(
+        (connection, row, terms): (Arc<Connection>, Row, Terms),
+        owner: Arc<str>,
+        (fence, crashed): (u64, Option<u64>),
+        beat: u64,
+        sent: Instant,
+    ) -> Self {
+        let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None };
+        let lost = watch::Sender::new(None);
+        Self { connection, row, terms, owner, fence, crashed, granted: sent, lease: Mutex::new(lease), lost }
+    }
+
+    /// The time that is left before somebody else may enter.
+    pub(super) fn remaining(&self) -> Duration {
+        match self.is_lost() {
+            Some(_) => Duration::ZERO,
+            None => self.lease().deadline.saturating_duration_since(clock::now()),
+        }
+    }
+
+    /// Why it is lost, if it is.
+    pub(super) fn is_lost(&self) -> Option<Lost> {
+        if let Some(lost) = &*self.lost.borrow() {
+            return Some(lost.clone());
+        }
+        let lease = self.lease().clone();
+        if clock::now() < lease.deadline {
+            return None;
+        }
+        Some(self.lose(lease.trouble.map_or(Lost::Expired, Lost::Unreachable)))
+    }
+
+    /// Ends when the lock is lost, at the latest at the deadline of its lease.
+    pub(super) async fn lost(&self) -> Lost {
+        let mut changes = self.lost.subscribe();
+        loop {
+            if let Some(lost) = self.is_lost() {
+                return lost;
+            }
+            let left = self.lease().deadline.saturating_duration_since(clock::now());
+            // Whether that was a change or the deadline is looked up above. The sender lives as long as `self`.
+            let _ = clock::within(left, changes.changed()).await;
+        }
+    }
+
+    /// Renews the lease with one heartbeat, which is sent again until the lease ends.
+    pub(super) async fn beat(&self) -> Result<(), Error> {
+        let mut pause = self.terms.ttl / 40;
+        loop {
+            if let Some(lost) = self.is_lost() {
+                return Err(Error::Lost(lost));
+            }
+            match self.beat_once().await {
+                Ok(()) => return Ok(()),
+                Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
+                Err(error @ (Error::Rejected(_) | Error::TableNotFound { .. })) => {
+                    self.lease().trouble = Some(error.to_string().into());
+                    return Err(error);
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a heartbeat failed");
+                    self.lease().trouble = Some(error.to_string().into());
+                }
+            }
+            clock::sleep(pause.min(self.remaining())).await;
+            pause = (2 * pause).min(self.terms.ttl / 8);
+        }
+    }
+
+    /// One heartbeat, one request.
+    async fn beat_once(&self) -> Result<(), Error> {
+        let beat = {
+            let mut lease = self.lease();
+            lease.beat += 1;
+            lease.beat
+        };
+        // A request that is lost must leave time for others.
+        let limits = Limits {
+            attempts: Some(1),
+            attempt_timeout: self.terms.ttl / 6,
+            deadline: self.terms.ttl,
+            ..Limits::default()
+        };
+        let sent = clock::now();
+        let mut effort = Effort::new(&self.connection, limits);
+        let answer = effort.update(|| self.row.beat(&self.owner, beat, self.terms.until()));
+        match answer.await? {
+            Answered::Applied(_) => {
+                let mut lease = self.lease();
+                lease.deadline = lease.deadline.max(sent + self.terms.ttl);
+                lease.trouble = None;
+                Ok(())
+            }
+            Answered::Refused(met) => self.judge(met.as_ref()),
+        }
+    }
+
+    /// What a refused heartbeat, or write, shows.
+    fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+        let Some(item) = met else { return Err(Error::Lost(Lost::Deleted)) };
+        let mark = Mark::read(&self.row.layout, item);
+        match mark.owner {
+            // A later beat was first.
+            Some(owner) if *owner == *self.owner => Ok(()),
+            Some(owner) => Err(Error::Lost(Lost::Stolen { by: owner.into(), fence: mark.fence.unwrap_or(0) })),
+            None => Err(Error::Lost(Lost::Expired)),
+        }
+    }
+
+    /// Lets the next one in. A lock that is lost already is none of ours to release.
+    pub(super) async fn release(&self) -> Result<(), Error> {
+        let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
+        let mut effort = Effort::new(&self.connection, limits);
+        let released = effort.update(|| self.row.release(&self.owner)).await.map(drop);
+        self.lose(Lost::Expired);
+        released
+    }
+
+    /// Beats until the lock is lost or dropped, or held for as long as it may be.
+    pub(super) async fn keep(self: Arc<Self>) {
+        let grip = Arc::downgrade(&self);
+        let mut rng = random::generator();
+        let third = self.terms.ttl / 3;
+        let last = self.terms.max_hold.map(|longest| self.granted + longest);
+        drop(self);
+        loop {
+            clock::sleep(third.mul_f64(0.9 + 0.2 * rng.f64())).await;
+            let Some(grip) = grip.upgrade() else { return };
+            if last.is_some_and(|last| clock::now() >= last) {
+                return;
+            }
+            if grip.beat().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The first cause stays.
+    pub(super) fn lose(&self, lost: Lost) -> Lost {
+        let mut cause = lost;
+        self.lost.send_if_modified(|slot| match slot {
+            Some(first) => {
+                cause = first.clone();
+                false
+            }
+            None => {
+                *slot = Some(cause.clone());
+                true
+            }
+        });
+        cause
+    }
+
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the last beat that was sent.
+    pub(super) fn last_beat(&self) -> u64 {
+        self.lease().beat
+    }
+}

@@ -1,0 +1,345 @@
+use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::{Client, types::AttributeValue};
+
+use super::{
+    acquire::{Asking, Granted},
+    grip::Grip,
+    held::{Held, payload_of},
+    layout::{Layout, Mark},
+    row::Row,
+    terms::{Expiry, Terms, Wait},
+    token::LockToken,
+};
+use crate::{
+    clock,
+    error::{Error, Result},
+    key::KeyType,
+    model::{KeyModel, Model},
+    repository::table,
+    retry::{Answered, Connection, Effort, Limits},
+};
+
+/// The rows of locks.
+const MODEL: Model = Model {
+    table: "locks",
+    partition_key: KeyModel { name: "name", key_type: KeyType::S },
+    sort_key: None,
+    version: "_version",
+    version_is_field: false,
+    write_ids: 0,
+    aliases: &[],
+};
+
+/// Locks by name, in a table of their own. Cheap to clone.
+///
+/// A lock is a lease: it is renewed in the background while it is held, and ends by itself when its holder dies. The module
+/// [`lock`](crate::lock) says how it works, what it assumes and what it does not guarantee.
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// use std::time::Duration;
+///
+/// use dynalock::Locks;
+///
+/// # async fn report(client: &aws_sdk_dynamodb::Client) -> dynalock::Result<()> {
+/// let locks = Locks::new(client, "locks");
+/// let held = locks.acquire("nightly-report").ttl(Duration::from_secs(30)).await?;
+/// held.run(async { /* cancelled before anybody else may enter */ }).await?;
+/// held.release().await?;
+///
+/// if let Some(held) = locks.try_acquire("nightly-report").await? {
+///     held.release().await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Locks {
+    connection: Arc<Connection>,
+    table: Arc<str>,
+    terms: Terms,
+    wait: Wait,
+    owner: Arc<str>,
+    limits: Limits,
+}
+
+/// What is written down about a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockInfo {
+    /// Its name.
+    pub name: String,
+    /// Who holds it; nobody if nothing.
+    pub owner: Option<String>,
+    /// The fence of the last grant.
+    pub fence: u64,
+    /// How long the lease still lasts by this machine's clock, if it is not renewed; zero if it is free.
+    pub remaining: Duration,
+    /// What a holder has left in it.
+    pub payload: Option<Vec<u8>>,
+}
+
+/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives.
+#[must_use = "a lock is not asked for until this is awaited"]
+pub struct Acquire<O> {
+    locks: Locks,
+    name: Arc<str>,
+    payload: Option<Arc<[u8]>>,
+    gives: PhantomData<fn() -> O>,
+}
+
+impl Locks {
+    /// The locks of a table. Making one costs as much as a few requests on a local network: make it once and clone it.
+    pub fn new(client: &Client, table: impl Into<Arc<str>>) -> Self {
+        Self {
+            connection: Arc::new(Connection::over(client)),
+            table: table.into(),
+            terms: Terms::default(),
+            wait: Wait::default(),
+            owner: "".into(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// How long a lock lasts without a heartbeat; 20 seconds by default. It is renewed every third of that.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.terms.ttl = ttl;
+        self
+    }
+
+    /// How long to wait for a lock that is held; for ever by default.
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.wait = wait.into();
+        self
+    }
+
+    /// When a lock whose holder does not renew it may be taken over.
+    pub fn expiry(mut self, expiry: Expiry) -> Self {
+        self.terms.expiry = expiry;
+        self
+    }
+
+    /// The name under which others see the holder, a host's or a worker's for example. It is a label: a grant is told from others by a nonce.
+    pub fn owner(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.owner = name.into();
+        self
+    }
+
+    /// The longest time for which a lock is renewed, so that a worker that is stuck does not keep it for ever; no limit by default.
+    pub fn max_hold(mut self, longest: Duration) -> Self {
+        self.terms.max_hold = Some(longest);
+        self
+    }
+
+    /// The time that one request, with its repetitions after lost and throttled ones, may take; 5 seconds by default.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.limits.deadline = deadline;
+        self
+    }
+
+    /// Sets this machine's clock forward, or back, for tests of what clocks that differ do.
+    #[doc(hidden)]
+    pub fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
+        self.terms.skew_millis = millis;
+        self
+    }
+
+    /// Creates the table, billed by request, and waits until it is active, at most a minute. A table that is there already is fine if it has
+    /// the key that locks need: a string `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableMismatch`] if it has another key; [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn create_table(&self) -> Result<()> {
+        let limits = Limits {
+            deadline: Duration::from_mins(1),
+            attempt_timeout: self.limits.attempt_timeout.max(Duration::from_secs(10)),
+            ..self.limits
+        };
+        table::create(&self.connection, &self.table, &MODEL, limits, self.limits.deadline).await
+    }
+
+    /// Looks whether the table is there and has the key that locks need.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableNotFound`], [`Error::TableMismatch`]; [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn verify_table(&self) -> Result<()> {
+        table::verify(&self.connection, &self.table, &MODEL, self.limits).await
+    }
+
+    /// Asks for a lock, and waits for it while somebody else holds it. Dropped at any moment, it leaves no lock behind while the runtime
+    /// lives, and none for longer than its ttl.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] if somebody else held it until the wait was over; [`Error::InvalidKey`] for an empty name;
+    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Held> {
+        Acquire { locks: self.clone(), name: name.into(), payload: None, gives: PhantomData }
+    }
+
+    /// Asks for a lock by one request, and never waits; nothing if somebody else holds it. With [`Expiry::Observed`] a dead holder is not seen
+    /// as such, since nobody watches.
+    ///
+    /// # Errors
+    ///
+    /// As of [`acquire`](Self::acquire), without [`Error::Locked`].
+    pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<Held>> {
+        Acquire { locks: self.clone(), name: name.into(), payload: None, gives: PhantomData }
+    }
+
+    /// Goes on with a lock that was [detached](Held::detach): the lease is renewed first, by one heartbeat.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if somebody else has it by now, or its lease has ended; [`Error::Exhausted`], [`Error::Rejected`].
+    pub async fn resume(&self, token: LockToken) -> Result<Held> {
+        let LockToken { name, owner, fence, beat, ttl } = token;
+        let terms = Terms { ttl, ..self.terms };
+        let of = (Arc::clone(&self.connection), self.row(&name)?, terms);
+        let grip = Arc::new(Grip::new(of, owner, (fence, None), beat, clock::now()));
+        grip.beat().await?;
+        Ok(Held::new(name, Granted { grip, row: None }))
+    }
+
+    /// What is written down about a lock; nothing if it was never held.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
+        let name = name.as_ref();
+        let row = self.row(name)?;
+        let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
+        Ok(item.map(|item| {
+            let mark = Mark::read(&row.layout, &item);
+            let remaining = if mark.owner.is_some() { mark.remaining(self.terms.now()) } else { Duration::ZERO };
+            let fence = mark.fence.unwrap_or(0);
+            LockInfo { name: name.to_owned(), owner: mark.owner, fence, remaining, payload: payload_of(&item) }
+        }))
+    }
+
+    /// Takes a lock away from its holder, for operators: if it is held under this fence still. The holder learns of it by its next heartbeat, and
+    /// may be at work until then; only what checks the fence is safe from it. `false` if it is held under another fence, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
+        let row = self.row(name.as_ref())?;
+        let mut effort = Effort::new(&self.connection, self.limits);
+        match effort.update(|| row.take_away(expected_fence)).await? {
+            Answered::Applied(_) => Ok(true),
+            Answered::Refused(met) => {
+                let mark = met.map(|item| Mark::read(&row.layout, &item)).unwrap_or_default();
+                // An attempt whose reply was lost did it, if the lock is free under this fence.
+                let (attempts, _) = effort.spent();
+                Ok(attempts > 1 && mark.owner.is_none() && mark.fence == Some(expected_fence))
+            }
+        }
+    }
+
+    fn row(&self, name: &str) -> Result<Row> {
+        if name.is_empty() {
+            let table = Arc::clone(&self.table);
+            return Err(Error::InvalidKey { table, attribute: MODEL.partition_key.name, reason: "it is empty" });
+        }
+        let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(name.to_owned()));
+        Ok(Row { table: Arc::clone(&self.table), key: [key].into(), layout: Layout::DEFAULT })
+    }
+}
+
+impl<O> Acquire<O> {
+    /// How long the lock lasts without a heartbeat.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.locks = self.locks.ttl(ttl);
+        self
+    }
+
+    /// The name under which others see the holder.
+    pub fn owner(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.locks = self.locks.owner(name);
+        self
+    }
+
+    /// When a lock whose holder does not renew it may be taken over.
+    pub fn expiry(mut self, expiry: Expiry) -> Self {
+        self.locks = self.locks.expiry(expiry);
+        self
+    }
+
+    /// The longest time for which it is renewed.
+    pub fn max_hold(mut self, longest: Duration) -> Self {
+        self.locks = self.locks.max_hold(longest);
+        self
+    }
+
+    /// Whether it is renewed in the background; without that, [`Held::extend`] does.
+    pub fn heartbeat(mut self, heartbeat: bool) -> Self {
+        self.locks.terms.heartbeat = heartbeat;
+        self
+    }
+
+    /// Something for whoever looks at the lock, or takes it over after a crash. It stays when the lock is released.
+    pub fn payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
+        self.payload = Some(payload.into().into());
+        self
+    }
+
+    fn into_asking(self) -> Result<(Arc<str>, Asking)> {
+        let Self { locks, name, payload, .. } = self;
+        let row = locks.row(&name)?;
+        let Locks { connection, terms, wait, owner, limits, .. } = locks;
+        Ok((name, Asking { connection, row, terms, wait, name: owner, payload, limits }))
+    }
+}
+
+impl Acquire<Held> {
+    /// How long to wait while somebody else holds it.
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.locks = self.locks.wait(wait);
+        self
+    }
+}
+
+impl IntoFuture for Acquire<Held> {
+    type Output = Result<Held>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (name, asking) = self.into_asking()?;
+            Held::acquire(name, asking).await
+        })
+    }
+}
+
+impl IntoFuture for Acquire<Option<Held>> {
+    type Output = Result<Option<Held>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (name, asking) = self.into_asking()?;
+            match Held::acquire(name, Asking { wait: Wait::No, ..asking }).await {
+                Ok(held) => Ok(Some(held)),
+                Err(Error::Locked(_)) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locks").field("table", &self.table).field("terms", &self.terms).finish_non_exhaustive()
+    }
+}
+
+impl<O> fmt::Debug for Acquire<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire").field("name", &self.name).field("locks", &self.locks).finish_non_exhaustive()
+    }
+}

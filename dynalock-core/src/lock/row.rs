@@ -1,0 +1,125 @@
+//! The requests of the protocol. Pure.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+use super::layout::Layout;
+use crate::{
+    codec::Item,
+    expression::{Placeholders, Terms},
+    operation::{Get, Update},
+};
+
+/// The row of one lock.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) table: Arc<str>,
+    pub(super) key: Item,
+    pub(super) layout: Layout,
+}
+
+/// Whose lease may be taken over.
+#[derive(Debug, Clone)]
+pub(super) enum Dead {
+    /// Nobody's.
+    Nobody,
+    /// That of anybody whose lease ended before this moment, in epoch milliseconds.
+    EndedBefore(u64),
+    /// That of this owner, if this is still its last beat.
+    Silent { owner: String, beat: u64 },
+}
+
+/// What a grant writes.
+#[derive(Debug, Clone)]
+pub(super) struct Claim<'a> {
+    pub(super) owner: &'a str,
+    /// Epoch milliseconds at which it ends.
+    pub(super) until: u64,
+    /// Epoch milliseconds now: where the first fence starts.
+    pub(super) now: u64,
+    pub(super) payload: Option<&'a [u8]>,
+}
+
+/// The attribute that holds the payload of a named lock.
+pub(super) const PAYLOAD: &str = "payload";
+
+impl Row {
+    pub(super) fn acquire(&self, claim: &Claim<'_>, dead: &Dead) -> Update {
+        let mut to = Placeholders::default();
+        let Layout { owner, fence, beat, until, released } = self.layout;
+        let [owner, fence, beat, until, released] = [owner, fence, beat, until, released].map(|name| to.name(name));
+        let me = to.value(text(claim.owner));
+
+        let mut set = Terms::new("SET ", ",");
+        set.push(format_args!("{owner}={me}"));
+        set.push(format_args!("{beat}={}", to.value(number(0))));
+        set.push(format_args!("{until}={}", to.value(number(claim.until))));
+        let (start, one) = (to.value(number(claim.now)), to.value(number(1)));
+        set.push(format_args!("{fence}=if_not_exists({fence},{start})+{one}"));
+        if let Some(payload) = claim.payload {
+            let value = to.value(AttributeValue::B(Blob::new(payload)));
+            set.push(format_args!("{}={value}", to.name(PAYLOAD)));
+        }
+
+        let free = match dead {
+            Dead::Nobody => format!("attribute_not_exists({owner})"),
+            Dead::EndedBefore(moment) => {
+                format!("(attribute_not_exists({owner}) OR {until} < {})", to.value(number(*moment)))
+            }
+            Dead::Silent { owner: seen, beat: last } => {
+                let (seen, last) = (to.value(text(seen)), to.value(number(*last)));
+                format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {beat} = {last}))")
+            }
+        };
+        self.update(set.finish(), format!("{free} AND {released} <> {me}"), to)
+    }
+
+    /// A heartbeat: on the owner and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the owner alone,
+    /// or a late copy would put an old beat back.
+    pub(super) fn beat(&self, owner: &str, beat: u64, until: u64) -> Update {
+        let mut to = Placeholders::default();
+        let beat_value = to.value(number(beat));
+        let [owner_name, beat_name, until_name] =
+            [self.layout.owner, self.layout.beat, self.layout.until].map(|name| to.name(name));
+        let set = format!("SET {beat_name}={beat_value},{until_name}={}", to.value(number(until)));
+        let condition = format!("{owner_name} = {} AND {beat_name} <= {beat_value}", to.value(text(owner)));
+        self.update(set, condition, to)
+    }
+
+    pub(super) fn release(&self, owner: &str) -> Update {
+        let mut to = Placeholders::default();
+        let me = to.value(text(owner));
+        let [owner_name, until_name, released] =
+            [self.layout.owner, self.layout.until, self.layout.released].map(|name| to.name(name));
+        let set = format!("SET {released}={me} REMOVE {owner_name},{until_name}");
+        self.update(set, format!("{owner_name} = {me}"), to)
+    }
+
+    /// Takes the lock from whoever has it under this fence.
+    pub(super) fn take_away(&self, fence: u64) -> Update {
+        let mut to = Placeholders::default();
+        let [owner, until, released, fence_name] =
+            [self.layout.owner, self.layout.until, self.layout.released, self.layout.fence].map(|name| to.name(name));
+        let set = format!("SET {released}={owner} REMOVE {owner},{until}");
+        let condition = format!("attribute_exists({owner}) AND {fence_name} = {}", to.value(number(fence)));
+        self.update(set, condition, to)
+    }
+
+    pub(super) fn get(&self, consistent: bool) -> Get {
+        Get { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
+    }
+
+    fn update(&self, text: String, condition: String, to: Placeholders) -> Update {
+        let (names, values) = to.finish();
+        Update { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
+    }
+}
+
+fn text(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
+}
+
+fn number(number: u64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}

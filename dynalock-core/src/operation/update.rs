@@ -1,0 +1,47 @@
+use std::{collections::HashMap, sync::Arc};
+
+use aws_sdk_dynamodb::{
+    Client,
+    types::{ReturnValue::AllOld, ReturnValuesOnConditionCheckFailure},
+};
+
+use super::{
+    Action, Write,
+    classify::{Failure, classify},
+};
+use crate::codec::Item;
+
+/// An UpdateItem that returns the item as it was.
+pub(crate) struct Update {
+    pub(crate) table: Arc<str>,
+    pub(crate) key: Item,
+    pub(crate) text: String,
+    pub(crate) condition: String,
+    pub(crate) names: Option<HashMap<String, String>>,
+    pub(crate) values: Option<Item>,
+}
+
+impl Update {
+    /// The item before it; nothing if there was none.
+    pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
+        let request = client
+            .update_item()
+            .table_name(&*self.table)
+            .set_key(Some(self.key))
+            .update_expression(self.text)
+            .condition_expression(self.condition)
+            .set_expression_attribute_names(self.names)
+            .set_expression_attribute_values(self.values)
+            .return_values(AllOld)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        request.send().await.map(|output| output.attributes).map_err(classify)
+    }
+}
+
+/// As an action of a transaction, which returns nothing.
+impl From<Update> for Write {
+    fn from(update: Update) -> Self {
+        let Update { table, key, text, condition, names, values } = update;
+        Self { table, key, action: Action::Update(text), condition: Some(condition), names, values }
+    }
+}

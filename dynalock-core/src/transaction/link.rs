@@ -1,0 +1,30 @@
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+
+use crate::retry::Connection;
+
+/// The way to DynamoDB: of a repository that was made from the same client, so that credentials, round trip and budget are shared; one of
+/// its own only where there is none.
+#[derive(Clone)]
+pub(super) struct Link {
+    client: Client,
+    connection: Option<Arc<Connection>>,
+}
+
+impl Link {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, connection: None }
+    }
+
+    /// A repository's connection.
+    pub(super) fn meet(&mut self, connection: &Arc<Connection>) {
+        if self.connection.is_none() && connection.is_over(&self.client) {
+            self.connection = Some(Arc::clone(connection));
+        }
+    }
+
+    pub(super) fn connection(&mut self) -> &Arc<Connection> {
+        self.connection.get_or_insert_with(|| Arc::new(Connection::over(&self.client)))
+    }
+}
