@@ -37,9 +37,10 @@ pub(super) async fn resolve(
 ) -> Result<Vec<Operation>, Error> {
     let subjects: Vec<_> = drafts.iter().map(|draft| draft.subject.clone()).collect();
     let mut operations = Vec::with_capacity(drafts.len());
-    for (index, Draft { subject, step }) in drafts.into_iter().enumerate() {
+    for (index, Draft { subject, step, .. }) in drafts.into_iter().enumerate() {
         let act = match step {
             Step::Known(act) => act,
+            Step::Refused(error) => return Err(error),
             Step::Assumed(etag, rest_on) => {
                 if !etag.is_of(&subject.key) {
                     return Err(Error::KeyChanged { table: subject.table });

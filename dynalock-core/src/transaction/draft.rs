@@ -19,6 +19,8 @@ use crate::{
 /// One operation as it was called.
 pub(super) struct Draft {
     pub(super) subject: Subject,
+    /// Whether it is a write by its name, and no check.
+    pub(super) writes: bool,
     pub(super) step: Step,
 }
 
@@ -27,6 +29,8 @@ pub(super) enum Step {
     Known(Act),
     /// The value came back from somewhere with an etag: the item has to be read, and to be in that state.
     Assumed(Etag, RestOn),
+    /// It cannot be.
+    Refused(Error),
 }
 
 /// What an assumed operation does on the item that was read; nothing if that is in another state.
@@ -36,7 +40,7 @@ impl Draft {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
         let table = Arc::clone(&repository.table);
         let subject = subject(repository, value.key(), None);
-        Self { subject, step: Step::Known(change(table, value, Kind::Create)) }
+        Self { subject, writes: true, step: Step::Known(change(table, value, Kind::Create)) }
     }
 
     pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
@@ -54,7 +58,10 @@ impl Draft {
     pub(super) fn check<T: Versioned>(repository: &Repository<T>, stored: &Stored<T>) -> Self {
         let subject = subject(repository, stored.key(), Some(stored.version()));
         let step = match stored.origin() {
-            Ok(basis) => Step::Known(Act::Check(Requirement::Unchanged(basis.state.clone()))),
+            Ok(basis) => match basis.check_key::<T>(&repository.table, stored) {
+                Ok(()) => Step::Known(Act::Check(Requirement::Unchanged(basis.state.clone()))),
+                Err(error) => Step::Refused(error),
+            },
             Err(etag) => {
                 let (table, as_of) = (Arc::clone(&repository.table), etag.clone());
                 let rest_on = move |item| {
@@ -64,22 +71,16 @@ impl Draft {
                 Step::Assumed(etag.clone(), Box::new(rest_on))
             }
         };
-        Self { subject, step }
+        Self { subject, writes: false, step }
     }
 
     pub(super) fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
-        Self { subject: subject(repository, key, None), step: Step::Known(Act::Check(requirement)) }
+        Self { subject: subject(repository, key, None), writes: false, step: Step::Known(Act::Check(requirement)) }
     }
 
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
         let holds = move |table: &Arc<str>, to: &mut Placeholders| condition.render(table, to);
         Self::require(repository, key, Requirement::Holds(Box::new(holds)))
-    }
-
-    /// Whether it writes.
-    pub(super) fn writes(&self) -> bool {
-        // A value that was assumed may be a check's.
-        !matches!(self.step, Step::Known(Act::Check(_)))
     }
 
     fn of_stored<T: Versioned>(
@@ -104,7 +105,7 @@ impl Draft {
                 Step::Assumed(etag, Box::new(rest_on))
             }
         };
-        Self { subject, step }
+        Self { subject, writes: true, step }
     }
 }
 

@@ -77,7 +77,7 @@ impl Session {
 impl Run {
     /// An item that is known: read in this run from now on.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&Held>, Error> {
-        if self.drafts.iter().any(|draft| draft.writes() && draft.subject.is(table, key)) {
+        if self.drafts.iter().any(|draft| draft.writes && draft.subject.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
         }

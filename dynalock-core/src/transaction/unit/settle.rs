@@ -126,7 +126,7 @@ impl Unit {
     /// Sends what a run wants to write, with a check of each item that it only read.
     async fn write(&mut self, drafts: Vec<Draft>, known: &Known) -> Result<Sent, Error> {
         let effort = self.effort.get_or_insert_with(|| self.session.effort());
-        let asked = drafts.iter().any(|draft| !draft.writes());
+        let asked = drafts.iter().any(|draft| !draft.writes);
         let mut operations = commit::resolve(effort, self.id, drafts).await?;
         add_checks(&mut operations, known)?;
 
