@@ -2,11 +2,12 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use dynalock_core::{
-    Aliases, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, CancellationClass, Cancelled, Checked, CodecError,
-    Committed, Condition, Conflict, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Error, Etag, Get,
-    InvalidTransaction, Key, KeyAttribute, KeyModel, KeyType, KeyValue, Model, Op, Opaque, OperationReason, Pace,
-    ParseEtagError, Reason, Refusal, Repository, Request, Result, Snapshot, Stored, Transaction, TransactionGet,
-    TryUpdateWith, Tx, Unavailable, UnitOfWork, Update, UpdateWith, UpsertWith, Versioned, transact,
+    Acquire, Aliases, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, CancellationClass, Cancelled, Checked,
+    CodecError, Committed, Condition, Conflict, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Error, Etag,
+    Expiry, Get, Held, InvalidTransaction, Key, KeyAttribute, KeyModel, KeyType, KeyValue, LockInfo, LockToken, Locked,
+    Locks, Lost, Model, Op, Opaque, OperationReason, Pace, ParseEtagError, ParseLockTokenError, Reason, Refusal,
+    Repository, Request, Result, Snapshot, Stored, Transaction, TransactionGet, TryUpdateWith, Tx, Unavailable,
+    UnitOfWork, Update, UpdateWith, UpsertWith, Versioned, Wait, transact,
 };
 
 #[cfg(feature = "derive")]

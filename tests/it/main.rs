@@ -29,3 +29,4 @@ mod contention;
 mod faults;
 mod files;
 mod futures;
+mod transactions;

@@ -1,4 +1,4 @@
-//! What a single item does on any DynamoDB: in the process, or behind the URL in `DYNALOCK_ENDPOINT`.
+//! What items do, alone and in transactions, on any DynamoDB: in the process, or behind the URL in `DYNALOCK_ENDPOINT`.
 
 /// Makes a test of each case, on a database of its own.
 macro_rules! cases {
@@ -26,5 +26,6 @@ mod read;
 mod recreate;
 mod shapes;
 mod tables;
+mod transaction;
 mod unversioned;
 mod update;

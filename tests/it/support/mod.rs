@@ -1,7 +1,10 @@
 //! Where the tests run, and what they look at.
 
+pub(crate) mod account;
 pub(crate) mod attributes;
+pub(crate) mod line;
 pub(crate) mod product;
+pub(crate) mod refused;
 pub(crate) mod rival;
 pub(crate) mod sent;
 pub(crate) mod shop;
@@ -9,7 +12,9 @@ pub(crate) mod shop;
 mod endpoint;
 mod raw;
 
+pub(crate) use account::Account;
 pub(crate) use attributes::{Item, b, item, n, s};
+pub(crate) use line::Line;
 pub(crate) use product::Product;
 pub(crate) use shop::{Shop, Table};
 

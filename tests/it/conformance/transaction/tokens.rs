@@ -1,0 +1,103 @@
+//! A token of the caller's own: what is made again under it happens once.
+
+use dynalock::{Error, Stored, Transaction};
+
+use crate::support::{
+    Account, Item, Product, Shop, Table, expect_error, n,
+    refused::{cancelled, codes},
+};
+
+cases![
+    the_same_transaction_under_one_token_happens_once,
+    another_content_under_a_known_token_is_refused,
+    the_same_content_under_another_token_is_another_transaction,
+    a_token_of_a_refused_transaction_may_be_used_again,
+];
+
+/// A transfer as any process makes it that has read the same values.
+fn transfer(shop: &Shop, table: &Table<Account>, from: &Stored<Account>, to: &Stored<Account>) -> Transaction {
+    let (mut from, mut to) = (from.clone(), to.clone());
+    from.cents -= 3;
+    to.cents += 3;
+    let mut tx = Transaction::new(&shop.client);
+    tx.update(&table.items, from);
+    tx.update(&table.items, to);
+    tx.create(&table.items, Account::new("carol", 0));
+    tx
+}
+
+async fn accounts(table: &Table<Account>) -> [Stored<Account>; 2] {
+    let create = async |owner| table.others.create(Account::new(owner, 10)).await.unwrap();
+    [create("alice").await, create("bob").await]
+}
+
+async fn stored(table: &Table<Account>) -> Vec<Option<Item>> {
+    let mut items = Vec::new();
+    for owner in ["alice", "bob", "carol"] {
+        items.push(table.raw.get(owner).await);
+    }
+    items
+}
+
+async fn the_same_transaction_under_one_token_happens_once(shop: &Shop) {
+    let table = shop.table::<Account>().await;
+    let [alice, bob] = accounts(&table).await;
+    let token = table.name();
+    transfer(shop, &table, &alice, &bob).token(token).commit().await.unwrap();
+    let after = stored(&table).await;
+    assert_eq!(after[0].as_ref().unwrap()["cents"], n(7));
+    // Another process has read the same and comes to the same, whatever has happened since.
+    table.others.update_with("bob", |bob| bob.cents += 100).await.unwrap();
+    let before = stored(&table).await;
+    let again = transfer(shop, &table, &alice, &bob).token(token).commit().await;
+    again.unwrap();
+    assert_eq!(stored(&table).await, before);
+    let sent = shop.sent("TransactWriteItems");
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[0], sent[1], "the ids and incarnations too");
+}
+
+async fn another_content_under_a_known_token_is_refused(shop: &Shop) {
+    let table = shop.table::<Account>().await;
+    let [alice, bob] = accounts(&table).await;
+    let token = table.name();
+    transfer(shop, &table, &alice, &bob).token(token).commit().await.unwrap();
+    let before = stored(&table).await;
+    let mut other = transfer(shop, &table, &alice, &bob).token(token);
+    other.check_exists(&table.items, "dave");
+    expect_error!(other.commit().await, Error::TokenReused { attempts: 1, .. });
+    expect_error!(transfer(shop, &table, &bob, &alice).token(token).commit().await, Error::TokenReused { .. });
+    assert_eq!(stored(&table).await, before);
+}
+
+async fn the_same_content_under_another_token_is_another_transaction(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    let create = || {
+        let mut tx = Transaction::new(&shop.client);
+        tx.create(&table.items, Product::new("a", 5));
+        tx
+    };
+    create().token(format!("{}-1", table.name())).commit().await.unwrap();
+    cancelled(create().token(format!("{}-2", table.name())).commit().await);
+    create().token(format!("{}-1", table.name())).commit().await.unwrap();
+    // Without one of its own each commit draws one.
+    cancelled(create().commit().await);
+    cancelled(create().commit().await);
+    let sent = shop.sent("TransactWriteItems");
+    assert_ne!(sent[3]["ClientRequestToken"], sent[4]["ClientRequestToken"]);
+    assert_eq!(table.raw.get("a").await.unwrap()["_version"], n(1));
+}
+
+async fn a_token_of_a_refused_transaction_may_be_used_again(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    table.others.create(Product::new("a", 5)).await.unwrap();
+    let create = || {
+        let mut tx = Transaction::new(&shop.client).token(table.name());
+        tx.create(&table.items, Product::new("a", 6));
+        tx
+    };
+    assert_eq!(codes(&cancelled(create().commit().await)), ["ConditionalCheckFailed"]);
+    table.raw.delete("a").await;
+    create().commit().await.unwrap();
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(6));
+}

@@ -1,0 +1,35 @@
+//! What a transaction was refused for.
+
+use std::fmt::Debug;
+
+use dynalock::{Cancelled, Error, InvalidTransaction, Op, Reason, Stored, Versioned};
+
+pub(crate) fn cancelled<T: Debug>(result: Result<T, Error>) -> Cancelled {
+    match result {
+        Err(Error::Cancelled(cancelled)) => cancelled,
+        other => panic!("expected a cancellation, not {other:?}"),
+    }
+}
+
+pub(crate) fn invalid<T: Debug>(result: Result<T, Error>) -> InvalidTransaction {
+    match result {
+        Err(Error::InvalidTransaction(why)) => why,
+        other => panic!("expected a transaction that cannot be sent, not {other:?}"),
+    }
+}
+
+/// The item that an operation met whose condition was false.
+pub(crate) fn met<T: Versioned + Debug, Out>(cancelled: &Cancelled, operation: &Op<T, Out>) -> Option<Stored<T>> {
+    match cancelled.reason(operation) {
+        Reason::Conflict(now) => now,
+        other => panic!("expected a conflict, not {other:?}"),
+    }
+}
+
+/// The code of each operation, in the order of the calls.
+pub(crate) fn codes(cancelled: &Cancelled) -> Vec<&str> {
+    cancelled.reasons().map(|reason| reason.code()).collect()
+}
+
+pub(crate) const NONE: &str = "None";
+pub(crate) const FAILED: &str = "ConditionalCheckFailed";
