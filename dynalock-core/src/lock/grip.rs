@@ -89,7 +89,7 @@ impl Grip {
 
     /// Renews the lease with one heartbeat, which is sent again until the lease ends.
     pub(super) async fn beat(&self) -> Result<(), Error> {
-        let mut pause = self.terms.ttl / 40;
+        let pause = self.terms.ttl / 40;
         loop {
             if let Some(lost) = self.is_lost() {
                 return Err(Error::Lost(lost));
@@ -107,7 +107,6 @@ impl Grip {
                 }
             }
             clock::sleep(pause.min(self.remaining())).await;
-            pause = (2 * pause).min(self.terms.ttl / 8);
         }
     }
 
@@ -118,13 +117,10 @@ impl Grip {
             lease.beat += 1;
             lease.beat
         };
-        // A request that is lost must leave time for others.
-        let limits = Limits {
-            attempts: Some(1),
-            attempt_timeout: self.terms.ttl / 6,
-            deadline: self.terms.ttl,
-            ..Limits::default()
-        };
+        // A request that is lost must leave time for others, and one that is slow must have a chance.
+        let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
+        let limits =
+            Limits { attempts: Some(1), attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::default() };
         let sent = clock::now();
         let mut effort = Effort::new(&self.connection, limits);
         let answer = effort.update(|| self.row.beat(&self.owner, beat, self.terms.until()));

@@ -82,6 +82,11 @@ impl Shop {
         }
     }
 
+    /// A table by the SDK alone.
+    pub(crate) fn raw(&self, table: &str, key: &'static str) -> Raw {
+        Raw { client: self.plain.clone(), table: table.to_owned(), key }
+    }
+
     /// The items of another type in a table that is there.
     pub(crate) fn named<T: Versioned>(&self, name: &str) -> Repository<T> {
         Repository::new(&self.client).table(name)

@@ -1,0 +1,133 @@
+use dynalock::{Error, Wait, local::Faults};
+
+use super::{TTL, kill};
+use crate::support::{Shop, expect_error, millis, n, s, secs, travel};
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_held_is_not_granted_and_says_who_has_it() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = locks.acquire("report").owner("alice").await.unwrap();
+    assert!(held.owner().starts_with("alice:"), "{held:?}");
+    assert!(others.try_acquire("report").await.unwrap().is_none());
+    let locked = expect_error!(others.acquire("report").wait(Wait::No).await, Error::Locked(locked) => locked);
+    assert_eq!((&*locked.owner, locked.fence, locked.attempts), (held.owner(), held.fence(), 1));
+    assert!(locked.remaining <= TTL && locked.remaining > TTL - secs(1), "{locked:?}");
+    let other = others.try_acquire("another").await.unwrap().unwrap();
+    other.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_is_one_request() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = others.acquire("report").await.unwrap();
+    assert!(locks.try_acquire("report").await.unwrap().is_none());
+    held.release().await.unwrap();
+    locks.try_acquire("report").heartbeat(false).await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(shop.sent("UpdateItem").len(), 3);
+    assert_eq!(shop.requests(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_lets_the_next_one_in_before_the_ttl() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = others.acquire("report").await.unwrap();
+    let fence = held.fence();
+    let waiting = tokio::spawn(locks.acquire("report").wait(secs(60)).into_future());
+    travel(secs(25)).await;
+    assert!(!waiting.is_finished());
+    held.release().await.unwrap();
+    travel(secs(2)).await;
+    assert!(waiting.is_finished());
+    let next = waiting.await.unwrap().unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_is_done_by_reads_and_not_by_writes_that_fail() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = others.acquire("report").await.unwrap();
+    expect_error!(locks.acquire("report").wait(secs(30)).await, Error::Locked(_));
+    let writes = shop.sent("UpdateItem").len();
+    assert!((1..=5).contains(&writes), "{writes}");
+    let reads = shop.sent("GetItem");
+    assert!((30..=120).contains(&reads.len()), "{}", reads.len());
+    assert!(reads.iter().all(|read| read["ConsistentRead"] == false), "{reads:?}");
+    held.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_it_is_said_to() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let _held = others.acquire("report").await.unwrap();
+    let started = tokio::time::Instant::now();
+    let locked = expect_error!(locks.acquire("report").wait(secs(3)).await, Error::Locked(locked) => locked);
+    let took = started.elapsed();
+    assert!(took >= secs(3) && took < millis(3_100), "{took:?}");
+    assert!(locked.elapsed >= secs(3), "{locked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_grows_over_releases_and_crashes() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let mut last = 0;
+    for round in 0..6 {
+        let who = if round % 2 == 0 { &locks } else { &others };
+        let held = who.acquire("report").await.unwrap();
+        assert!(held.fence() > last, "{held:?}");
+        let crashed_before = (round > 0 && round % 3 == 0).then_some(last);
+        assert_eq!(held.acquired_after_crash(), crashed_before, "{round}");
+        last = held.fence();
+        if round % 3 == 2 { kill(held) } else { held.release().await.unwrap() }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_attributes_and_the_payload_survive() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let raw = shop.raw("locks", "name");
+    locks.acquire("report").payload("page 7").await.unwrap().release().await.unwrap();
+    raw.set("report", "comment", s("of another program")).await;
+    let held = others.acquire("report").await.unwrap();
+    assert_eq!(held.payload(), Some(&b"page 7"[..]));
+    held.extend().await.unwrap();
+    held.release().await.unwrap();
+    let row = raw.get("report").await.unwrap();
+    assert_eq!(row["comment"], s("of another program"));
+    assert!(!row.contains_key("_owner") && !row.contains_key("_until"), "{row:?}");
+    let info = locks.inspect("report").await.unwrap().unwrap();
+    assert_eq!((info.owner, info.payload), (None, Some(b"page 7".to_vec())));
+    assert_eq!(row["_fence"], n(info.fence));
+    assert_eq!(locks.inspect("never").await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_breaks_a_lock_by_its_fence_alone() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = locks.acquire("report").await.unwrap();
+    assert!(!others.break_lock("report", held.fence() - 1).await.unwrap());
+    assert!(others.break_lock("report", held.fence()).await.unwrap());
+    assert!(!others.break_lock("report", held.fence()).await.unwrap());
+    let next = others.try_acquire("report").await.unwrap().unwrap();
+    assert_eq!(next.fence(), held.fence() + 1);
+    assert_eq!(held.lost().await, dynalock::Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_checked_and_a_missing_table_is_named() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    expect_error!(locks.acquire("").await, Error::InvalidKey { attribute: "name", .. });
+    locks.verify_table().await.unwrap();
+    let elsewhere = dynalock::Locks::new(&shop.client, "nowhere");
+    expect_error!(elsewhere.verify_table().await, Error::TableNotFound { .. });
+    let table = expect_error!(elsewhere.acquire("report").await, Error::TableNotFound { table, .. } => table);
+    assert_eq!(&*table, "nowhere");
+}

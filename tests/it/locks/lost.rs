@@ -1,0 +1,121 @@
+use dynalock::{
+    Error, Lost,
+    local::{Fault, Faults},
+};
+
+use super::{TTL, kill};
+use crate::support::{Shop, expect_error, secs, travel};
+
+#[tokio::test(start_paused = true)]
+async fn work_is_dropped_before_anybody_else_may_enter() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = locks.acquire("report").await.unwrap();
+    shop.faults.always(Fault::NeverAnswer);
+    let waiting = tokio::spawn(others.acquire("report").into_future());
+    let lost = expect_error!(held.run(std::future::pending::<()>()).await, Error::Lost(lost) => lost);
+    assert!(matches!(lost, Lost::Unreachable(_)), "{lost:?}");
+    assert!(!waiting.is_finished(), "somebody was in already");
+    assert_eq!(waiting.await.unwrap().unwrap().acquired_after_crash(), Some(held.fence()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_ends_gives_its_result() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    let held = locks.acquire("report").await.unwrap();
+    let work = async {
+        travel(secs(100)).await;
+        42
+    };
+    assert_eq!(held.run(work).await.unwrap(), 42);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_deleted_is_a_lost_lock() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    let held = locks.acquire("report").await.unwrap();
+    shop.raw("locks", "name").delete("report").await;
+    assert_eq!(held.lost().await, Lost::Deleted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn six_seconds_of_trouble_do_not_end_a_lease_of_ten() {
+    for fault in [Fault::Throttle, Fault::ServerError, Fault::LoseRequest, Fault::NeverAnswer, Fault::LoseReply] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.locks().await;
+        let held = locks.acquire("report").await.unwrap();
+        travel(TTL / 3 - secs(1)).await;
+        shop.faults.always(fault.clone());
+        travel(secs(6)).await;
+        shop.faults.clear();
+        travel(secs(20)).await;
+        assert!(others.try_acquire("report").await.unwrap().is_none(), "{fault:?}");
+        held.extend().await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_is_dropped_releases() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    drop(locks.acquire("report").await.unwrap());
+    travel(secs(1)).await;
+    drop(others.try_acquire("report").await.unwrap().expect("it was released"));
+}
+
+#[test]
+fn a_guard_that_outlives_its_runtime_does_not_panic() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let held = runtime.block_on(async {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, _) = shop.locks().await;
+        locks.acquire("report").await.unwrap()
+    });
+    drop(runtime);
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquire_that_is_dropped_leaves_no_lock_behind() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    for polls in 0..500_u32 {
+        let mut acquire = locks.acquire(format!("report-{polls}")).into_future();
+        for _ in 0..polls % 7 {
+            if futures_poll(&mut acquire).await.is_some() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(acquire);
+    }
+    travel(secs(5)).await;
+    for polls in 0..500 {
+        let left = others.inspect(format!("report-{polls}")).await.unwrap();
+        assert!(left.as_ref().is_none_or(|left| left.owner.is_none()), "{left:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_is_dropped_does_not_enter_later() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = others.acquire("report").await.unwrap();
+    let waiting = tokio::spawn(locks.acquire("report").into_future());
+    travel(secs(3)).await;
+    waiting.abort();
+    kill(held);
+    travel(secs(60)).await;
+    assert!(others.try_acquire("report").await.unwrap().is_some());
+}
+
+/// One poll.
+async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    std::future::poll_fn(|context| match std::pin::Pin::new(&mut *future).poll(context) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
+}
