@@ -9,8 +9,12 @@ use crate::{
     failure::Failure,
     money::Money,
     orders::{MOST_PRODUCTS, Order, OrderLine},
-    workers,
+    report, workers,
 };
+
+/// The columns of a dump.
+const DUMPED: [&str; 10] =
+    ["invoice", "part", "parts", "customer", "total", "invoice_total", "line", "sku", "quantity", "price"];
 
 /// How many orders that are not as they should be are named.
 const NAMED: usize = 10;
@@ -113,8 +117,9 @@ impl Audit {
     /// What the report says of the orders: a name, a figure, and what it means.
     pub(crate) fn rows(&self) -> [(&'static str, u64, String); 4] {
         let split = match self.largest() {
-            Some((Order { invoice, parts, .. }, products)) if self.split() > 0 => format!(
-                "invoices in several parts, of {MOST_PRODUCTS} products at most: {invoice} has {products}, in {parts} parts"
+            Some((Order { invoice, parts, .. }, products)) if *parts > 1 => format!(
+                "invoices in several parts, of {MOST_PRODUCTS} products at most; the largest, {}, has {products} in {parts}",
+                report::shortened(invoice)
             ),
             _ => format!("invoices in several parts: none has more than {MOST_PRODUCTS} products"),
         };
@@ -148,49 +153,29 @@ impl Audit {
         self.orders.iter().filter(|filed| filed.expected.part == 2).count() as u64
     }
 
-    /// The invoice with the most products, by one of its orders, and how many it has.
+    /// The invoice with the most parts and products, by one of its orders, and how many products it has.
     fn largest(&self) -> Option<(&Order, usize)> {
-        let of_invoice = |orders: &'_ [Filed]| orders.iter().map(|filed| filed.expected.by_product().len()).sum();
+        let of_invoice = |orders: &[Filed]| orders.iter().map(|filed| filed.expected.by_product().len()).sum();
         let invoices = self.orders.chunk_by(|a, b| a.expected.invoice == b.expected.invoice);
-        invoices.map(|orders| (&*orders[0].expected, of_invoice(orders))).max_by_key(|&(_, products)| products)
+        invoices
+            .map(|orders| (&*orders[0].expected, of_invoice(orders)))
+            .max_by_key(|&(order, products)| (order.parts, products))
     }
 
     /// Writes a line for every line of the orders that were found, prices and totals as decimals.
     pub(crate) fn dump(&self, path: &Path) -> Result<(), Failure> {
         let write = || {
             let mut file = csv::Writer::from_path(path)?;
-            file.write_record([
-                "invoice",
-                "part",
-                "parts",
-                "customer",
-                "total",
-                "invoice_total",
-                "line",
-                "sku",
-                "quantity",
-                "price",
-            ])?;
+            file.write_record(DUMPED)?;
             for order in self.orders.iter().filter_map(|filed| filed.found.as_ref()) {
                 let Order { invoice, part, parts, customer, lines, total, invoice_total } = &**order;
                 for OrderLine { number, sku, quantity, price } in lines {
-                    let customer = customer.as_deref().unwrap_or_default();
-                    let price = price.map(|price| price.to_string()).unwrap_or_default();
-                    let [part, parts, quantity] =
-                        [i64::from(*part), i64::from(*parts), *quantity].map(|n| n.to_string());
                     let [total, invoice_total] = [total, invoice_total].map(Money::to_string);
-                    file.write_record([
-                        invoice,
-                        &part,
-                        &parts,
-                        customer,
-                        &total,
-                        &invoice_total,
-                        &number.to_string(),
-                        sku,
-                        &quantity,
-                        &price,
-                    ])?;
+                    let price = price.map(|price| price.to_string());
+                    file.serialize((
+                        (invoice, part, parts, customer, total, invoice_total),
+                        (number, sku, quantity, price),
+                    ))?;
                 }
             }
             file.flush().map_err(csv::Error::from)

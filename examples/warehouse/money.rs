@@ -13,6 +13,10 @@ const DECIMALS: usize = 6;
 pub(crate) struct Money(i64);
 
 impl Money {
+    pub(crate) fn millionths(self) -> i64 {
+        self.0
+    }
+
     /// The amount so many times, if that stays within 64 bits.
     pub(crate) fn times(self, quantity: i64) -> Option<Self> {
         self.0.checked_mul(quantity).map(Self)

@@ -19,8 +19,8 @@ const LARGEST_ITEM: usize = 400 * 1024;
 /// What an order has beside its lines: the names of its attributes, its numbers, what the library adds. The texts are not in it.
 const FRAME: usize = 1024;
 
-/// The same of one line, by DynamoDB's rules: the names of four attributes, three numbers of up to 21 bytes, a map.
-const LINE_FRAME: usize = 100;
+/// The same of one line: a map and the names in it.
+const LINE_FRAME: usize = 32;
 
 /// One part of an invoice: one item in the table. Most invoices have one.
 ///
@@ -121,7 +121,7 @@ fn split<'l>(lines: &[&'l Line], room: usize) -> Result<Vec<Vec<&'l Line>>, (&'l
     let mut parts: Vec<Vec<&Line>> = Vec::new();
     let (mut products, mut left) = (MOST_PRODUCTS, 0);
     for product in grouped(lines.iter().copied(), |line| &line.sku) {
-        let size: usize = product.iter().map(|line| LINE_FRAME + line.sku.len()).sum();
+        let size: usize = product.iter().map(|line| size(line)).sum();
         if size > room {
             return Err((&product[0].sku, product.len()));
         }
@@ -142,6 +142,15 @@ fn split<'l>(lines: &[&'l Line], room: usize) -> Result<Vec<Vec<&'l Line>>, (&'l
 /// How large the lines of an order may be together.
 fn room(invoice: &str, customer: Option<&String>) -> usize {
     LARGEST_ITEM.saturating_sub(FRAME + invoice.len() + customer.map_or(0, String::len))
+}
+
+/// What a line takes in an item, by DynamoDB's rules: for a number a byte for each two digits, one more, and one for a sign.
+fn size(line: &Line) -> usize {
+    let number = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1).div_ceil(2) + 2;
+    let price = line.price.map_or(0, Money::millionths);
+    LINE_FRAME
+        + line.sku.len()
+        + [line.number, line.quantity.unsigned_abs(), price.unsigned_abs()].map(number).iter().sum::<usize>()
 }
 
 /// Puts lines together that have something in common, in the order in which it appears first.

@@ -187,8 +187,8 @@ fn figures(counted: &Counted) -> [i128; 6] {
     [counted.expected.lines.into(), opening, opening - expected, expected, found, counted.lost().into()]
 }
 
-/// As much of a stock code as fits on the line.
-fn shortened(sku: &str) -> String {
+/// As much of a stock code, or the number of an invoice, as fits on the line.
+pub(crate) fn shortened(sku: &str) -> String {
     const WIDTH: usize = 22;
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     let mut name: String = sku.chars().map(printable).take(WIDTH).collect();
