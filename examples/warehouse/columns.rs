@@ -4,7 +4,7 @@ use std::num::IntErrorKind;
 
 use csv::StringRecord;
 
-use crate::failure::Failure;
+use crate::{args::Mode, failure::Failure, money::Money};
 
 /// DynamoDB's limit for a partition key, in bytes.
 const LONGEST_KEY: usize = 2048;
@@ -17,6 +17,14 @@ pub(crate) struct Columns {
     sku: usize,
     quantity: usize,
     description: Option<usize>,
+    order: Option<OrderColumns>,
+}
+
+/// Those that only orders need.
+#[derive(Debug)]
+struct OrderColumns {
+    price: Option<usize>,
+    customer: Option<usize>,
 }
 
 /// What a record says.
@@ -26,10 +34,12 @@ pub(crate) struct Row {
     pub(crate) sku: String,
     pub(crate) quantity: i64,
     pub(crate) description: Option<String>,
+    pub(crate) price: Option<Money>,
+    pub(crate) customer: Option<String>,
 }
 
 impl Columns {
-    pub(crate) fn find(file: &str, header: &[String]) -> Result<Self, Failure> {
+    pub(crate) fn find(file: &str, header: &[String], mode: Mode) -> Result<Self, Failure> {
         let position = |column: &'static str| {
             let mut positions = (0..header.len()).filter(|&index| header[index] == column);
             match (positions.next(), positions.next()) {
@@ -41,12 +51,19 @@ impl Columns {
             let found = || header.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
             position(column)?.ok_or_else(|| Failure::NoColumn { file: file.to_owned(), column, found: found() })
         };
+        let order = match mode {
+            Mode::Update | Mode::Naive => None,
+            Mode::Transaction => {
+                Some(OrderColumns { price: position("UnitPrice")?, customer: position("CustomerID")? })
+            }
+        };
         Ok(Self {
             count: header.len(),
             invoice: needed("InvoiceNo")?,
             sku: needed("StockCode")?,
             quantity: needed("Quantity")?,
             description: position("Description")?,
+            order,
         })
     }
 
@@ -55,16 +72,24 @@ impl Columns {
         if record.len() != self.count {
             return Err(format!("it has {} fields, the header has {}", record.len(), self.count));
         }
-        let sku = text(&record[self.sku], "StockCode")?;
-        if sku.len() > LONGEST_KEY {
-            return Err(format!("StockCode is {} bytes long, a key at most {LONGEST_KEY}", sku.len()));
-        }
-        let described = self.description.map(|column| &record[column]).filter(|text| !text.trim().is_empty());
+        let filled =
+            |column: Option<usize>| column.map(|column| &record[column]).filter(|text| !text.trim().is_empty());
+        let sku = key(text(&record[self.sku], "StockCode")?, "StockCode")?;
+        let invoice = text(&record[self.invoice], "InvoiceNo")?;
+        let (price, customer) = match &self.order {
+            None => (None, None),
+            Some(columns) => {
+                key(invoice.as_str(), "InvoiceNo")?;
+                (filled(columns.price).map(price).transpose()?, filled(columns.customer))
+            }
+        };
         Ok(Row {
-            invoice: text(&record[self.invoice], "InvoiceNo")?,
+            invoice,
             sku,
             quantity: whole_number(&record[self.quantity])?,
-            description: described.map(str::to_owned),
+            description: filled(self.description).map(str::to_owned),
+            price,
+            customer: customer.map(str::to_owned),
         })
     }
 }
@@ -72,6 +97,18 @@ impl Columns {
 /// Taken as it is written, but not if there is nothing to see.
 fn text(field: &str, column: &str) -> Result<String, String> {
     if field.trim().is_empty() { Err(format!("{column} is empty")) } else { Ok(field.to_owned()) }
+}
+
+/// Something that will be a key, if it is not too long for one.
+fn key<T: AsRef<str>>(text: T, column: &str) -> Result<T, String> {
+    match text.as_ref().len() {
+        length if length > LONGEST_KEY => Err(format!("{column} is {length} bytes long, a key at most {LONGEST_KEY}")),
+        _ => Ok(text),
+    }
+}
+
+fn price(field: &str) -> Result<Money, String> {
+    field.trim().parse().map_err(|reason| format!("UnitPrice {field:?} {reason}"))
 }
 
 fn whole_number(field: &str) -> Result<i64, String> {

@@ -1,27 +1,52 @@
-//! A client, on the DynamoDB inside the process or on one behind an address.
+//! A client, on the DynamoDB inside the process, in memory or in a file, or on one behind an address.
 
-use std::{env, time::Duration};
+use std::{env, path::Path, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client, Config,
     config::{BehaviorVersion, Credentials, Region},
 };
-use dynalock::{Error, Repository};
+use dynalock::{Error, Repository, Versioned, local::Database};
 
-use crate::{Product, failure::Failure};
+use crate::{args::Args, failure::Failure};
 
 /// How long the first request may take.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
-pub(crate) async fn client(endpoint: Option<&str>) -> Result<Client, Failure> {
-    let Some(endpoint) = endpoint else { return Ok(dynalock::local::client().await?) };
+/// Where the items are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'a> {
+    Memory,
+    File(&'a Path),
+    Endpoint(&'a str),
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn of(args: &'a Args) -> Self {
+        match (&args.endpoint, &args.database) {
+            (Some(endpoint), _) => Self::Endpoint(endpoint),
+            (None, Some(path)) => Self::File(path),
+            (None, None) => Self::Memory,
+        }
+    }
+
+    pub(crate) fn client(self) -> Result<Client, Failure> {
+        match self {
+            Self::Memory => Ok(Database::in_memory()?.client()),
+            Self::File(path) => Ok(Database::open(path)?.client()),
+            Self::Endpoint(endpoint) => Ok(remote(endpoint)),
+        }
+    }
+}
+
+fn remote(endpoint: &str) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .endpoint_url(endpoint)
         .region(Region::new(variable("AWS_REGION").unwrap_or_else(|| "us-east-1".to_owned())))
         .credentials_provider(credentials())
         .build();
-    Ok(Client::from_conf(config))
+    Client::from_conf(config)
 }
 
 /// Those of the environment, or any: local engines do not check them.
@@ -35,16 +60,20 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Creates the table if it is missing.
+/// Creates a table if it is missing.
 ///
-/// That may take a minute, and so long it would go on trying. Whether anybody answers at all is asked first.
-pub(crate) async fn open_table(products: &Repository<Product>, endpoint: Option<&str>) -> Result<(), Failure> {
-    let unusable = |source| match endpoint {
-        Some(endpoint) => Failure::Endpoint { endpoint: endpoint.to_owned(), source: Box::new(source) },
-        None => Failure::Opening(source),
+/// That may take a minute, and so long it would go on trying. Whether anybody answers at all is asked first, with any key.
+pub(crate) async fn open_table<T: Versioned>(
+    place: Place<'_>,
+    repository: &Repository<T>,
+    key: impl Into<T::Key>,
+) -> Result<(), Failure> {
+    let unusable = |source| match place {
+        Place::Endpoint(endpoint) => Failure::Endpoint { endpoint: endpoint.to_owned(), source: Box::new(source) },
+        Place::Memory | Place::File(_) => Failure::Opening(source),
     };
-    match products.get("is anybody there?").deadline(FIRST_ANSWER).await {
-        Ok(_) | Err(Error::TableNotFound { .. }) => products.create_table().await.map_err(unusable),
+    match repository.get(key).deadline(FIRST_ANSWER).await {
+        Ok(_) | Err(Error::TableNotFound { .. }) => repository.create_table().await.map_err(unusable),
         Err(error) => Err(unusable(error)),
     }
 }

@@ -13,17 +13,23 @@ pub(crate) enum Failure {
     #[error("{file} has more than one column {column}")]
     TwoColumns { file: String, column: &'static str },
 
-    #[error("cannot start the DynamoDB inside the process: {0}")]
+    #[error("the {lines} lines of product {sku:?} in invoice {invoice:?} are more than an order of 400 KB can hold")]
+    TooManyLines { invoice: String, sku: String, lines: usize },
+
+    #[error("cannot start the DynamoDB inside the process: {}", chain(.0))]
     Engine(#[from] dynalock::local::Error),
 
     #[error("cannot use the DynamoDB at {endpoint}: {source}")]
     Endpoint { endpoint: String, source: Box<dynalock::Error> },
 
-    #[error("cannot open the stock: {0}")]
+    #[error("cannot open the stock or the orders: {0}")]
     Opening(dynalock::Error),
 
     #[error("cannot count the stock: {0}")]
     Counting(dynalock::Error),
+
+    #[error("cannot read the orders again: {0}")]
+    Auditing(dynalock::Error),
 
     #[error("product {0:?} is gone; is another program at work on the same table?")]
     Gone(String),
@@ -33,6 +39,9 @@ pub(crate) enum Failure {
 
     #[error("line {number} could not be booked: {reason}")]
     NaiveBooking { number: u64, reason: String },
+
+    #[error("{order} could not be posted: {source}")]
+    Posting { order: String, source: dynalock::Error },
 
     #[error("a worker failed: {0}")]
     Worker(#[from] tokio::task::JoinError),
@@ -45,6 +54,15 @@ pub(crate) enum Failure {
 
     #[error("{0} updates were lost")]
     Lost(u64),
+
+    #[error(
+        "{0} products hold more lines than the file has; \
+         does the database hold postings of another file, or of another version of this one?"
+    )]
+    Foreign(usize),
+
+    #[error("{0} orders are missing, or not as the file says")]
+    Orders(u64),
 }
 
 /// An error and its causes, in one line: what the SDK says is in the causes.

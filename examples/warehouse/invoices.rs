@@ -7,8 +7,10 @@ use std::{
 };
 
 use crate::{
+    args::Mode,
     columns::{Columns, Row},
     failure::Failure,
+    money::Money,
     records::Records,
     stock::OPENING_STOCK,
 };
@@ -25,6 +27,8 @@ pub(crate) struct Invoices {
     /// By stock code.
     pub(crate) products: BTreeMap<String, Expected>,
     pub(crate) skipped: Vec<Skipped>,
+    /// The amounts of all lines, whatever their signs: while this stays within 64 bits, any of them together do.
+    worth: Money,
 }
 
 /// One line of an invoice.
@@ -32,8 +36,13 @@ pub(crate) struct Invoices {
 pub(crate) struct Line {
     /// Where it begins in the file.
     pub(crate) number: u64,
+    pub(crate) invoice: String,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
+    /// Only orders need what follows. In the other modes there is no price and no customer, and the amount is zero.
+    pub(crate) price: Option<Money>,
+    pub(crate) amount: Money,
+    pub(crate) customer: Option<String>,
 }
 
 /// A line that cannot be read.
@@ -48,49 +57,65 @@ pub(crate) struct Skipped {
 pub(crate) struct Expected {
     pub(crate) description: Option<String>,
     pub(crate) lines: u64,
+    /// The numbers of the invoices that hold the product.
+    invoices: HashSet<String>,
     sold: i64,
     returned: i64,
 }
 
 impl Invoices {
     /// Reads a file, or the sample.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn open(path: Option<&Path>, mode: Mode) -> Result<Self, Failure> {
         match path {
-            None => Self::read("examples/data/invoices.csv".to_owned(), SAMPLE),
+            None => Self::read("examples/data/invoices.csv".to_owned(), SAMPLE, mode),
             Some(path) => {
                 let file = fs::read(path).map_err(|source| Failure::Read { path: path.to_owned(), source })?;
-                Self::read(path.display().to_string(), &file)
+                Self::read(path.display().to_string(), &file, mode)
             }
         }
     }
 
-    fn read(name: String, file: &[u8]) -> Result<Self, Failure> {
-        let mut invoices = Self { name, lines: Vec::new(), count: 0, products: BTreeMap::new(), skipped: Vec::new() };
+    fn read(name: String, file: &[u8], mode: Mode) -> Result<Self, Failure> {
+        let mut invoices = Self {
+            name,
+            lines: Vec::new(),
+            count: 0,
+            products: BTreeMap::new(),
+            skipped: Vec::new(),
+            worth: Money::default(),
+        };
         let mut records = Records::new(file);
         let Some(header) = records.header() else { return Ok(invoices) };
-        let columns = Columns::find(&invoices.name, &header)?;
+        let columns = Columns::find(&invoices.name, &header, mode)?;
 
-        let mut numbers = HashSet::new();
         for (number, record) in records {
             let booked = record.and_then(|record| columns.row(&record)).and_then(|row| invoices.book(number, row));
-            match booked {
-                Ok(invoice) => drop(numbers.insert(invoice)),
-                Err(reason) => invoices.skipped.push(Skipped { number, reason }),
+            if let Err(reason) = booked {
+                invoices.skipped.push(Skipped { number, reason });
             }
         }
-        invoices.count = numbers.len();
+        invoices.count = invoices.lines.iter().map(|line| &line.invoice).collect::<HashSet<_>>().len();
         invoices.products.retain(|_, expected| expected.lines > 0);
         Ok(invoices)
     }
 
-    /// Takes a line in, and returns the number of its invoice.
-    fn book(&mut self, number: u64, row: Row) -> Result<String, String> {
-        let Row { invoice, sku, quantity, description } = row;
+    /// Takes a line in.
+    fn book(&mut self, number: u64, row: Row) -> Result<(), String> {
+        let Row { invoice, sku, quantity, description, price, customer } = row;
+        let amount = price.map_or(Some(Money::default()), |price| price.times(quantity));
+        let worth = amount.and_then(|amount| self.worth.beside(amount));
+        let (Some(amount), Some(worth)) = (amount, worth) else {
+            return Err(format!(
+                "Quantity {quantity} at its UnitPrice would take the amounts of the file beyond 64 bits"
+            ));
+        };
         let expected = self.products.entry(sku.clone()).or_default();
         expected.add(quantity)?;
         expected.description = expected.description.take().or(description);
-        self.lines.push(Line { number, sku, quantity });
-        Ok(invoice)
+        expected.invoices.insert(invoice.clone());
+        self.worth = worth;
+        self.lines.push(Line { number, invoice, sku, quantity, price, amount, customer });
+        Ok(())
     }
 
     /// Says on stderr what is not booked.
@@ -108,6 +133,14 @@ impl Expected {
     /// The stock when all lines are booked.
     pub(crate) fn stock(&self) -> i64 {
         OPENING_STOCK - self.sold - self.returned
+    }
+
+    /// How often the product is written when all lines are booked.
+    pub(crate) fn writes(&self, mode: Mode) -> u64 {
+        match mode {
+            Mode::Update | Mode::Naive => self.lines,
+            Mode::Transaction => self.invoices.len() as u64,
+        }
     }
 
     /// Adds a line, if the stock stays within 64 bits in whatever order the lines are booked.

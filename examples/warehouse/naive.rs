@@ -15,7 +15,7 @@ use crate::{
 ///
 /// It counts the version up as it should. A version that nobody checks protects nothing.
 pub(crate) async fn book(client: Client, line: Line) -> Result<(), Failure> {
-    let Line { number, sku, quantity } = line;
+    let Line { number, sku, quantity, .. } = line;
     let failure = |reason| Failure::NaiveBooking { number, reason };
     let Model { table, version, .. } = *Product::MODEL;
 

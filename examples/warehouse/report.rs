@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::{
     args::Mode,
+    audit::{self, Audit},
     failure::Failure,
     stock::{Counted, OPENING_STOCK},
     traffic::Totals,
@@ -28,6 +29,8 @@ pub(crate) struct Report<'r> {
     pub(crate) invoices: usize,
     pub(crate) skipped: usize,
     pub(crate) stock: &'r [Counted],
+    /// If the invoices were posted as orders.
+    pub(crate) audit: Option<&'r Audit>,
     pub(crate) traffic: Totals,
     pub(crate) elapsed: Duration,
 }
@@ -46,11 +49,25 @@ struct Figures {
     retries: u64,
     lost_updates: u64,
     elapsed_ms: u64,
+    #[serde(flatten)]
+    audit: Option<audit::Figures>,
 }
 
 impl Report<'_> {
     pub(crate) fn lost_updates(&self) -> u64 {
         self.stock.iter().map(Counted::lost).sum()
+    }
+
+    /// Whether the program did what it is for. Booking without dynalock loses updates, which is what it shows.
+    pub(crate) fn verdict(&self) -> Result<(), Failure> {
+        let foreign = self.stock.iter().filter(|counted| counted.holds_more()).count();
+        let wrong = self.audit.map_or(0, Audit::wrong);
+        match (self.mode, self.lost_updates()) {
+            (Mode::Transaction, _) if foreign > 0 => Err(Failure::Foreign(foreign)),
+            (Mode::Transaction, _) if wrong > 0 => Err(Failure::Orders(wrong)),
+            (Mode::Naive, _) | (_, 0) => Ok(()),
+            (Mode::Update | Mode::Transaction, lost) => Err(Failure::Lost(lost)),
+        }
     }
 
     pub(crate) fn json(&self) -> Result<String, Failure> {
@@ -67,6 +84,7 @@ impl Report<'_> {
             retries: self.retries(),
             lost_updates: self.lost_updates(),
             elapsed_ms: self.milliseconds(),
+            audit: self.audit.map(Audit::figures),
         };
         serde_json::to_string(&figures).map_err(|error| Failure::Print(error.into()))
     }
@@ -79,13 +97,18 @@ impl Report<'_> {
         u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn pace(&self) -> String {
-        grouped(i128::from(self.lines()) * 1000 / i128::from(self.milliseconds().max(1)))
+    /// What is done as one, how often there was something to do, and how many writes of this run that needed.
+    fn unit(&self) -> (&'static str, u64, u64) {
+        match self.audit {
+            None => ("update", self.lines(), self.lines()),
+            Some(audit) => ("order", audit.len(), audit.posted()),
+        }
     }
 
-    /// Writes beyond the one that each line needs.
+    /// Writes beyond the one that each line or order needs.
     fn retries(&self) -> u64 {
-        self.traffic.attempted_writes().saturating_sub(self.lines())
+        let (_, _, needed) = self.unit();
+        self.traffic.attempted_writes().saturating_sub(needed)
     }
 
     /// Those that lost most, then those with the most lines.
@@ -113,25 +136,26 @@ impl Report<'_> {
     }
 
     fn write_outcome(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Totals { requests, reads, conflicts, .. } = self.traffic;
         let mut row = |name: &str, figure: u64, meaning: &str| {
             writeln!(f, "  {name:<16}{:>10}   {meaning}", grouped(figure.into()))
         };
-        let wrong = self.stock.iter().filter(|counted| counted.lost() > 0).count();
-        match wrong {
-            0 => row("lost updates", 0, "nothing: every line is in the stock")?,
-            _ => row(
-                "lost updates",
-                self.lost_updates(),
-                &format!("lines that are not in the stock, on {wrong} products"),
-            )?,
+        for (name, figure, meaning) in self.audit.into_iter().flat_map(Audit::rows) {
+            row(name, figure, &meaning)?;
         }
+        let wrong = self.stock.iter().filter(|counted| counted.lost() > 0).count();
+        let lost = match wrong {
+            0 => "nothing: every line is in the stock".to_owned(),
+            _ => format!("lines that are not in the stock, on {wrong} products"),
+        };
+        row("lost updates", self.lost_updates(), &lost)?;
+        let Totals { requests, reads, conflicts, .. } = self.traffic;
         row("conflicts", conflicts, "writes that were refused, since another worker had been first")?;
         row("retries", self.retries(), "writes that were sent again")?;
-        let each = ratio(requests, self.lines());
-        let writes = self.traffic.attempted_writes();
-        row("requests", requests, &format!("{each:.2} for each update: {reads} reads, {writes} writes"))?;
-        row("milliseconds", self.milliseconds(), &format!("{} updates a second", self.pace()))?;
+        let (unit, units, _) = self.unit();
+        let (each, writes) = (ratio(requests, units), self.traffic.attempted_writes());
+        row("requests", requests, &format!("{each:.2} for each {unit}: {reads} reads, {writes} writes"))?;
+        let pace = grouped(i128::from(units) * 1000 / i128::from(self.milliseconds().max(1)));
+        row("milliseconds", self.milliseconds(), &format!("{pace} {unit}s a second"))?;
         row("skipped", self.skipped as u64, "lines that could not be read")
     }
 }
@@ -141,6 +165,7 @@ impl fmt::Display for Report<'_> {
         let how = match self.mode {
             Mode::Update => "with dynalock's update_with",
             Mode::Naive => "by get and put, without a condition",
+            Mode::Transaction => "with dynalock's transact, each order as one unit of work",
         };
         let (lines, invoices) = (self.lines(), self.invoices);
         writeln!(f, "{}: {lines} lines of {invoices} invoices,", self.file)?;
@@ -162,8 +187,8 @@ fn figures(counted: &Counted) -> [i128; 6] {
     [counted.expected.lines.into(), opening, opening - expected, expected, found, counted.lost().into()]
 }
 
-/// As much of a stock code as fits on the line.
-fn shortened(sku: &str) -> String {
+/// As much of a stock code, or the number of an invoice, as fits on the line.
+pub(crate) fn shortened(sku: &str) -> String {
     const WIDTH: usize = 22;
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     let mut name: String = sku.chars().map(printable).take(WIDTH).collect();

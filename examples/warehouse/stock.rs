@@ -2,17 +2,23 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use aws_sdk_dynamodb::Client;
 use dynalock::{Error, Repository, Stored};
 
-use crate::{Product, failure::Failure, invoices::Expected, workers};
+use crate::{PATIENCE, Product, args::Mode, failure::Failure, invoices::Expected, workers};
 
 /// What is there of each product before the first line.
 pub(crate) const OPENING_STOCK: i64 = 100_000;
+
+/// The products whose lines are posted as orders. They are never deleted, so they are apart from those of the other modes.
+const POSTED: &str = "dynalock-warehouse-posted";
 
 /// A product as it was found after the last line, beside what it should be.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,
+    /// How often it has to be written.
+    writes: u64,
     pub(crate) product: Stored<Product>,
 }
 
@@ -23,55 +29,70 @@ impl Counted {
         missing.max(u64::from(!self.is_exact()))
     }
 
+    /// Whether there are lines in the stock that the file does not have.
+    pub(crate) fn holds_more(&self) -> bool {
+        self.product.booked > self.expected.lines
+    }
+
     fn is_exact(&self) -> bool {
-        let Self { expected, product } = self;
+        let Self { expected, writes, product } = self;
         let found = (product.stock, product.booked, product.version());
-        found == (expected.stock(), expected.lines, 1 + expected.lines)
+        found == (expected.stock(), expected.lines, 1 + writes)
     }
 }
 
-/// Creates the products, anew if an earlier run has left them.
+/// The products of a mode.
+pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
+    let products = Product::repository(client).deadline(PATIENCE);
+    match mode {
+        Mode::Update | Mode::Naive => products,
+        Mode::Transaction => products.table(POSTED),
+    }
+}
+
+/// Creates the products. Those that an earlier run has left are started anew, unless orders have been posted on them.
 pub(crate) async fn open(
     products: &Repository<Product>,
     expected: &BTreeMap<String, Expected>,
+    mode: Mode,
     workers: u16,
 ) -> Result<(), Failure> {
     let product = |(sku, expected): (&String, &Expected)| Product::new(sku.clone(), expected.description.clone());
     let opening = expected.iter().map(product).collect();
     let products = products.clone();
-    workers::drain("opening", opening, workers, move |product| create(products.clone(), product)).await?;
+    workers::drain("opening", opening, workers, move |product| create(products.clone(), product, mode)).await?;
     Ok(())
 }
 
-async fn create(products: Repository<Product>, product: Product) -> Result<(), Failure> {
-    let created = match products.create(product.clone()).await {
-        Err(Error::AlreadyExists(_)) => {
+async fn create(products: Repository<Product>, product: Product, mode: Mode) -> Result<(), Failure> {
+    match (products.create(product.clone()).await, mode) {
+        (Err(Error::AlreadyExists(_)), Mode::Transaction) => Ok(()),
+        (Err(Error::AlreadyExists(_)), Mode::Update | Mode::Naive) => {
             products.delete_unchecked(product.sku.as_str()).await.map_err(Failure::Opening)?;
-            products.create(product).await
+            products.create(product).await.map(drop).map_err(Failure::Opening)
         }
-        created => created,
-    };
-    created.map_err(Failure::Opening)?;
-    Ok(())
+        (created, _) => created.map(drop).map_err(Failure::Opening),
+    }
 }
 
 /// Reads every product, in the order of the stock codes.
 pub(crate) async fn take(
     products: &Repository<Product>,
     expected: BTreeMap<String, Expected>,
+    mode: Mode,
     workers: u16,
 ) -> Result<Vec<Counted>, Failure> {
     let products = products.clone();
     let jobs = expected.into_iter().collect();
-    let count = move |(sku, expected)| count(products.clone(), sku, expected);
+    let count = move |(sku, expected)| count(products.clone(), sku, expected, mode);
     let mut stock = workers::drain("counting", jobs, workers, count).await?;
     stock.sort_by(|a, b| a.product.sku.cmp(&b.product.sku));
     Ok(stock)
 }
 
-async fn count(products: Repository<Product>, sku: String, expected: Expected) -> Result<Counted, Failure> {
+async fn count(products: Repository<Product>, sku: String, expected: Expected, mode: Mode) -> Result<Counted, Failure> {
     match products.get(sku.as_str()).await.map_err(Failure::Counting)? {
-        Some(product) => Ok(Counted { expected, product }),
+        Some(product) => Ok(Counted { writes: expected.writes(mode), expected, product }),
         None => Err(Failure::Gone(sku)),
     }
 }

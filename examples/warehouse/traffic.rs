@@ -12,9 +12,15 @@ use aws_sdk_dynamodb::{
         interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef},
     },
     error::BoxError,
-    operation::{get_item::GetItemOutput, update_item::UpdateItemError},
+    operation::{
+        batch_get_item::BatchGetItemOutput, get_item::GetItemOutput, transact_write_items::TransactWriteItemsError,
+        update_item::UpdateItemError,
+    },
 };
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::{
+    interceptors::context::{Error, Output},
+    orchestrator::HttpRequest,
+};
 
 /// Counts the requests of the clients that it is put into, each attempt as one. A handle: clones count together.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +42,7 @@ pub(crate) struct Totals {
     pub(crate) reads: u64,
     /// Writes that were applied, by the answer.
     pub(crate) writes: u64,
-    /// Writes that were refused, since the item was not as it had been read.
+    /// Writes that were refused, since an item was not as it had been read, or another transaction was at work on it.
     pub(crate) conflicts: u64,
 }
 
@@ -89,22 +95,26 @@ impl Intercept for Traffic {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         match context.output_or_error() {
-            Some(Ok(output)) if output.downcast_ref::<GetItemOutput>().is_none() => {
-                self.0.writes.fetch_add(1, Relaxed);
+            Some(Ok(output)) if !is_read(output) => drop(self.0.writes.fetch_add(1, Relaxed)),
+            Some(Err(error)) if error.as_operation_error().is_some_and(is_conflict) => {
+                self.0.conflicts.fetch_add(1, Relaxed);
             }
-            Some(Err(error)) => {
-                let error = error.as_operation_error().and_then(|error| error.downcast_ref::<UpdateItemError>());
-                if error.is_some_and(UpdateItemError::is_conditional_check_failed_exception) {
-                    self.0.conflicts.fetch_add(1, Relaxed);
-                }
-            }
-            Some(Ok(_)) | None => {}
+            Some(_) | None => {}
         }
         Ok(())
     }
 }
 
-/// DynamoDB's protocol names the operation in a header.
+fn is_read(output: &Output) -> bool {
+    output.downcast_ref::<GetItemOutput>().is_some() || output.downcast_ref::<BatchGetItemOutput>().is_some()
+}
+
+fn is_conflict(error: &Error) -> bool {
+    let update = error.downcast_ref().is_some_and(UpdateItemError::is_conditional_check_failed_exception);
+    update || error.downcast_ref().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception)
+}
+
+/// DynamoDB's protocol names the operation in a header: GetItem and BatchGetItem are those that read here.
 fn reads(request: &HttpRequest) -> bool {
-    request.headers().get("x-amz-target").is_some_and(|target| target.ends_with(".GetItem"))
+    request.headers().get("x-amz-target").is_some_and(|target| target.ends_with("GetItem"))
 }
