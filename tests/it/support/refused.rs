@@ -33,3 +33,20 @@ pub(crate) fn codes(cancelled: &Cancelled) -> Vec<&str> {
 
 pub(crate) const NONE: &str = "None";
 pub(crate) const FAILED: &str = "ConditionalCheckFailed";
+
+/// What a closure says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// It refuses by itself.
+    #[error("{0}")]
+    Here(String),
+    #[error(transparent)]
+    There(#[from] Error),
+}
+
+impl Refused {
+    /// A closure that refuses by itself.
+    pub(crate) fn here<T>(why: impl Into<String>) -> Result<T, Self> {
+        Err(Self::Here(why.into()))
+    }
+}

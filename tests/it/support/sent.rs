@@ -13,6 +13,16 @@ impl Shop {
         sent(&self.faults, operation)
     }
 
+    /// The actions of the last TransactWriteItems in their order: what they do, and with what.
+    pub(crate) fn actions(&self) -> Vec<(String, Value)> {
+        let sent = self.sent("TransactWriteItems").pop().expect("a transaction was sent");
+        let action = |action: &Value| {
+            let (kind, of) = action.as_object().expect("an action").iter().next().expect("a kind of action");
+            (kind.clone(), of.clone())
+        };
+        sent["TransactItems"].as_array().expect("actions").iter().map(action).collect()
+    }
+
     /// How many requests there were so far, of whatever operation.
     pub(crate) fn requests(&self) -> usize {
         self.faults.requests().len()

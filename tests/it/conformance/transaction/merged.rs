@@ -1,7 +1,6 @@
 //! Operations on one item become one conditional write or one check.
 
 use dynalock::{Cancelled, Condition, Op, Reason, Stored, Transaction};
-use serde_json::Value;
 
 use crate::support::{
     Product, Shop, Table, n,
@@ -19,18 +18,8 @@ cases![
     a_check_of_another_state_than_the_write_rests_on_is_refused,
 ];
 
-/// The actions of the last transaction: what they do, and their conditions.
-fn actions(shop: &Shop) -> Vec<(String, Value)> {
-    let sent = shop.sent("TransactWriteItems").pop().unwrap();
-    let action = |action: &Value| {
-        let (kind, of) = action.as_object().unwrap().iter().next().unwrap();
-        (kind.clone(), of.clone())
-    };
-    sent["TransactItems"].as_array().unwrap().iter().map(action).collect()
-}
-
 fn kinds(shop: &Shop) -> Vec<String> {
-    actions(shop).into_iter().map(|(kind, _)| kind).collect()
+    shop.actions().into_iter().map(|(kind, _)| kind).collect()
 }
 
 async fn product(table: &Table<Product>) -> Stored<Product> {
@@ -75,7 +64,7 @@ async fn a_check_and_a_write_of_one_item_are_one_conditional_write(shop: &Shop) 
     let done = tx.commit().await.unwrap();
     assert_eq!(done.get(update).unwrap().version(), 2);
     assert_eq!(kinds(shop), ["Update", "Put"]);
-    let sent = actions(shop);
+    let sent = shop.actions();
     assert_eq!(sent[0].1["Key"]["sku"]["S"], "a");
     assert_eq!(sent[1].1["Item"]["sku"]["S"], "b");
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(6));

@@ -1,10 +1,17 @@
 //! Several items, which are written together or not at all.
 
+mod adopted;
 mod assumed;
 mod committed;
+mod keys;
 mod kinds;
 mod limits;
 mod merged;
+mod reads;
 mod refused;
+mod reruns;
+mod skew;
 mod snapshot;
+mod together;
 mod tokens;
+mod writes;

@@ -1,0 +1,96 @@
+//! Two decisions that are each right on what they read, and wrong together.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use dynalock::{Error, Stored, Transaction, transact};
+
+use crate::support::{
+    Account, Shop, Table, n,
+    refused::{FAILED, NONE, cancelled, codes},
+};
+
+cases![
+    two_who_leave_at_the_same_time_do_not_both_leave,
+    without_the_check_both_leave,
+    with_a_check_the_second_is_refused,
+];
+
+/// Two who are on call; each may leave while the other stays.
+async fn on_call(shop: &Shop) -> Table<Account> {
+    let table = shop.table::<Account>().await;
+    for owner in ["alice", "bob"] {
+        table.others.create(Account::new(owner, 1)).await.unwrap();
+    }
+    table
+}
+
+async fn left(table: &Table<Account>) -> [bool; 2] {
+    let left = async |owner| table.raw.get(owner).await.unwrap()["cents"] == n(0);
+    [left("alice").await, left("bob").await]
+}
+
+/// Bob leaves right before what alice decided is written.
+fn bob_leaves(shop: &Shop, table: &Table<Account>) {
+    let (client, items) = (shop.plain.clone(), table.others.clone());
+    shop.rival.before("TransactWriteItems", 0, async move || {
+        let items = &items;
+        let unit = transact(&client, |tx| async move {
+            let alice = tx.get(items, "alice").await?.unwrap();
+            let mut bob = tx.get(items, "bob").await?.unwrap();
+            assert_eq!((alice.cents, bob.cents), (1, 1));
+            bob.cents = 0;
+            tx.update(items, bob);
+            Ok::<_, Error>(())
+        });
+        unit.await.unwrap();
+    });
+}
+
+async fn two_who_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
+    let table = &on_call(shop).await;
+    bob_leaves(shop, table);
+    let runs = &AtomicU32::new(0);
+    let unit = transact(&shop.client, |tx| async move {
+        runs.fetch_add(1, SeqCst);
+        let mut alice = tx.get(&table.items, "alice").await?.unwrap();
+        let bob = tx.get(&table.items, "bob").await?.unwrap();
+        if bob.cents == 1 {
+            alice.cents = 0;
+            tx.update(&table.items, alice);
+        }
+        Ok::<_, Error>(())
+    });
+    unit.await.unwrap();
+    assert_eq!(left(table).await, [false, true]);
+    assert!(runs.load(SeqCst) > 1);
+}
+
+/// The same decision on two plain reads.
+async fn alice_decides(table: &Table<Account>) -> (Stored<Account>, Stored<Account>) {
+    let mut alice = table.items.get("alice").await.unwrap().unwrap();
+    let bob = table.items.get("bob").await.unwrap().unwrap();
+    assert_eq!(bob.cents, 1);
+    alice.cents = 0;
+    (alice, bob)
+}
+
+async fn without_the_check_both_leave(shop: &Shop) {
+    let table = on_call(shop).await;
+    bob_leaves(shop, &table);
+    let (alice, _) = alice_decides(&table).await;
+    let mut tx = Transaction::new(&shop.client);
+    tx.update(&table.items, alice);
+    tx.commit().await.unwrap();
+    assert_eq!(left(&table).await, [true, true], "the tests beside this one can fail");
+}
+
+async fn with_a_check_the_second_is_refused(shop: &Shop) {
+    let table = on_call(shop).await;
+    bob_leaves(shop, &table);
+    let (alice, bob) = alice_decides(&table).await;
+    let mut tx = Transaction::new(&shop.client);
+    tx.update(&table.items, alice);
+    tx.check(&table.items, &bob);
+    assert_eq!(codes(&cancelled(tx.commit().await)), [NONE, FAILED]);
+    assert_eq!(left(&table).await, [false, true]);
+}
