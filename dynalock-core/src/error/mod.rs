@@ -54,7 +54,8 @@ pub enum Error {
 
     /// A transaction under the caller's token has happened before, as an item shows that it wrote. Nothing was written by this one.
     #[error(
-        "a transaction with this token was committed before ({attempts} requests in {elapsed:.1?}); read the items to see what it left"
+        "a transaction with this token was committed before ({attempts} requests in {elapsed:.1?}); \
+         read the items to see what it left"
     )]
     AlreadyCommitted {
         /// Requests sent.
@@ -68,7 +69,8 @@ pub enum Error {
     /// Give a new content a new token. A transaction that is made again under its old token, after a crash for example, must rest on the
     /// same values as before: one that reads first does not.
     #[error(
-        "the token was used for a transaction with another content in the last ten minutes ({attempts} requests in {elapsed:.1?}); give a new content a new token"
+        "the token was used for a transaction with another content in the last ten minutes \
+         ({attempts} requests in {elapsed:.1?}); give a new content a new token"
     )]
     TokenReused {
         /// Requests sent.
