@@ -1,5 +1,6 @@
 //! One request each: what is sent, and what its answer means.
 
+mod body;
 mod classify;
 mod get;
 mod get_many;
@@ -9,6 +10,7 @@ mod transact;
 mod update;
 mod write;
 
+pub(crate) use body::keep_body;
 pub(crate) use classify::Failure;
 pub(crate) use get::Get;
 pub(crate) use get_many::{GetMany, Snapshot};

@@ -2,32 +2,49 @@ use aws_sdk_dynamodb::{Client, operation::transact_write_items::TransactWriteIte
 
 use super::{
     Reasons, Write,
+    body::Body,
     classify::{Failure, ServiceFailure, classify, not_constructed, refusal},
 };
 use crate::error::Refusal;
 
-/// A TransactWriteItems. It is built once and sent as often as needed, the same to the byte: DynamoDB Local takes another order of a
-/// map for another request under the same token.
+/// A TransactWriteItems. It is sent as often as needed, the same to the byte: DynamoDB Local takes another order of a map for another request
+/// under the same token.
 pub(crate) struct Transact {
-    actions: Vec<TransactWriteItem>,
+    /// Until it is sent for the first time: a copy would cost as much as making the request.
+    actions: Option<Vec<TransactWriteItem>>,
+    count: usize,
     /// The ClientRequestToken.
     token: Option<String>,
+    /// What was sent for the first time.
+    body: Body,
 }
 
 impl Transact {
     pub(crate) fn new(writes: impl IntoIterator<Item = Write>, token: Option<String>) -> Result<Self, Refusal> {
-        let actions = writes.into_iter().map(Write::transact_item).collect::<Result<_, _>>();
-        Ok(Self { actions: actions.map_err(|error| not_constructed(&error))?, token })
+        let actions = writes.into_iter().map(Write::transact_item).collect::<Result<Vec<_>, _>>();
+        let actions = actions.map_err(|error| not_constructed(&error))?;
+        Ok(Self { count: actions.len(), actions: Some(actions), token, body: Body::default() })
     }
 
     /// Sends it. The reasons of a [`Failure::Cancelled`] are as many as the writes, in their order.
-    pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
-        let request = client.transact_write_items().set_transact_items(Some(self.actions.clone()));
-        match request.set_client_request_token(self.token.clone()).send().await.map_err(classify) {
+    pub(crate) async fn send(&mut self, client: &Client) -> Result<(), Failure> {
+        let sent = match self.actions.take() {
+            Some(actions) => {
+                let request = client.transact_write_items().set_transact_items(Some(actions));
+                self.body.keep(request.set_client_request_token(self.token.clone()).send()).await
+            }
+            None if self.body.is_kept() => {
+                let body = self.body.clone();
+                let request = client.transact_write_items().customize();
+                request.mutate_request(move |request| body.put_into(request)).send().await
+            }
+            None => return Err(Failure::Permanent(not_made())),
+        };
+        match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.actions.len() => {
+            Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.count => {
                 let reasons = reasons.as_slice().len();
-                let message = format!("{} actions were cancelled with {reasons} reasons", self.actions.len());
+                let message = format!("{} actions were cancelled with {reasons} reasons", self.count);
                 Err(Failure::Permanent(Refusal::new("TransactionCanceledException", message, None)))
             }
             Err(failure) => Err(failure),
@@ -35,12 +52,17 @@ impl Transact {
     }
 
     /// Sends the transaction of one write, whose failure is that of the write.
-    pub(super) async fn send_one(&self, client: &Client) -> Result<(), Failure> {
+    pub(super) async fn send_one(&mut self, client: &Client) -> Result<(), Failure> {
         match self.send(client).await {
             Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
             sent => sent,
         }
     }
+}
+
+/// The SDK makes a request before it waits for anything, so one that was begun has a body.
+fn not_made() -> Refusal {
+    Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }
 
 impl ServiceFailure for TransactWriteItemsError {

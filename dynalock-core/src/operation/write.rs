@@ -64,7 +64,8 @@ impl Write {
     pub(crate) async fn send(self, client: &Client, sending: &Sending) -> Result<(), Failure> {
         match sending {
             Sending::Plain => self.alone(client).await,
-            Sending::Once(token) => self.once(client, token.clone()).await,
+            // Boxed, or the future of every plain write would have the room for it.
+            Sending::Once(token) => Box::pin(self.once(client, token.clone())).await,
         }
     }
 
@@ -83,7 +84,10 @@ impl Write {
                 request.send().await.map(drop).map_err(classify)
             }
             // There is no request for a check alone. One that is sent twice does no harm: the SDK may draw the token.
-            Action::Check => Transact::new([self], None).map_err(Failure::Permanent)?.send_one(client).await,
+            Action::Check => {
+                Box::pin(async { Transact::new([self], None).map_err(Failure::Permanent)?.send_one(client).await })
+                    .await
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::budget::Budget;
+use crate::operation::keep_body;
 
 /// What all calls through one repository share.
 #[derive(Debug)]
@@ -75,13 +76,23 @@ tokio::task_local! {
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// Notes that a request leaves.
+/// Keeps the body of a request that may have to be sent again as it is, and notes when a request leaves.
 #[derive(Debug)]
 struct Departure;
 
 impl Intercept for Departure {
     fn name(&self) -> &'static str {
         "Departure"
+    }
+
+    fn read_after_serialization(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        keep_body(context.request());
+        Ok(())
     }
 
     fn read_before_transmit(
