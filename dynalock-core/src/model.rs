@@ -1,5 +1,7 @@
 //! What `#[derive(Versioned)]` describes: data, no algorithms.
 
+use std::time::Duration;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::key::{Key, KeyType};
@@ -46,7 +48,78 @@ pub struct Model {
     pub write_ids: u8,
     /// Other names under which serde reads a field.
     pub aliases: &'static [Aliases],
+    /// How the items are leased, if they can be.
+    pub lock: Option<LockModel>,
 }
+
+/// The attributes of a lease, and how long it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockModel {
+    /// Who holds it: absent if nobody does.
+    pub owner: &'static str,
+    /// The number of the last grant.
+    pub fence: &'static str,
+    /// The number of the last heartbeat.
+    pub beat: &'static str,
+    /// When it ends, by the holder's clock: epoch time.
+    pub until: &'static str,
+    /// The last holder that released it.
+    pub released: &'static str,
+    /// The unit of `until`.
+    pub unit: TimeUnit,
+    /// How long it lasts without a heartbeat.
+    pub ttl: Duration,
+}
+
+/// The unit of an epoch time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// Milliseconds since the epoch.
+    Milliseconds,
+    /// Whole seconds since the epoch.
+    Seconds,
+}
+
+impl TimeUnit {
+    /// A stored time in epoch milliseconds.
+    pub(crate) fn to_millis(self, stored: u64) -> u64 {
+        match self {
+            Self::Milliseconds => stored,
+            Self::Seconds => stored.saturating_mul(1000),
+        }
+    }
+
+    /// The end of a lease as it is stored: never before it ends.
+    pub(crate) fn end(self, millis: u64) -> u64 {
+        match self {
+            Self::Milliseconds => millis,
+            Self::Seconds => millis.div_ceil(1000),
+        }
+    }
+
+    /// A moment that stored ends are compared with: never after it.
+    pub(crate) fn moment(self, millis: u64) -> u64 {
+        match self {
+            Self::Milliseconds => millis,
+            Self::Seconds => millis / 1000,
+        }
+    }
+}
+
+impl LockModel {
+    /// The attribute names.
+    pub fn names(&self) -> [&'static str; 5] {
+        [self.owner, self.fence, self.beat, self.until, self.released]
+    }
+}
+
+/// A struct whose items can be leased: `#[lockable]` beside `#[derive(Versioned)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be locked",
+    label = "no `#[lockable]`",
+    note = "add `#[lockable]` to `{Self}`, beside `#[derive(Versioned)]`"
+)]
+pub trait Lockable: Versioned {}
 
 /// One key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

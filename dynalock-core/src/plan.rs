@@ -1,13 +1,13 @@
 //! Which write a change needs: its text, its condition, and the revision that it makes. Pure.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
     codec::{Basis, Changes, Item, State, encode, key_item},
     error::Error,
-    expression::{Placeholders, absent, exists, unchanged, update as update_text},
+    expression::{Holder, Placeholders, Standing, absent, exists, unchanged, update as update_text},
     key::Key,
     model::{Model, Versioned},
     operation::{Action, Write},
@@ -67,6 +67,7 @@ pub(crate) fn update<T: Versioned>(
     basis: &Basis,
     changes: Changes,
     mark: Mark,
+    standing: &Standing,
 ) -> Result<Plan, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
@@ -74,15 +75,43 @@ pub(crate) fn update<T: Versioned>(
     let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
     let written = changes.names().chain(aliases);
     let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
-    let action = Action::Update(update_text(T::MODEL, changes, &next, &mut placeholders));
+    let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
+    let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
     Ok(Plan { write: write(table, key, action, Some(condition), placeholders), next })
 }
 
+/// As [`replace`], of an item that can be leased: a put would bring an old fence back, so all of it is updated, and the attributes of the
+/// stored item that the value does not have are removed.
+pub(crate) fn overwrite<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    basis: &Basis,
+    stored: &Item,
+    mark: Mark,
+    standing: &Standing,
+) -> Result<Plan, Error> {
+    let mut set = encode(table, value)?;
+    set.retain(|name, _| !T::MODEL.is_key(name));
+    let is_kept = |name: &str| {
+        let lease = T::MODEL.lock.is_some_and(|lock| lock.names().contains(&name));
+        lease || T::MODEL.is_key(name) || name == T::MODEL.version || name == WRITES || set.contains_key(name)
+    };
+    let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
+    let set = set.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
+    update(table, value, basis, Changes { set, remove }, mark, standing)
+}
+
 /// A delete of the item that was read.
-pub(crate) fn delete<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis) -> Result<Write, Error> {
+pub(crate) fn delete<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    basis: &Basis,
+    standing: &Standing,
+) -> Result<Write, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
     let mut placeholders = Placeholders::default();
     let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
+    let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     Ok(write(table, key, Action::Delete, Some(condition), placeholders))
 }
 
@@ -100,6 +129,8 @@ pub(crate) enum Requirement {
     Exists,
     /// There is none.
     Absent,
+    /// It is leased by this holder.
+    Held(Holder),
     /// The user's own condition.
     Holds(Holds),
 }
@@ -129,6 +160,11 @@ pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Re
         Requirement::Unchanged(state) => unchanged_whole(model, state, &mut placeholders),
         Requirement::Exists => exists(model, &mut placeholders),
         Requirement::Absent => absent(model, &mut placeholders),
+        Requirement::Held(holder) => {
+            let standing = Standing::Holder(holder.clone());
+            // A guard is given by a lease, so its type has one.
+            standing.condition(model, &mut placeholders).unwrap_or_else(|| exists(model, &mut placeholders))
+        }
         Requirement::Holds(holds) => holds(&write.table, &mut placeholders)?,
     };
     let (names, values) = placeholders.finish();
@@ -148,6 +184,14 @@ pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<
         }
     }
     Ok(key_item(model, key))
+}
+
+/// A condition, and another one beside it.
+fn with(condition: String, other: Option<String>) -> String {
+    match other {
+        Some(other) => format!("{condition} AND {other}"),
+        None => condition,
+    }
 }
 
 /// The condition of a write that touches the whole item.

@@ -7,7 +7,7 @@ pub use crate::{
     Repository,
     expression::{Attribute, Opaque},
     key::{AsKey, Key, KeyAttribute},
-    model::{Aliases, KeyModel, Model, Versioned},
+    model::{Aliases, KeyModel, LockModel, Lockable, Model, TimeUnit, Versioned},
 };
 
 /// The handle of an attribute that serde writes under this name.

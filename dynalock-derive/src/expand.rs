@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Path, WhereClause, ext::IdentExt as _, parse_quote, spanned::Spanned as _};
 
 use crate::{
-    check::{Attribute, Item, Version},
+    check::{Attribute, Item, Lock, Version},
     handles,
 };
 
@@ -13,11 +13,13 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     let versioned = versioned(item);
     let key = key(item);
     let conversions = conversions(item);
+    let lockable = lockable(item);
     let constructor = constructor(item);
     let handles = handles::expand(item.input, &item.krate, &item.handles);
 
     quote! {
         #versioned
+        #lockable
         #key
         #conversions
         #constructor
@@ -81,6 +83,7 @@ fn model(item: &Item<'_>) -> TokenStream {
     let sort_key = optional(item.sort_key.as_ref().map(|key| key_model(krate, key)));
     let version = item.version.name();
     let version_is_field = matches!(item.version, Version::Field(_));
+    let lock = optional(item.lock.as_ref().map(|of| lock(krate, of)));
     let aliases = item.aliases.iter().map(
         |(attribute, aliases)| quote!(#krate::private::Aliases { attribute: #attribute, aliases: &[#(#aliases),*] }),
     );
@@ -94,8 +97,39 @@ fn model(item: &Item<'_>) -> TokenStream {
             version_is_field: #version_is_field,
             write_ids: #write_ids,
             aliases: &[#(#aliases),*],
+            lock: #lock,
         }
     }
+}
+
+fn lock(krate: &Path, Lock { ttl, names: [owner, fence, beat, until, released], seconds }: &Lock) -> TokenStream {
+    let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+    let unit = if *seconds { quote!(Seconds) } else { quote!(Milliseconds) };
+    quote! {
+        #krate::private::LockModel {
+            owner: #owner,
+            fence: #fence,
+            beat: #beat,
+            until: #until,
+            released: #released,
+            unit: #krate::private::TimeUnit::#unit,
+            ttl: ::core::time::Duration::from_millis(#ttl),
+        }
+    }
+}
+
+/// `impl Lockable`, for a struct that is.
+fn lockable(item: &Item<'_>) -> Option<TokenStream> {
+    item.lock.as_ref()?;
+    let krate = &item.krate;
+    let ident = type_ident(item.input);
+    let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
+    let where_clause = where_clause(item.input, &supertraits(krate));
+    Some(quote! {
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl #impl_generics #krate::private::Lockable for #ident #ty_generics #where_clause {}
+    })
 }
 
 fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenStream {

@@ -131,6 +131,7 @@ fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
                 version_is_field: false,
                 write_ids: 0,
                 aliases: &[],
+                lock: ::core::option::Option::None,
             };
 
             fn key(&self) -> #krate::private::Key {

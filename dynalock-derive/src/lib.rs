@@ -13,6 +13,14 @@
 //! | `write_ids = 8` | how many write ids an item keeps: 4 to 16, 16 unless said; 0 keeps none, and lost replies of this type's writes can no longer be told from conflicts |
 //! | `crate = "path"` | where dynalock is, if not at `::dynalock` |
 //!
+//! `#[lockable]` makes leases of the items: [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
+//!
+//! | `#[lockable(..)]` | meaning |
+//! |---|---|
+//! | `ttl = "30s"` | how long a lease lasts without a heartbeat, in `ms`, `s` or `m`; 20 seconds unless said |
+//! | `owner`, `fence`, `beat`, `until`, `released` `= ".."` | the attributes of the lease; `_owner` and so on unless said |
+//! | `unit = "seconds"` | the unit of the epoch time in `until`; milliseconds unless said |
+//!
 //! # On a field
 //!
 //! | `#[dynalock(..)]` | meaning |
@@ -59,8 +67,8 @@
 //!
 //! # The files
 //!
-//! In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says
-//! (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`; `model` is the
+//! In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says, `lockable` what
+//! `#[lockable]` says (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`; `model` is the
 //! struct with both, `check` turns it into what can be generated or says what is wrong with it, `expand` generates and
 //! cannot fail, with the handles of attributes in `handles`, `fallback` generates after an error what keeps follow-up
 //! errors away. `errors` collects.
@@ -69,6 +77,7 @@ mod entry;
 
 mod attr;
 mod case;
+mod lockable;
 mod serde;
 mod suggest;
 
@@ -91,7 +100,7 @@ use crate::{errors::Errors, model::Struct};
 /// Describes a serde struct as one item of a DynamoDB table, under a version.
 ///
 /// The attributes are listed in the [crate's documentation](crate).
-#[proc_macro_derive(Versioned, attributes(dynalock))]
+#[proc_macro_derive(Versioned, attributes(dynalock, lockable))]
 pub fn derive_versioned(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     derive(&input).into()

@@ -7,12 +7,14 @@ use syn::{Data, DataStruct, DeriveInput, Fields, FieldsNamed, LitStr, Type, ext:
 use crate::{
     attr::{FieldAttrs, StructAttrs},
     errors::Errors,
+    lockable::Lockable,
     serde,
 };
 
 pub(crate) struct Struct<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) attrs: StructAttrs,
+    pub(crate) lockable: Option<Lockable>,
     pub(crate) serde: serde::StructAttrs,
     pub(crate) fields: Vec<Field<'a>>,
 }
@@ -31,10 +33,11 @@ pub(crate) struct Field<'a> {
 impl<'a> Struct<'a> {
     pub(crate) fn read(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let attrs = StructAttrs::read(&input.attrs, errors);
+        let lockable = Lockable::read(&input.attrs, errors);
         let serde = serde::StructAttrs::read(&input.attrs);
         let fields =
             named_fields(input, errors)?.named.iter().filter_map(|field| Field::read(field, &serde, errors)).collect();
-        Some(Self { input, attrs, serde, fields })
+        Some(Self { input, attrs, lockable, serde, fields })
     }
 }
 

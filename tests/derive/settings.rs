@@ -49,6 +49,7 @@ fn what_is_not_said_has_a_default() {
             version_is_field: false,
             write_ids: 16,
             aliases: &[],
+            lock: None,
         }
     );
 }

@@ -29,5 +29,6 @@ mod contention;
 mod faults;
 mod files;
 mod futures;
+mod leases;
 mod locks;
 mod transactions;

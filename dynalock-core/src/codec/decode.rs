@@ -13,7 +13,7 @@ use serde_dynamo::Error as SerdeError;
 use super::{Basis, Item, State};
 use crate::{
     error::{CodecError, Error},
-    model::{Model, Versioned},
+    model::{LockModel, Model, Versioned},
     number::whole_number,
     version::{Revision, Ring, WRITES},
 };
@@ -27,19 +27,33 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     } else {
         item.remove(T::MODEL.version);
     }
+    strip_lease(T::MODEL, &mut item);
     Ok((value_of(table, item)?, Basis::read(state)))
 }
 
 /// The state of an item that need not be readable otherwise.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    let image = revision.version.is_none().then(|| Box::new(item.clone()));
+    let image = revision.version.is_none().then(|| image(model, item));
     Ok(State { revision, image })
+}
+
+/// The whole item but its lease, which is no part of its content.
+fn image(model: &Model, item: &Item) -> Box<Item> {
+    let mut image = item.clone();
+    strip_lease(model, &mut image);
+    Box::new(image)
+}
+
+fn strip_lease(model: &Model, item: &mut Item) {
+    for name in model.lock.iter().flat_map(LockModel::names) {
+        item.remove(name);
+    }
 }
 
 /// Reads the state of an item, and takes the write ids out of it.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    let image = (!item.contains_key(model.version)).then(|| Box::new(item.clone()));
+    let image = (!item.contains_key(model.version)).then(|| image(model, item));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
 }

@@ -118,6 +118,9 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
             false => Err(SerdeError::custom("the name is reserved for the version")),
         };
     }
+    if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
+        return Err(SerdeError::custom("the name is reserved for the lease"));
+    }
     if name == WRITES {
         return Err(SerdeError::custom("the name is reserved for the write ids"));
     }

@@ -3,6 +3,7 @@
 //! Names are always placeholders: an attribute may be called like one of DynamoDB's 573 reserved words, or hold dots.
 
 mod condition;
+mod lease;
 mod update;
 
 mod attribute;
@@ -11,6 +12,7 @@ mod user;
 
 pub use attribute::{Attribute, Opaque};
 pub(crate) use condition::{absent, exists, unchanged};
+pub(crate) use lease::{Holder, Standing, Then};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use update::update;
 pub use user::Condition;

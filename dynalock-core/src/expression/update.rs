@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::{Name, Placeholders, Terms};
+use super::{Name, Placeholders, Standing, Terms};
 use crate::{
     codec::Changes,
     model::Model,
@@ -11,9 +11,17 @@ use crate::{
 
 /// The changes, and the bookkeeping of the revision that the write makes. The aliases of what is written are removed: serde would
 /// refuse an item with both as a duplicate field, and read a removed attribute back from its alias.
-pub(crate) fn update(model: &Model, changes: Changes, next: &Revision, to: &mut Placeholders) -> String {
+pub(crate) fn update(
+    model: &Model,
+    changes: Changes,
+    next: &Revision,
+    standing: &Standing,
+    to: &mut Placeholders,
+) -> String {
     let mut remove: Vec<Name> = changes.remove.iter().map(|name| to.name(name)).collect();
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
+    let (lease, ended) = standing.changes(model, to);
+    remove.extend(ended);
     remove.sort_unstable();
     remove.dedup();
 
@@ -27,6 +35,9 @@ pub(crate) fn update(model: &Model, changes: Changes, next: &Revision, to: &mut 
     assign(model.version, AttributeValue::N(next.number().to_string()));
     if let Some(ring) = &next.ring {
         assign(WRITES, AttributeValue::B(Blob::new(ring.as_bytes())));
+    }
+    for (name, value) in lease {
+        terms.push(format_args!("{name}={value}"));
     }
     let set = terms.finish();
     if remove.is_empty() {

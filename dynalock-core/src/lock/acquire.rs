@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::{
     grip::Grip,
-    layout::Mark,
+    mark::Mark,
     row::{Claim, Dead, Row},
     terms::{Expiry, Terms, Wait},
 };
@@ -133,6 +133,10 @@ impl Asking {
                 let crashed = mark.owner.is_some().then_some(fence - 1);
                 Ok(Asked::Granted(Granted { grip: self.grip(owner, (fence, crashed), 0, sent), row: before }))
             }
+            Answered::Refused(None) if self.row.existing.is_some() => {
+                let (attempts, elapsed) = effort.spent();
+                Err(Error::NotFound { table: Arc::clone(&self.row.table), attempts, elapsed })
+            }
             Answered::Refused(met) => {
                 let mark = met.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
                 match (&mark.owner, mark.fence) {
@@ -159,17 +163,14 @@ impl Asking {
 
     /// Whose lease this asker may take over.
     fn dead(&self, watched: Option<&Watched>) -> Dead {
-        match (self.terms.expiry, watched) {
-            (Expiry::Clock { max_skew }, _) => {
-                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
-                Dead::EndedBefore(self.terms.now().saturating_sub(skew))
-            }
-            (Expiry::Observed, Some(Watched { owner: Some(owner), beat: Some(beat), since }))
+        match (self.terms.dead_before(), watched) {
+            (Some(moment), _) => Dead::EndedBefore(moment),
+            (None, Some(Watched { owner: Some(owner), beat: Some(beat), since }))
                 if clock::now() >= *since + self.terms.ttl =>
             {
                 Dead::Silent { owner: owner.clone(), beat: *beat }
             }
-            (Expiry::Observed, _) => Dead::Nobody,
+            (None, _) => Dead::Nobody,
         }
     }
 

@@ -7,18 +7,19 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{layout::Mark, row::Row, terms::Terms};
+use super::{row::Row, stance::Ends, terms::Terms};
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Lost},
+    expression::{Holder, Then},
     random,
     retry::{Answered, Connection, Effort, Limits},
 };
 
 /// A grant, for as long as it is held.
 #[derive(Debug)]
-pub(super) struct Grip {
+pub(crate) struct Grip {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
     pub(super) terms: Terms,
@@ -110,13 +111,36 @@ impl Grip {
         }
     }
 
+    /// What a write under the lease asks for and does to it.
+    pub(super) fn holder(&self, ends: Ends) -> Holder {
+        let then = match ends {
+            Ends::Yes => Then::Release,
+            Ends::No => Then::Renew { beat: self.next_beat(), until: self.terms.until() },
+        };
+        Holder { owner: Arc::clone(&self.owner), fence: self.fence, then }
+    }
+
+    /// What a transaction asks for that does not write the item.
+    pub(super) fn guard(&self) -> Holder {
+        Holder { owner: Arc::clone(&self.owner), fence: self.fence, then: Then::Keep }
+    }
+
+    /// A request that renews the lease was answered; it was sent no earlier than this.
+    pub(super) fn renewed(&self, sent: Instant) {
+        let mut lease = self.lease();
+        lease.deadline = lease.deadline.max(sent + self.terms.ttl);
+        lease.trouble = None;
+    }
+
+    fn next_beat(&self) -> u64 {
+        let mut lease = self.lease();
+        lease.beat += 1;
+        lease.beat
+    }
+
     /// One heartbeat, one request.
     async fn beat_once(&self) -> Result<(), Error> {
-        let beat = {
-            let mut lease = self.lease();
-            lease.beat += 1;
-            lease.beat
-        };
+        let beat = self.next_beat();
         // A request that is lost must leave time for others, and one that is slow must have a chance.
         let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
         let limits =
@@ -126,24 +150,18 @@ impl Grip {
         let answer = effort.update(|| self.row.beat(&self.owner, beat, self.terms.until()));
         match answer.await? {
             Answered::Applied(_) => {
-                let mut lease = self.lease();
-                lease.deadline = lease.deadline.max(sent + self.terms.ttl);
-                lease.trouble = None;
+                self.renewed(sent);
                 Ok(())
             }
             Answered::Refused(met) => self.judge(met.as_ref()),
         }
     }
 
-    /// What a refused heartbeat, or write, shows.
-    fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
-        let Some(item) = met else { return Err(Error::Lost(Lost::Deleted)) };
-        let mark = Mark::read(&self.row.layout, item);
-        match mark.owner {
-            // A later beat was first.
-            Some(owner) if *owner == *self.owner => Ok(()),
-            Some(owner) => Err(Error::Lost(Lost::Stolen { by: owner.into(), fence: mark.fence.unwrap_or(0) })),
-            None => Err(Error::Lost(Lost::Expired)),
+    /// What a refused heartbeat, or write, shows: nothing, if only a later beat was first.
+    pub(super) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+        match self.guard().lost(self.row.layout, met) {
+            Some(lost) => Err(Error::Lost(lost)),
+            None => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@ use super::{
     acquire::{Asking, Granted},
     grip::Grip,
     held::{Held, payload_of},
-    layout::{Layout, Mark},
+    mark::Mark,
     row::Row,
     terms::{Expiry, Terms, Wait},
     token::LockToken,
@@ -15,7 +15,7 @@ use crate::{
     clock,
     error::{Error, Result},
     key::KeyType,
-    model::{KeyModel, Model},
+    model::{KeyModel, LockModel, Model, TimeUnit},
     repository::table,
     retry::{Answered, Connection, Effort, Limits},
 };
@@ -29,6 +29,18 @@ const MODEL: Model = Model {
     version_is_field: false,
     write_ids: 0,
     aliases: &[],
+    lock: None,
+};
+
+/// The attributes of those rows.
+pub(super) const LAYOUT: LockModel = LockModel {
+    owner: "_owner",
+    fence: "_fence",
+    beat: "_beat",
+    until: "_until",
+    released: "_released",
+    unit: TimeUnit::Milliseconds,
+    ttl: Terms::TTL,
 };
 
 /// Locks by name, in a table of their own. Cheap to clone.
@@ -247,7 +259,7 @@ impl Locks {
             return Err(Error::InvalidKey { table, attribute: MODEL.partition_key.name, reason: "it is empty" });
         }
         let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(name.to_owned()));
-        Ok(Row { table: Arc::clone(&self.table), key: [key].into(), layout: Layout::DEFAULT })
+        Ok(Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None })
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::layout::Layout;
 use crate::{
     codec::Item,
     expression::{Placeholders, Terms},
+    model::LockModel,
     operation::{Get, Update},
 };
 
@@ -16,7 +16,9 @@ use crate::{
 pub(super) struct Row {
     pub(super) table: Arc<str>,
     pub(super) key: Item,
-    pub(super) layout: Layout,
+    pub(super) layout: LockModel,
+    /// A key attribute, if the row is an item that must be there to be leased.
+    pub(super) existing: Option<&'static str>,
 }
 
 /// Whose lease may be taken over.
@@ -47,14 +49,14 @@ pub(super) const PAYLOAD: &str = "payload";
 impl Row {
     pub(super) fn acquire(&self, claim: &Claim<'_>, dead: &Dead) -> Update {
         let mut to = Placeholders::default();
-        let Layout { owner, fence, beat, until, released } = self.layout;
+        let LockModel { owner, fence, beat, until, released, .. } = self.layout;
         let [owner, fence, beat, until, released] = [owner, fence, beat, until, released].map(|name| to.name(name));
         let me = to.value(text(claim.owner));
 
         let mut set = Terms::new("SET ", ",");
         set.push(format_args!("{owner}={me}"));
         set.push(format_args!("{beat}={}", to.value(number(0))));
-        set.push(format_args!("{until}={}", to.value(number(claim.until))));
+        set.push(format_args!("{until}={}", to.value(number(self.layout.unit.end(claim.until)))));
         let (start, one) = (to.value(number(claim.now)), to.value(number(1)));
         set.push(format_args!("{fence}=if_not_exists({fence},{start})+{one}"));
         if let Some(payload) = claim.payload {
@@ -65,14 +67,21 @@ impl Row {
         let free = match dead {
             Dead::Nobody => format!("attribute_not_exists({owner})"),
             Dead::EndedBefore(moment) => {
-                format!("(attribute_not_exists({owner}) OR {until} < {})", to.value(number(*moment)))
+                format!(
+                    "(attribute_not_exists({owner}) OR {until} < {})",
+                    to.value(number(self.layout.unit.moment(*moment)))
+                )
             }
             Dead::Silent { owner: seen, beat: last } => {
                 let (seen, last) = (to.value(text(seen)), to.value(number(*last)));
                 format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {beat} = {last}))")
             }
         };
-        self.update(set.finish(), format!("{free} AND {released} <> {me}"), to)
+        let mut condition = format!("{free} AND {released} <> {me}");
+        if let Some(key) = self.existing {
+            condition.push_str(&format!(" AND attribute_exists({})", to.name(key)));
+        }
+        self.update(set.finish(), condition, to)
     }
 
     /// A heartbeat: on the owner and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the owner alone,
@@ -82,7 +91,8 @@ impl Row {
         let beat_value = to.value(number(beat));
         let [owner_name, beat_name, until_name] =
             [self.layout.owner, self.layout.beat, self.layout.until].map(|name| to.name(name));
-        let set = format!("SET {beat_name}={beat_value},{until_name}={}", to.value(number(until)));
+        let set =
+            format!("SET {beat_name}={beat_value},{until_name}={}", to.value(number(self.layout.unit.end(until))));
         let condition = format!("{owner_name} = {} AND {beat_name} <= {beat_value}", to.value(text(owner)));
         self.update(set, condition, to)
     }

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::model::Model;
+
 /// When a lease that its holder does not renew may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,25 +46,41 @@ impl From<Duration> for Wait {
 
 /// The terms of a lease.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
-    pub(super) ttl: Duration,
-    pub(super) expiry: Expiry,
-    pub(super) heartbeat: bool,
-    pub(super) max_hold: Option<Duration>,
+pub(crate) struct Terms {
+    pub(crate) ttl: Duration,
+    pub(crate) expiry: Expiry,
+    pub(crate) heartbeat: bool,
+    pub(crate) max_hold: Option<Duration>,
     /// How much this machine's clock is set forward, for tests.
-    pub(super) skew_millis: i64,
+    pub(crate) skew_millis: i64,
 }
 
 impl Terms {
-    pub(super) const TTL: Duration = Duration::from_secs(20);
+    pub(crate) const TTL: Duration = Duration::from_secs(20);
+
+    /// Those of the items of a type.
+    pub(crate) fn of(model: &Model) -> Self {
+        Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl), ..Self::default() }
+    }
 
     /// Now, in epoch milliseconds.
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
+    /// The moment before which a lease that ended is dead, in epoch milliseconds; nothing where clocks are not asked.
+    pub(crate) fn dead_before(&self) -> Option<u64> {
+        match self.expiry {
+            Expiry::Clock { max_skew } => {
+                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
+                Some(self.now().saturating_sub(skew))
+            }
+            Expiry::Observed => None,
+        }
+    }
+
     /// When a lease ends that is asked for now.
-    pub(super) fn until(&self) -> u64 {
+    pub(crate) fn until(&self) -> u64 {
         self.now().saturating_add(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))
     }
 }

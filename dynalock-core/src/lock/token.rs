@@ -3,6 +3,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::grip::Grip;
+use crate::key::{Key, KeyValue};
 
 /// A held lock without its guard, to be resumed elsewhere: [`Held::detach`](crate::Held::detach). It survives a trip to another process
 /// as a string (`Display`, `FromStr`, serde), and whoever has it has the lock.
@@ -31,6 +32,30 @@ impl LockToken {
         }
     }
 
+    /// That of an item's lease. The key stands in the place of the name.
+    pub(super) fn of_item(key: &Key, grip: &Grip) -> Self {
+        let mut name = String::from(ITEM);
+        for value in key.values() {
+            let (kind, text) = match value {
+                KeyValue::S(text) => ('S', text.clone()),
+                KeyValue::N(digits) => ('N', digits.clone()),
+                KeyValue::B(bytes) => ('B', bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+            };
+            name.push_str(&format!("{kind}{}:{text}", text.len()));
+        }
+        Self::of(&name.into(), grip)
+    }
+
+    /// The key of the item that is leased, if it is that of one.
+    pub(super) fn item_key(&self) -> Option<Key> {
+        let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
+        let sort = match rest {
+            "" => None,
+            rest => Some(key_value(rest).filter(|(_, rest)| rest.is_empty())?.0),
+        };
+        Some(Key::new(partition, sort))
+    }
+
     /// The name of the lock.
     pub fn name(&self) -> &str {
         &self.name
@@ -40,6 +65,28 @@ impl LockToken {
     pub fn fence(&self) -> u64 {
         self.fence
     }
+}
+
+/// What no lock is called: it tells the tokens of items from those of names.
+const ITEM: &str = "\u{0}";
+
+/// A value of a key, and what follows it.
+fn key_value(text: &str) -> Option<(KeyValue, &str)> {
+    let (head, rest) = text.split_once(':')?;
+    let (kind, length) = head.split_at_checked(1)?;
+    let (text, rest) = rest.split_at_checked(length.parse().ok()?)?;
+    let value = match kind {
+        "S" => KeyValue::S(text.to_owned()),
+        "N" => KeyValue::N(text.to_owned()),
+        "B" => KeyValue::B(bytes(text)?),
+        _ => return None,
+    };
+    Some((value, rest))
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// `<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`

@@ -10,6 +10,7 @@ mod write;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
 pub use request::{Checked, Request};
+pub(crate) use session::Session;
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 
@@ -20,6 +21,7 @@ use aws_sdk_dynamodb::Client;
 use crate::{
     codec::Stored,
     error::Error,
+    lock::Terms,
     model::Versioned,
     retry::{Connection, Limits, Pace},
 };
@@ -32,7 +34,8 @@ use crate::{
 pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
-    limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) terms: Terms,
     of: PhantomData<fn() -> T>,
 }
 
@@ -43,6 +46,7 @@ impl<T: Versioned> Repository<T> {
             connection: Arc::new(Connection::over(client)),
             table: Arc::from(T::MODEL.table),
             limits: Limits::default(),
+            terms: Terms::of(T::MODEL),
             of: PhantomData,
         }
     }
@@ -210,6 +214,7 @@ impl<T> Clone for Repository<T> {
             connection: Arc::clone(&self.connection),
             table: Arc::clone(&self.table),
             limits: self.limits,
+            terms: self.terms,
             of: PhantomData,
         }
     }

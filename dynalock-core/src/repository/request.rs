@@ -1,7 +1,11 @@
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use super::Repository;
-use crate::retry::{Limits, Pace};
+use crate::{
+    lock::Stance,
+    model::{Lockable, Versioned},
+    retry::{Limits, Pace},
+};
 
 /// A call that has not been sent: set what it needs, then `.await` it.
 ///
@@ -13,17 +17,21 @@ pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
     pub(super) limits: Limits,
     pub(super) once: bool,
+    pub(super) stance: Stance,
     pub(super) kind: K,
 }
 
 /// What a request becomes when it is awaited.
 pub(super) type Pending<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
-impl<T, K> Request<T, K> {
+impl<T: Versioned, K> Request<T, K> {
     pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {
-        Self { repository, limits, once: false, kind }
+        let stance = Stance::outside(T::MODEL, repository.terms);
+        Self { repository, limits, once: false, stance, kind }
     }
+}
 
+impl<T, K> Request<T, K> {
     /// The time that the call may take over all its requests and pauses.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
@@ -59,6 +67,15 @@ impl<T, K: Checked> Request<T, K> {
     /// meanwhile.
     pub fn exactly_once(mut self) -> Self {
         self.once = true;
+        self
+    }
+}
+
+impl<T: Lockable, K: Checked> Request<T, K> {
+    /// Writes whether somebody holds a lease on the item or not. The holder, who counts on being alone, learns of it by a conflict at its next
+    /// write.
+    pub fn ignoring_lease(mut self) -> Self {
+        self.stance = Stance::Ignoring;
         self
     }
 }

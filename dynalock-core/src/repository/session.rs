@@ -7,6 +7,7 @@ use crate::{
     codec::{Basis, Changes, Item, Stored, decode, version_in},
     error::{Conflict, Error},
     key::Key,
+    lock::Stance,
     model::Versioned,
     operation::{Get, Sending, Write},
     plan::{self, Mark, Marks, Plan, checked_key},
@@ -16,15 +17,16 @@ use crate::{
 
 /// One call: its effort, and the id that all its writes carry. An id that is found in an item means that one of them was
 /// applied.
-pub(super) struct Session<T> {
+pub(crate) struct Session<T> {
     repository: Repository<T>,
     effort: Effort,
     id: WriteId,
     once: bool,
+    stance: Stance,
 }
 
 /// What became of a write.
-pub(super) enum Outcome<S> {
+pub(crate) enum Outcome<S> {
     Done(S),
     /// The item that was met instead.
     Lost(Option<Item>),
@@ -32,10 +34,17 @@ pub(super) enum Outcome<S> {
 
 impl<T: Versioned> Session<T> {
     pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
-        let Request { repository, limits, once, kind } = request;
+        let Request { repository, limits, once, stance, kind } = request;
         let mut effort = Effort::new(&repository.connection, limits);
         let id = WriteId::draw(effort.rng());
-        (Self { repository, effort, id, once }, kind)
+        (Self { repository, effort, id, once, stance }, kind)
+    }
+
+    /// A call under a lease.
+    pub(crate) fn under(repository: &Repository<T>, stance: Stance) -> Self {
+        let mut effort = Effort::new(&repository.connection, repository.limits);
+        let id = WriteId::draw(effort.rng());
+        Self { repository: repository.clone(), effort, id, once: false, stance }
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -112,8 +121,16 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let plan = |value: &T, mark| plan::replace(&table, value, basis, mark);
-        self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
+        let expected = Expected::Unchanged(&basis.state.revision);
+        if T::MODEL.lock.is_none() {
+            let plan = |value: &T, mark| plan::replace(&table, value, basis, mark);
+            return self.store(value, expected, plan).await;
+        }
+        let get = self.get(&value.key())?;
+        let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
+        let stance = self.stance.clone();
+        let plan = |value: &T, mark| plan::overwrite(&table, value, basis, &stored, mark, &stance.standing());
+        self.store(value, expected, plan).await
     }
 
     pub(super) async fn update(
@@ -123,10 +140,11 @@ impl<T: Versioned> Session<T> {
         changes: Changes,
     ) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
+        let stance = self.stance.clone();
         let mut known = Some(changes);
         let plan = |value: &T, mark| {
             let changes = known.take().map_or_else(|| basis.changes(&table, value), Ok)?;
-            plan::update(&table, value, basis, changes, mark)
+            plan::update(&table, value, basis, changes, mark, &stance.standing())
         };
         self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
     }
@@ -154,7 +172,8 @@ impl<T: Versioned> Session<T> {
     /// Whether the delete is certain, if it happened.
     pub(super) async fn delete(&mut self, value: &T, basis: &Basis) -> Result<Outcome<bool>, Error> {
         let table = Arc::clone(self.table());
-        let plan = || plan::delete(&table, value, basis);
+        let stance = self.stance.clone();
+        let plan = || plan::delete(&table, value, basis, &stance.standing());
         Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.state.revision)).await? {
             Written::Applied(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
             Written::Conflict(item) => Outcome::Lost(item),
@@ -177,13 +196,19 @@ impl<T: Versioned> Session<T> {
         expected: Expected<'_>,
     ) -> Result<Written, Error> {
         let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version };
-        if self.once {
+        let written = if self.once {
             let token = format!("{:032x}", self.effort.rng().u128(..));
             let same = write.clone();
-            self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await
+            self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?
         } else {
-            self.effort.write(write, again, &Sending::Plain, aim).await
+            self.effort.write(write, again, &Sending::Plain, aim).await?
+        };
+        if let Written::Conflict(met) = &written
+            && let Some(refusal) = self.stance.refusal(T::MODEL, self.table(), met.as_ref(), self.effort.spent())
+        {
+            return Err(refusal);
         }
+        Ok(written)
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     error::{Error, InvalidTransaction},
+    expression::Holder,
     operation::{Action, Write},
     plan::{self, Marks},
     version::Revision,
@@ -38,7 +39,8 @@ pub(super) fn assemble(operations: &[Operation], marks: &mut Marks) -> Result<As
     let mut sizes = Vec::new();
     for (place, group) in group(operations, &mut assembly.places).into_iter().enumerate() {
         let lead = lead(operations, &group)?;
-        let Planned { write, bytes, next } = plan(&operations[lead], marks)?;
+        let held = group.iter().find_map(|index| operations[*index].held());
+        let Planned { write, bytes, next } = plan(&operations[lead], marks, held)?;
         check_item(lead, &write, bytes)?;
         assembly.next[lead] = next;
         assembly.writes.push(write);
@@ -92,10 +94,10 @@ fn lead(operations: &[Operation], group: &[usize]) -> Result<usize, Error> {
     }
 }
 
-fn plan(operation: &Operation, marks: &mut Marks) -> Result<Planned, Error> {
+fn plan(operation: &Operation, marks: &mut Marks, held: Option<&Holder>) -> Result<Planned, Error> {
     let Operation { subject, act } = operation;
     match act {
-        Act::Change(change) => change.plan(marks.next()),
+        Act::Change(change) => change.plan(marks.next(), held),
         Act::Check(requirement) => {
             plan::check(subject.model, &subject.table, &subject.key, requirement).map(Planned::without_value)
         }

@@ -19,7 +19,8 @@ use crate::{
     Condition, Repository,
     codec::Stored,
     error::{Error, InvalidTransaction, Result},
-    model::Versioned,
+    lock::Lease,
+    model::{Lockable, Versioned},
     plan::Requirement,
     retry::{Effort, Limits},
     version::Revision,
@@ -166,6 +167,12 @@ impl Transaction {
         condition: Condition<T>,
     ) -> Op<T, ()> {
         self.add(repository, Draft::when(repository, key.into().into(), condition))
+    }
+
+    /// Makes the whole depend on a lease: it happens only while the lease is held. A write of the leased item itself needs this too, or it is
+    /// refused like anybody else's.
+    pub fn guard<T: Lockable>(&mut self, repository: &Repository<T>, lease: &Lease<T>) -> Op<T, ()> {
+        self.add(repository, Draft::guard(repository, lease))
     }
 
     /// How many operations it has.

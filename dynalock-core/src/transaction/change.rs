@@ -1,8 +1,10 @@
-use std::{any::Any, sync::Arc};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use crate::{
-    codec::{Basis, Stored, size},
+    codec::{Basis, Item, Stored, encode, size},
     error::Error,
+    expression::{Holder, Standing},
+    lock::Stance,
     model::Versioned,
     operation::{Action, Write},
     plan::{self, Mark, Plan, Requirement},
@@ -15,7 +17,12 @@ pub(super) trait Change: Send + Sync {
     fn expected(&self) -> Expected<'_>;
 
     /// The write that it needs.
-    fn plan(&self, mark: Mark) -> Result<Planned, Error>;
+    ///
+    /// `held` is the lease that the transaction is guarded by, if it is that of this item.
+    fn plan(&self, mark: Mark, held: Option<&Holder>) -> Result<Planned, Error>;
+
+    /// The error that its refusal is, if the lease of the item that it met is the reason.
+    fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error>;
 
     /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left;
@@ -38,18 +45,21 @@ pub(super) struct ChangeOf<T> {
     pub(super) table: Arc<str>,
     pub(super) value: T,
     pub(super) kind: Kind,
+    pub(super) stance: Stance,
 }
 
 pub(super) enum Kind {
     Create,
     Update(Basis),
     Replace(Basis),
+    /// A replace of an item that can be leased: with the item as it is stored.
+    Overwrite(Basis, Item),
     Delete(Basis),
 }
 
 impl<T: Versioned> ChangeOf<T> {
     /// An update of the attributes that changed. Where none did, that nobody else changed the item is checked.
-    fn update(&self, basis: &Basis, mark: Mark) -> Result<Planned, Error> {
+    fn update(&self, basis: &Basis, mark: Mark, standing: &Standing) -> Result<Planned, Error> {
         let changes = basis.changes(&self.table, &self.value)?;
         if changes.is_empty() {
             let requirement = Requirement::Unchanged(basis.state.clone());
@@ -57,7 +67,7 @@ impl<T: Versioned> ChangeOf<T> {
             return Ok(Planned::without_value(check));
         }
         let bytes = changes.size();
-        let Plan { write, next } = plan::update(&self.table, &self.value, basis, changes, mark)?;
+        let Plan { write, next } = plan::update(&self.table, &self.value, basis, changes, mark, standing)?;
         Ok(Planned { bytes: bytes + size(&write.key), write, next: Some(next) })
     }
 }
@@ -66,32 +76,46 @@ impl<T: Versioned> Change for ChangeOf<T> {
     fn expected(&self) -> Expected<'_> {
         match &self.kind {
             Kind::Create => Expected::Absent,
-            Kind::Update(basis) | Kind::Replace(basis) => Expected::Unchanged(&basis.state.revision),
+            Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _) => {
+                Expected::Unchanged(&basis.state.revision)
+            }
             Kind::Delete(basis) => Expected::Deleted(&basis.state.revision),
         }
     }
 
-    fn plan(&self, mark: Mark) -> Result<Planned, Error> {
-        let Self { table, value, kind } = self;
+    fn plan(&self, mark: Mark, held: Option<&Holder>) -> Result<Planned, Error> {
+        let Self { table, value, kind, stance } = self;
+        let standing = held.map_or_else(|| stance.standing(), |holder| Standing::Holder(holder.clone()));
         match kind {
             Kind::Create => plan::create(table, value, mark).map(Planned::put),
-            Kind::Update(basis) => self.update(basis, mark),
+            Kind::Update(basis) => self.update(basis, mark, &standing),
             Kind::Replace(basis) => {
                 basis.check_key(table, value)?;
                 plan::replace(table, value, basis, mark).map(Planned::put)
             }
+            Kind::Overwrite(basis, stored) => {
+                basis.check_key(table, value)?;
+                let Plan { write, next } = plan::overwrite(table, value, basis, stored, mark, &standing)?;
+                Ok(Planned { bytes: size(&encode(table, value)?), write, next: Some(next) })
+            }
             Kind::Delete(basis) => {
                 basis.check_key(table, value)?;
-                plan::delete(table, value, basis).map(Planned::without_value)
+                plan::delete(table, value, basis, &standing).map(Planned::without_value)
             }
         }
+    }
+
+    fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
+        self.stance.refusal(T::MODEL, table, met, spent)
     }
 
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left {
         let Self { value, kind, .. } = *self;
         match (kind, next) {
             (Kind::Delete(_) | Kind::Create, None) => Box::new(()),
-            (Kind::Update(basis) | Kind::Replace(basis), None) => Box::new(Stored::unchanged(value, basis)),
+            (Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _), None) => {
+                Box::new(Stored::unchanged(value, basis))
+            }
             (_, Some(next)) => Box::new(Stored::written(value, next)),
         }
     }

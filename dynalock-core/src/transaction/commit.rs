@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     codec::{Item, ring_of},
-    error::{Cancelled, Error},
+    error::{CancellationClass, Cancelled, Error},
     operation::{Reason, Transact},
     plan::Marks,
     random,
@@ -156,6 +156,18 @@ pub(super) fn cancelled(
     reasons: &[Reason],
     spent: (u32, Duration),
 ) -> Error {
+    let is_guarded = |place: usize| {
+        operations.iter().zip(places).any(|(operation, other)| *other == place && operation.held().is_some())
+    };
+    for (operation, place) in operations.iter().zip(places) {
+        let Reason { item, .. } = &reasons[*place];
+        // A write under a guard is the holder's own: what the guard says counts.
+        let counts = reasons[*place].class() == Some(CancellationClass::Conflict)
+            && (operation.held().is_some() || !is_guarded(*place));
+        if let Some(refusal) = operation.refusal(item.as_ref(), spent).filter(|_| counts) {
+            return refusal;
+        }
+    }
     let reason = |(operation, place): (&Operation, &usize)| (operation.subject.clone(), reasons[*place].clone());
     Error::Cancelled(Cancelled::new(transaction, operations.iter().zip(places).map(reason).collect(), spent))
 }

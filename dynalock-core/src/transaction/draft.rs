@@ -12,7 +12,8 @@ use crate::{
     error::Error,
     expression::Placeholders,
     key::Key,
-    model::Versioned,
+    lock::{Lease, Stance},
+    model::{Lockable, Versioned},
     plan::Requirement,
 };
 
@@ -44,9 +45,8 @@ pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Se
 
 impl Draft {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
-        let table = Arc::clone(&repository.table);
         let subject = Subject::of(repository, value.key(), None);
-        Self { subject, purpose: Purpose::Write, step: Step::Known(change(table, value, Kind::Create)) }
+        Self { subject, purpose: Purpose::Write, step: Step::Known(change(repository, value, Kind::Create)) }
     }
 
     pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
@@ -54,7 +54,10 @@ impl Draft {
     }
 
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        Self::of_stored(repository, stored, Kind::Replace)
+        match T::MODEL.lock {
+            None => Self::of_stored(repository, stored, Kind::Replace),
+            Some(_) => Self::overwrite(repository, stored),
+        }
     }
 
     pub(super) fn delete<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
@@ -85,6 +88,11 @@ impl Draft {
         Self { subject: Subject::of(repository, key, None), purpose: Purpose::Check, step }
     }
 
+    /// The lease of an item, which the transaction is to happen under.
+    pub(super) fn guard<T: Lockable>(repository: &Repository<T>, lease: &Lease<T>) -> Self {
+        Self::require(repository, lease.key(), Requirement::Held(lease.holder()))
+    }
+
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
         let holds = move |table: &Arc<str>, to: &mut Placeholders| condition.render(table, to);
         Self::require(repository, key, Requirement::Holds(Box::new(holds)))
@@ -95,24 +103,41 @@ impl Draft {
         stored: Stored<T>,
         kind: impl FnOnce(Basis) -> Kind + Send + 'static,
     ) -> Self {
-        let table = Arc::clone(&repository.table);
         let subject = Subject::of(repository, stored.key(), Some(stored.version()));
         let step = match stored.into_parts() {
-            (value, Ok(basis)) => Step::Known(change(table, value, kind(basis))),
+            (value, Ok(basis)) => Step::Known(change(repository, value, kind(basis))),
             (value, Err(etag)) => {
-                let as_of = etag.clone();
+                let (repository, as_of) = (repository.clone(), etag.clone());
                 let rest_on = move |item| {
-                    let (current, mut basis) = decode::<T>(&table, item)?;
+                    let (current, mut basis) = decode::<T>(&repository.table, item)?;
                     if !basis.state.is_at(&as_of) {
                         return Ok(None);
                     }
                     basis.remember(&current);
-                    Ok(Some(change(table, value, kind(basis))))
+                    Ok(Some(change(&repository, value, kind(basis))))
                 };
                 Step::Assumed(etag, Box::new(rest_on))
             }
         };
         Self { subject, purpose: Purpose::Write, step }
+    }
+
+    /// A replace that has to know the stored item, to remove what the value does not have.
+    fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
+        let subject = Subject::of(repository, stored.key(), Some(stored.version()));
+        let etag = stored.etag();
+        let (repository, as_of) = (repository.clone(), etag.clone());
+        let rest_on = move |item: Item| {
+            let (current, mut read) = decode::<T>(&repository.table, item.clone())?;
+            if !read.state.is_at(&as_of) {
+                return Ok(None);
+            }
+            read.remember(&current);
+            let (value, origin) = stored.into_parts();
+            let kind = Kind::Overwrite(origin.unwrap_or(read), item);
+            Ok(Some(change(&repository, value, kind)))
+        };
+        Self { subject, purpose: Purpose::Write, step: Step::Assumed(etag, Box::new(rest_on)) }
     }
 }
 
@@ -127,6 +152,7 @@ impl Operation {
     }
 }
 
-fn change<T: Versioned>(table: Arc<str>, value: T, kind: Kind) -> Act {
-    Act::Change(Box::new(ChangeOf { table, value, kind }))
+fn change<T: Versioned>(repository: &Repository<T>, value: T, kind: Kind) -> Act {
+    let (table, stance) = (Arc::clone(&repository.table), Stance::outside(T::MODEL, repository.terms));
+    Act::Change(Box::new(ChangeOf { table, value, kind, stance }))
 }

@@ -1,10 +1,11 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::change::Change;
 use crate::{
     Repository,
     codec::Item,
     error::Error,
+    expression::Holder,
     key::Key,
     model::{Model, Versioned},
     operation::Get,
@@ -64,7 +65,27 @@ impl Operation {
                 Expected::Absent | Expected::Anything => None,
             },
             Act::Check(Requirement::Unchanged(state)) => Some(&state.revision),
-            Act::Check(Requirement::Exists | Requirement::Absent | Requirement::Holds(_)) => None,
+            Act::Check(Requirement::Exists | Requirement::Absent | Requirement::Holds(_) | Requirement::Held(_)) => {
+                None
+            }
+        }
+    }
+
+    /// The lease that the transaction is guarded by, if this says so.
+    pub(super) fn held(&self) -> Option<&Holder> {
+        match &self.act {
+            Act::Check(Requirement::Held(holder)) => Some(holder),
+            Act::Check(_) | Act::Change(_) => None,
+        }
+    }
+
+    /// The error that a false condition is, if a lease is the reason.
+    pub(super) fn refusal(&self, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
+        let Subject { table, model, .. } = &self.subject;
+        match &self.act {
+            Act::Change(change) => change.refusal(table, met, spent),
+            Act::Check(Requirement::Held(holder)) => holder.lost(model.lock?, met).map(Error::Lost),
+            Act::Check(_) => None,
         }
     }
 

@@ -1,12 +1,14 @@
 //! What a struct has to be, to be an item. What passes is an [`Item`], from which code can be generated without a
 //! further question.
 
+mod lock;
 mod names;
 mod roles;
 
 use proc_macro2::Ident;
 use syn::{DeriveInput, Path, Type};
 
+pub(crate) use self::lock::Lock;
 use self::roles::Roles;
 use crate::{
     errors::Errors,
@@ -29,6 +31,8 @@ pub(crate) struct Item<'a> {
     pub(crate) write_ids: u8,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
+    /// How the item is leased, if it can be.
+    pub(crate) lock: Option<Lock>,
     /// The attributes that a condition can be about.
     pub(crate) handles: Vec<Handle<'a>>,
 }
@@ -94,6 +98,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     let write_ids = write_ids(model, errors);
     let roles = Roles::of(model, understood, errors);
     let version = roles.version(model, errors);
+    let lock = lock::check(model, version.name(), errors);
     names::check(model, version.name(), errors);
 
     Some(Item {
@@ -105,6 +110,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         version,
         write_ids: write_ids?,
         aliases: names::aliases(model),
+        lock,
         handles: model.fields.iter().filter_map(Handle::of).collect(),
     })
 }

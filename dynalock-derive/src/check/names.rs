@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use super::WRITE_IDS;
+use super::{WRITE_IDS, lock};
 use crate::{
     errors::Errors,
     model::{Field, Struct},
@@ -17,7 +17,7 @@ type Written<'m, 'a> = HashMap<&'m str, &'m Field<'a>>;
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     let written = written_once(model, errors);
     for field in &model.fields {
-        not_bookkeeping(field, version, errors);
+        not_bookkeeping(field, model, version, errors);
         read_back(field, model, errors);
         not_read_from_another(field, &written, errors);
     }
@@ -48,7 +48,7 @@ fn written_once<'m, 'a>(model: &'m Struct<'a>, errors: &mut Errors) -> Written<'
     written
 }
 
-fn not_bookkeeping(field: &Field<'_>, version: &str, errors: &mut Errors) {
+fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors: &mut Errors) {
     let mut names = other_names(field);
     if field.is_written() {
         names.push((field.written.clone(), name_place(field)));
@@ -59,6 +59,13 @@ fn not_bookkeeping(field: &Field<'_>, version: &str, errors: &mut Errors) {
         } else if name == WRITE_IDS {
             errors
                 .at(place, format_args!("`{WRITE_IDS}` is where the write ids are kept: no field can have that name"));
+        } else if lock::is_reserved(model, &name) {
+            errors.at(
+                place,
+                format_args!(
+                    "`{name}` is where the lease is kept: name another in `#[lockable(..)]`, or rename the field"
+                ),
+            );
         } else if name == version && field.attrs.version.is_none() {
             errors.at(
                 place,

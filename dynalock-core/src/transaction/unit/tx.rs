@@ -14,7 +14,8 @@ use crate::{
     codec::{Item, Stored, decode, key_of},
     error::{Error, InvalidTransaction, Result},
     key::Key,
-    model::Versioned,
+    lock::Lease,
+    model::{Lockable, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
     retry::Effort,
@@ -145,6 +146,11 @@ impl Tx {
     /// [`Error::Cancelled`]: running the closure again would not change it.
     pub fn when<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>, condition: Condition<T>) {
         self.add(repository, Draft::when(repository, key.into().into(), condition));
+    }
+
+    /// Makes the whole depend on a lease: it happens only while the lease is held. A write of the leased item itself needs this too.
+    pub fn guard<T: Lockable>(&self, repository: &Repository<T>, lease: &Lease<T>) {
+        self.add(repository, Draft::guard(repository, lease));
     }
 
     fn add<T: Versioned>(&self, repository: &Repository<T>, draft: Draft) {

@@ -1,0 +1,97 @@
+use std::{
+    future::{Future, poll_fn},
+    mem,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
+
+use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+
+use super::{
+    acquire::{Asking, Granted},
+    grip::Grip,
+};
+use crate::error::{Error, Lost, Result};
+
+/// Keeps a lock alive while it exists, and releases it when it is dropped, as best it can.
+pub(super) struct Guard {
+    pub(super) grip: Arc<Grip>,
+    heartbeat: Option<AbortHandle>,
+    runtime: Handle,
+    after: After,
+}
+
+/// What is left to do when the guard is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    Release,
+    Nothing,
+}
+
+impl Guard {
+    pub(super) fn new(grip: Arc<Grip>) -> Self {
+        let heartbeat = grip.terms.heartbeat.then(|| tokio::spawn(Arc::clone(&grip).keep()).abort_handle());
+        Self { grip, heartbeat, runtime: Handle::current(), after: After::Release }
+    }
+
+    /// Lets the next one in. In a task of its own: a caller who goes away leaves no lock behind.
+    pub(super) async fn release(mut self) -> Result<()> {
+        self.end();
+        let grip = Arc::clone(&self.grip);
+        let released = self.runtime.spawn(async move { grip.release().await });
+        released.await.unwrap_or(Ok(()))
+    }
+
+    /// There is nothing more to renew or release here.
+    pub(super) fn end(&mut self) {
+        self.stop();
+        self.after = After::Nothing;
+    }
+
+    fn stop(&mut self) {
+        if let Some(heartbeat) = mem::take(&mut self.heartbeat) {
+            heartbeat.abort();
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.stop();
+        if self.after == After::Release {
+            let grip = Arc::clone(&self.grip);
+            // A runtime that has ended takes no tasks; the lease ends by itself then.
+            drop(self.runtime.spawn(async move { grip.release().await }));
+        }
+    }
+}
+
+/// Asks in a task of its own: if nobody waits for the answer when a grant comes, it is released.
+pub(super) async fn acquire<G: Send + 'static>(
+    asking: Asking,
+    make: impl FnOnce(Granted) -> Result<G> + Send + 'static,
+) -> Result<G> {
+    let (mut answer, asked) = oneshot::channel();
+    tokio::spawn(async move {
+        let granted = match asking.acquire(&mut answer).await {
+            Ok(Some(granted)) => make(granted),
+            Ok(None) => return,
+            Err(error) => Err(error),
+        };
+        // What comes back is dropped, and so released.
+        drop(answer.send(granted));
+    });
+    // The task ends without an answer only if the runtime does.
+    asked.await.unwrap_or(Err(Error::Lost(Lost::Expired)))
+}
+
+/// Runs `work`, and drops it where it stands if the lock is lost.
+pub(super) async fn run<O>(grip: &Grip, work: impl Future<Output = O> + Send) -> Result<O> {
+    let (mut lost, mut work) = (pin!(grip.lost()), pin!(work));
+    poll_fn(|context| match lost.as_mut().poll(context) {
+        Poll::Ready(lost) => Poll::Ready(Err(Error::Lost(lost))),
+        Poll::Pending => work.as_mut().poll(context).map(Ok),
+    })
+    .await
+}

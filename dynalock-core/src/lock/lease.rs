@@ -1,0 +1,203 @@
+use std::{fmt, future::Future, ops::Deref, sync::Arc, time::Duration};
+
+use super::{
+    guard::{self, Guard},
+    stance::{Ends, Stance},
+    token::LockToken,
+};
+use crate::{
+    Repository, clock,
+    codec::{Stored, item_of},
+    error::{Error, Lost, Result},
+    expression::Holder,
+    model::Lockable,
+    repository::Session,
+};
+
+/// An item that is leased: [`Repository::lock`]. It derefs to the value, as it was read with the grant and changed since.
+///
+/// While it exists, DynamoDB refuses the writes of everybody else through this library ([`Error::Locked`]), and those of a holder that has lost its
+/// lease. Each write renews the lease, and a heartbeat in the background does between writes. Dropping it releases in the background, as best
+/// it can; [`release`](Self::release) and [`commit`](Self::commit) say whether that has happened.
+#[must_use = "a lease that is dropped is released"]
+pub struct Lease<T> {
+    repository: Repository<T>,
+    guard: Guard,
+    stored: Stored<T>,
+}
+
+impl<T: Lockable> Lease<T> {
+    pub(super) fn new(repository: Repository<T>, guard: Guard, stored: Stored<T>) -> Self {
+        Self { repository, guard, stored }
+    }
+
+    /// The version of the value.
+    pub fn version(&self) -> u64 {
+        self.stored.version()
+    }
+
+    /// A number that grows with each grant of this item, over releases, crashes, delete and recreate. Give it to other systems that the work
+    /// touches, which can then refuse what comes from an earlier holder.
+    pub fn fence(&self) -> u64 {
+        self.guard.grip.fence
+    }
+
+    /// The holder as others see it: the name that was given, and the nonce of this grant.
+    pub fn owner(&self) -> &str {
+        &self.guard.grip.owner
+    }
+
+    /// The fence of the holder before, if that did not release the item and its lease was taken over: what it was doing may be half done. After
+    /// a lost reply this cannot be told from a release, and counts as a crash.
+    pub fn acquired_after_crash(&self) -> Option<u64> {
+        self.guard.grip.crashed
+    }
+
+    /// The time that is left before somebody else may enter, if nothing renews the lease; zero if it is lost.
+    pub fn remaining(&self) -> Duration {
+        self.guard.grip.remaining()
+    }
+
+    /// Renews the lease now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if it is lost; [`Error::Rejected`], [`Error::TableNotFound`].
+    pub async fn extend(&self) -> Result<()> {
+        self.guard.grip.beat().await
+    }
+
+    /// Ends when the lease is lost, before anybody else may enter, with the cause.
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
+        let grip = Arc::clone(&self.guard.grip);
+        async move { grip.lost().await }
+    }
+
+    /// Runs `work`, and drops it where it stands if the lease is lost: before anybody else may enter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if `work` was dropped.
+    pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
+        guard::run(&self.guard.grip, work).await
+    }
+
+    /// Changes the value and writes what changed, on the condition that the lease is still held; that renews it. The value in memory changes
+    /// with the stored one: if the write fails, it is as it was before. The closure runs again, from the stored value, if somebody who ignores
+    /// leases was first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if the lease is lost; those of [`Repository::update`].
+    pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
+        let change = |value: &mut T| {
+            change(value);
+            Ok(())
+        };
+        self.write(Ends::No, change).await
+    }
+
+    /// As [`update`](Self::update), with a closure that may refuse: then nothing is written, and the value is as it was before.
+    ///
+    /// # Errors
+    ///
+    /// The closure's own; those of [`update`](Self::update) through `From`.
+    pub async fn try_update<E: From<Error>>(
+        &mut self,
+        change: impl FnMut(&mut T) -> Result<(), E> + Send,
+    ) -> Result<(), E> {
+        self.write(Ends::No, change).await
+    }
+
+    /// The last write and the release in one request.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update`](Self::update). The lease is released then as when it is dropped.
+    pub async fn commit(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
+        let before = self.version();
+        let change = |value: &mut T| {
+            change(value);
+            Ok::<_, Error>(())
+        };
+        self.write(Ends::Yes, change).await?;
+        let Self { mut guard, stored, .. } = self;
+        if stored.version() == before {
+            // Nothing was written, and so nothing released.
+            guard.release().await?;
+        } else {
+            guard.end();
+            guard.grip.lose(Lost::Expired);
+        }
+        Ok(stored)
+    }
+
+    /// Lets the next one in, and gives the value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`]. That the lease was
+    /// lost before is no error.
+    pub async fn release(self) -> Result<Stored<T>> {
+        self.guard.release().await?;
+        Ok(self.stored)
+    }
+
+    /// Gives the lease to a token, which another task or process [resumes](Repository::resume). Nothing renews it meanwhile.
+    pub fn detach(self) -> LockToken {
+        let Self { mut guard, stored, .. } = self;
+        guard.end();
+        LockToken::of_item(&stored.key(), &guard.grip)
+    }
+
+    /// What a transaction asks for that is to happen under this lease.
+    pub(crate) fn holder(&self) -> Holder {
+        self.guard.grip.guard()
+    }
+
+    async fn write<E: From<Error>>(
+        &mut self,
+        ends: Ends,
+        change: impl FnMut(&mut T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let grip = Arc::clone(&self.guard.grip);
+        if let Some(lost) = grip.is_lost() {
+            return Err(Error::Lost(lost).into());
+        }
+        let sent = clock::now();
+        let key = self.stored.key();
+        // A copy is changed, so that a write that fails, or is dropped, leaves the value as it was.
+        let copy = item_of(&self.repository.table, &self.stored)?;
+        let stance = Stance::Holder { grip: Arc::clone(&grip), ends };
+        let mut session = Session::under(&self.repository, stance);
+        match session.modify_from(&key, Some(copy), || None, change).await {
+            Ok(stored) => {
+                let written = stored.version() != self.stored.version();
+                self.stored = stored;
+                if written && ends == Ends::No {
+                    grip.renewed(sent);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<T> Deref for Lease<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.stored
+    }
+}
+
+impl<T> fmt::Debug for Lease<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("owner", &self.guard.grip.owner)
+            .field("fence", &self.guard.grip.fence)
+            .field("remaining", &self.guard.grip.remaining())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,49 @@
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::{codec::Item, error::Lost, expression::Holder, model::LockModel};
+
+/// What a row says about its lock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Mark {
+    pub(crate) owner: Option<String>,
+    pub(crate) fence: Option<u64>,
+    pub(crate) beat: Option<u64>,
+    /// Epoch milliseconds, by the holder's clock.
+    pub(crate) until: Option<u64>,
+    pub(crate) released: Option<String>,
+}
+
+impl Holder {
+    /// Why the lease is not held any more, by an item.
+    pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
+        let Some(item) = met else { return Some(Lost::Deleted) };
+        let mark = Mark::read(&lock, item);
+        match mark.owner {
+            Some(owner) if *owner == *self.owner => None,
+            Some(owner) => Some(Lost::Stolen { by: owner.into(), fence: mark.fence.unwrap_or(0) }),
+            None => Some(Lost::Expired),
+        }
+    }
+}
+
+impl Mark {
+    /// Reads a row; what is of another type than it must be counts as missing, and the conditions of the protocol refuse it.
+    pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
+        let text = |name| item.get(name).and_then(|value: &AttributeValue| value.as_s().ok()).cloned();
+        let number = |name| item.get(name).and_then(|value| value.as_n().ok()).and_then(|digits| digits.parse().ok());
+        Self {
+            owner: text(layout.owner),
+            fence: number(layout.fence),
+            beat: number(layout.beat),
+            until: number(layout.until).map(|end| layout.unit.to_millis(end)),
+            released: text(layout.released),
+        }
+    }
+
+    /// How long the lease has still to go by a clock that shows `now`.
+    pub(crate) fn remaining(&self, now: u64) -> Duration {
+        Duration::from_millis(self.until.unwrap_or(0).saturating_sub(now))
+    }
+}

@@ -1,0 +1,52 @@
+use dynalock::{Error, Versioned, local::Faults};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{Shop, expect_error, item, n, s, secs, travel};
+
+/// A table that another program locks too, by names and a unit of its own.
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "jobs")]
+#[lockable(ttl = "10s", owner = "lockedBy", until = "lockTime", unit = "seconds")]
+struct Job {
+    #[dynalock(partition_key)]
+    id: String,
+    runs: u32,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Job>().await;
+    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    table.raw.set("a", "lockedBy", s("cron-7")).await;
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    table.raw.set("a", "lockTime", n(now + 30)).await;
+    let locked =
+        expect_error!(table.items.update_with("a", |job| job.runs += 1).await, Error::Locked(locked) => locked);
+    assert_eq!(&*locked.owner, "cron-7");
+    assert!(locked.remaining > secs(25) && locked.remaining <= secs(31), "{locked:?}");
+    expect_error!(table.items.try_lock("a").await, Error::Locked(_));
+    travel(secs(34)).await;
+    let lease = table.items.lock("a").await.unwrap();
+    assert!(lease.fence() > now, "{lease:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_ends_early() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Job>().await;
+    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    table.raw.set("a", "comment", s("keep")).await;
+    let lease = table.items.lock("a").owner("me").await.unwrap();
+    let row = table.raw.get("a").await.unwrap();
+    assert_eq!(row["lockedBy"], s(lease.owner()));
+    let until: u64 = row["lockTime"].as_n().unwrap().parse().unwrap();
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    assert!((now + 9..=now + 12).contains(&until), "{until} {now}");
+    lease.extend().await.unwrap();
+    lease.commit(|job| job.runs += 1).await.unwrap();
+    let row = table.raw.get("a").await.unwrap();
+    assert!(!row.contains_key("lockedBy") && !row.contains_key("lockTime"), "{row:?}");
+    assert_eq!(row["comment"], s("keep"));
+    let _ = item([]);
+}

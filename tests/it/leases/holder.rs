@@ -1,0 +1,183 @@
+use dynalock::{
+    Error, LockToken, Lost, Transaction,
+    local::{Fault, Faults},
+};
+
+use super::{Crate, SKEW, TTL, kill};
+use crate::support::{Shop, expect_error, millis, n, secs, travel};
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_reads_the_item_and_the_last_write_releases_it_one_request_each() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let mut lease = table.items.lock("a").owner("packer").heartbeat(false).await.unwrap();
+    assert_eq!((lease.items, lease.version()), (5, 1));
+    assert!(lease.owner().starts_with("packer:"), "{lease:?}");
+    lease.update(|it| it.items -= 1).await.unwrap();
+    assert_eq!((lease.items, lease.version()), (4, 2));
+    let stored = lease.commit(|it| it.label = Some("packed".to_owned())).await.unwrap();
+    assert_eq!((stored.items, stored.label.as_deref(), stored.version()), (4, Some("packed"), 3));
+    assert_eq!((shop.sent("UpdateItem").len(), shop.requests()), (3, 3));
+    let row = table.raw.get("a").await.unwrap();
+    assert!(!row.contains_key("_owner") && !row.contains_key("_until"), "{row:?}");
+    let stored = table.others.update(stored).await.unwrap();
+    assert_eq!(stored.version(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_changes_nothing_releases_all_the_same() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let stored = table.items.lock("a").await.unwrap().commit(|_| {}).await.unwrap();
+    assert_eq!(stored.version(), 1);
+    table.others.update_with("a", |it| it.items += 1).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_that_refuses_leaves_the_value_as_it_was() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let mut lease = table.items.lock("a").await.unwrap();
+    let refused: Result<(), Error> = lease
+        .try_update(|it| {
+            it.items = 99;
+            Err(Error::ForeignHandle)
+        })
+        .await;
+    expect_error!(refused, Error::ForeignHandle);
+    assert_eq!(lease.items, 5);
+    shop.faults.always(Fault::LoseRequest);
+    let lost = lease.update(|it| it.items = 77).await;
+    assert!(lost.is_err(), "{lost:?}");
+    assert_eq!((lease.items, lease.version()), (5, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_write_renews_the_lease() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 0)).await.unwrap();
+    let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    for _ in 0..5 {
+        travel(secs(8)).await;
+        lease.update(|it| it.items += 1).await.unwrap();
+        assert!(lease.remaining() > TTL - secs(1), "{lease:?}");
+        expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+    }
+    assert_eq!(lease.release().await.unwrap().items, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_holder_is_refused_after_a_takeover_also_by_the_fence() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let mut paused = table.items.lock("a").heartbeat(false).await.unwrap();
+    let token = table.items.lock("b");
+    drop(token);
+    let fence = paused.fence();
+    // Its process stands still: it does not know the time.
+    let text = {
+        let lease = table.items.try_lock("a").await;
+        expect_error!(lease, Error::Locked(locked) => locked.fence)
+    };
+    assert_eq!(text, fence);
+    travel(TTL + SKEW + millis(10)).await;
+    let next = table.others.lock("a").await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
+    expect_error!(paused.update(|it| it.items = 0).await, Error::Lost(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["items"], n(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_write_of_a_killed_holder_that_was_resumed_is_refused() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let text = table.items.lock("a").await.unwrap().detach().to_string();
+    let token: LockToken = text.parse().unwrap();
+    travel(secs(3)).await;
+    let mut resumed = table.others.resume(token).await.unwrap();
+    resumed.update(|it| it.items = 4).await.unwrap();
+    let token: LockToken = resumed.detach().to_string().parse().unwrap();
+    travel(TTL + SKEW + millis(10)).await;
+    let next = table.items.lock("a").await.unwrap();
+    let lost = expect_error!(table.others.resume(token).await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_grows_over_release_crash_delete_and_recreate() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let mut last = 0;
+    for round in 0..9 {
+        let lease = table.items.lock("a").await.unwrap();
+        assert!(lease.fence() > last, "{round}: {lease:?}");
+        last = lease.fence();
+        match round % 3 {
+            0 => kill(lease),
+            1 => drop(lease.release().await.unwrap()),
+            _ => {
+                let stored = lease.release().await.unwrap();
+                table.others.delete(stored).await.unwrap();
+                travel(millis(5)).await;
+                table.others.create(Crate::new("a", 5)).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_is_not_there_cannot_be_leased() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    expect_error!(table.items.lock("a").await, Error::NotFound { .. });
+    assert_eq!(table.raw.get("a").await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_under_a_lease_happens_only_while_it_is_held() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    for id in ["a", "b"] {
+        table.others.create(Crate::new(id, 5)).await.unwrap();
+    }
+    let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    let write = async |items| {
+        let [a, b] = ["a", "b"].map(|id| table.items.get(id));
+        let (mut a, mut b) = (a.await.unwrap().unwrap(), b.await.unwrap().unwrap());
+        (a.items, b.items) = (items, items);
+        let mut tx = Transaction::new(&shop.client);
+        tx.guard(&table.items, &lease);
+        tx.update(&table.items, a);
+        tx.update(&table.items, b);
+        tx.commit().await
+    };
+    write(1).await.unwrap();
+    travel(TTL + SKEW + millis(10)).await;
+    let next = table.others.lock("a").await.unwrap();
+    let lost = expect_error!(write(2).await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!((next.items, table.others.get("b").await.unwrap().unwrap().items), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_to_a_write_or_a_commit_is_neither_lost_nor_done_twice() {
+    for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::GarbageAfterApply, Fault::NeverAnswerAfterApply] {
+        let shop = Shop::in_process(Faults::none());
+        let table = shop.table::<Crate>().await;
+        table.others.create(Crate::new("a", 5)).await.unwrap();
+        let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
+        shop.faults.script_on("UpdateItem", 0, fault.clone());
+        lease.update(|it| it.items -= 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        shop.faults.script_on("UpdateItem", 0, fault.clone());
+        let stored = lease.commit(|it| it.items -= 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!((stored.items, stored.version()), (3, 3), "{fault:?}");
+        table.others.update_with("a", |it| it.items += 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+    }
+}
