@@ -41,6 +41,13 @@ struct Lease {
     trouble: Option<Arc<str>>,
 }
 
+/// What became of a heartbeat of a lock that is held still.
+enum Beaten {
+    Renewed,
+    /// A later one was first: how long the lease lasts is not known by this one.
+    Overtaken,
+}
+
 impl Grip {
     pub(super) fn new(
         (connection, row, terms): (Arc<Connection>, Row, Terms),
@@ -95,7 +102,8 @@ impl Grip {
                 return Err(Error::Lost(lost));
             }
             match self.beat_once().await {
-                Ok(()) => return Ok(()),
+                Ok(Beaten::Renewed) => return Ok(()),
+                Ok(Beaten::Overtaken) => continue,
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
                 Err(error @ (Error::Rejected(_) | Error::TableNotFound { .. })) => {
                     self.lease().trouble = Some(error.to_string().into());
@@ -111,7 +119,7 @@ impl Grip {
     }
 
     /// One heartbeat, one request.
-    async fn beat_once(&self) -> Result<(), Error> {
+    async fn beat_once(&self) -> Result<Beaten, Error> {
         let beat = {
             let mut lease = self.lease();
             lease.beat += 1;
@@ -129,19 +137,22 @@ impl Grip {
                 let mut lease = self.lease();
                 lease.deadline = lease.deadline.max(sent + self.terms.ttl);
                 lease.trouble = None;
-                Ok(())
+                Ok(Beaten::Renewed)
             }
             Answered::Refused(met) => self.judge(met.as_ref()),
         }
     }
 
-    /// What a refused heartbeat, or write, shows.
-    fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+    /// What a refused heartbeat shows.
+    fn judge(&self, met: Option<&Item>) -> Result<Beaten, Error> {
         let Some(item) = met else { return Err(Error::Lost(Lost::Deleted)) };
         let mark = Mark::read(&self.row.layout, item);
         match mark.owner {
-            // A later beat was first.
-            Some(owner) if *owner == *self.owner => Ok(()),
+            Some(owner) if *owner == *self.owner => {
+                let mut lease = self.lease();
+                lease.beat = lease.beat.max(mark.beat.unwrap_or(0));
+                Ok(Beaten::Overtaken)
+            }
             Some(owner) => Err(Error::Lost(Lost::Stolen { by: owner.into(), fence: mark.fence.unwrap_or(0) })),
             None => Err(Error::Lost(Lost::Expired)),
         }
@@ -149,11 +160,11 @@ impl Grip {
 
     /// Lets the next one in. A lock that is lost already is none of ours to release.
     pub(super) async fn release(&self) -> Result<(), Error> {
+        // Before the next one may enter.
+        self.lose(Lost::Expired);
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(&self.connection, limits);
-        let released = effort.update(|| self.row.release(&self.owner)).await.map(drop);
-        self.lose(Lost::Expired);
-        released
+        effort.update(|| self.row.release(&self.owner)).await.map(drop)
     }
 
     /// Beats until the lock is lost or dropped, or held for as long as it may be.
@@ -161,17 +172,21 @@ impl Grip {
         let grip = Arc::downgrade(&self);
         let mut rng = random::generator();
         let third = self.terms.ttl / 3;
-        let last = self.terms.max_hold.map(|longest| self.granted + longest);
+        let last = self.terms.max_hold.and_then(|longest| self.granted.checked_add(longest));
         drop(self);
+        let mut pause = third;
         loop {
-            clock::sleep(third.mul_f64(0.9 + 0.2 * rng.f64())).await;
+            clock::sleep(pause.mul_f64(0.9 + 0.2 * rng.f64())).await;
             let Some(grip) = grip.upgrade() else { return };
             if last.is_some_and(|last| clock::now() >= last) {
                 return;
             }
-            if grip.beat().await.is_err() {
-                return;
-            }
+            pause = match grip.beat().await {
+                Ok(()) => third,
+                Err(Error::Lost(_)) => return,
+                // Credentials and tables come back: as long as the lease lasts.
+                Err(_) => third / 4,
+            };
         }
     }
 

@@ -56,6 +56,9 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) const TTL: Duration = Duration::from_secs(20);
 
+    /// The longest ttl: clocks cannot add up more than they can show.
+    pub(super) const LONGEST: Duration = Duration::from_hours(366 * 24);
+
     /// Now, in epoch milliseconds.
     pub(super) fn now(&self) -> u64 {
         crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)
