@@ -1,6 +1,8 @@
 //! What the struct's own attributes say.
 
-use dynalock::{Aliases, KeyModel, KeyType, Model, Versioned};
+use std::time::Duration;
+
+use dynalock::{Aliases, KeyModel, KeyType, LockModel, Model, TimeUnit, Versioned};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
@@ -26,6 +28,7 @@ fn what_is_said_is_in_the_model() {
             version_is_field: false,
             write_ids: 8,
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
+            lock: None,
         }
     );
 }
@@ -128,4 +131,41 @@ fn a_struct_may_be_local_to_a_function() {
     let local = Local { id: "a".to_owned() };
     assert_eq!(local.key(), LocalKey::from("a").into());
     assert_eq!(crate::key::<Local>(&local), local.key());
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "counters")]
+#[lockable]
+struct Leased {
+    #[dynalock(partition_key)]
+    id: u32,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "counters")]
+#[lockable(ttl = "90s", owner = "lockedBy", until = "lockTime", unit = "seconds")]
+struct Shared<T> {
+    #[dynalock(partition_key)]
+    id: u32,
+    content: T,
+}
+
+#[test]
+fn a_lease_has_names_a_time_and_a_unit() {
+    fn lockable<T: dynalock::Lockable>() -> LockModel {
+        T::MODEL.lock.expect("a lease")
+    }
+    let default = LockModel {
+        owner: "_owner",
+        fence: "_fence",
+        beat: "_beat",
+        until: "_until",
+        released: "_released",
+        unit: TimeUnit::Milliseconds,
+        ttl: Duration::from_secs(20),
+    };
+    assert_eq!(lockable::<Leased>(), default);
+    let said =
+        LockModel { owner: "lockedBy", until: "lockTime", unit: TimeUnit::Seconds, ttl: Duration::from_secs(90), ..default };
+    assert_eq!(lockable::<Shared<String>>(), said);
 }

@@ -77,12 +77,17 @@ impl Asking {
         let mut rng = random::generator();
         let mut watched: Option<Watched> = None;
         let mut requests = 0;
+        let mut owner = self.owner();
         loop {
             requests += 1;
-            let mut mark = match self.ask(&self.dead(watched.as_ref())).await? {
+            let mut mark = match self.ask(&owner, &self.dead(watched.as_ref())).await? {
                 Asked::Granted(granted) => return Ok(Some(granted)),
                 Asked::Refused(mark) => mark,
             };
+            // One nonce until it is granted, so that a copy that comes late is a grant and no ghost; another one where it has been used up.
+            if mark.owner.as_deref().is_none_or(|holder| *holder == *owner) {
+                owner = self.owner();
+            }
             loop {
                 watch(&mut watched, &mark);
                 let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
@@ -97,16 +102,15 @@ impl Asking {
                     break;
                 }
                 match self.look().await? {
-                    Some(seen) if seen.owner.is_some() => mark = seen,
+                    Some(seen) if seen.owner.as_deref().is_some_and(|holder| *holder != *owner) => mark = seen,
                     Some(_) | None => break,
                 }
             }
         }
     }
 
-    /// One conditional write.
-    pub(super) async fn ask(&self, dead: &Dead) -> Result<Asked, Error> {
-        let owner = self.owner();
+    /// One conditional write, for this owner.
+    pub(super) async fn ask(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut sent = clock::now();
         let mut now = 0;
@@ -114,7 +118,7 @@ impl Asking {
             .update(|| {
                 sent = clock::now();
                 now = self.terms.now();
-                let claim = Claim { owner: &owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
+                let claim = Claim { owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
                 self.row.acquire(&claim, dead)
             })
             .await;
@@ -122,7 +126,7 @@ impl Asking {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.
-                self.give_back(owner, 0);
+                self.give_back(Arc::clone(owner), 0);
                 return Err(error);
             }
         };
@@ -131,7 +135,10 @@ impl Asking {
                 let mark = before.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
                 let fence = mark.fence.unwrap_or(now) + 1;
                 let crashed = mark.owner.is_some().then_some(fence - 1);
-                Ok(Asked::Granted(Granted { grip: self.grip(owner, (fence, crashed), 0, sent), row: before }))
+                Ok(Asked::Granted(Granted {
+                    grip: self.grip(Arc::clone(owner), (fence, crashed), 0, sent),
+                    row: before,
+                }))
             }
             Answered::Refused(None) if self.row.existing.is_some() => {
                 let (attempts, elapsed) = effort.spent();
@@ -141,12 +148,17 @@ impl Asking {
                 let mark = met.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
-                    (Some(holder), Some(fence)) if *holder == *owner => {
-                        let grip = self.grip(owner, (fence, Some(fence - 1)), 0, clock::now());
+                    (Some(holder), Some(fence)) if **holder == **owner => {
+                        let grip = self.grip(Arc::clone(owner), (fence, Some(fence - 1)), 0, clock::now());
                         match grip.beat().await {
                             Ok(()) => Ok(Asked::Granted(Granted { grip, row: met })),
-                            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired)) => Ok(Asked::Refused(mark)),
-                            Err(error) => Err(error),
+                            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
+                                Ok(Asked::Refused(Mark::default()))
+                            }
+                            Err(error) => {
+                                self.give_back(Arc::clone(owner), fence);
+                                Err(error)
+                            }
                         }
                     }
                     _ => Ok(Asked::Refused(mark)),

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{row::Row, stance::Ends, terms::Terms};
+use super::{mark::Mark, row::Row, stance::Ends, terms::Terms};
 use crate::{
     clock::{self, Instant},
     codec::Item,
@@ -40,6 +40,13 @@ struct Lease {
     deadline: Instant,
     /// Why the last heartbeat failed.
     trouble: Option<Arc<str>>,
+}
+
+/// What became of a heartbeat of a lock that is held still.
+enum Beaten {
+    Renewed,
+    /// A later one was first: how long the lease lasts is not known by this one.
+    Overtaken,
 }
 
 impl Grip {
@@ -96,7 +103,8 @@ impl Grip {
                 return Err(Error::Lost(lost));
             }
             match self.beat_once().await {
-                Ok(()) => return Ok(()),
+                Ok(Beaten::Renewed) => return Ok(()),
+                Ok(Beaten::Overtaken) => continue,
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
                 Err(error @ (Error::Rejected(_) | Error::TableNotFound { .. })) => {
                     self.lease().trouble = Some(error.to_string().into());
@@ -139,7 +147,7 @@ impl Grip {
     }
 
     /// One heartbeat, one request.
-    async fn beat_once(&self) -> Result<(), Error> {
+    async fn beat_once(&self) -> Result<Beaten, Error> {
         let beat = self.next_beat();
         // A request that is lost must leave time for others, and one that is slow must have a chance.
         let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
@@ -151,27 +159,32 @@ impl Grip {
         match answer.await? {
             Answered::Applied(_) => {
                 self.renewed(sent);
-                Ok(())
+                Ok(Beaten::Renewed)
             }
-            Answered::Refused(met) => self.judge(met.as_ref()),
+            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| Beaten::Overtaken),
         }
     }
 
-    /// What a refused heartbeat, or write, shows: nothing, if only a later beat was first.
+    /// What a refused heartbeat, or write, shows: nothing, if only a later beat was first, which is caught up with.
     pub(super) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         match self.guard().lost(self.row.layout, met) {
             Some(lost) => Err(Error::Lost(lost)),
-            None => Ok(()),
+            None => {
+                let stored = met.and_then(|item| Mark::read(&self.row.layout, item).beat).unwrap_or(0);
+                let mut lease = self.lease();
+                lease.beat = lease.beat.max(stored);
+                Ok(())
+            }
         }
     }
 
     /// Lets the next one in. A lock that is lost already is none of ours to release.
     pub(super) async fn release(&self) -> Result<(), Error> {
+        // Before the next one may enter.
+        self.lose(Lost::Expired);
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(&self.connection, limits);
-        let released = effort.update(|| self.row.release(&self.owner)).await.map(drop);
-        self.lose(Lost::Expired);
-        released
+        effort.update(|| self.row.release(&self.owner)).await.map(drop)
     }
 
     /// Beats until the lock is lost or dropped, or held for as long as it may be.
@@ -179,17 +192,21 @@ impl Grip {
         let grip = Arc::downgrade(&self);
         let mut rng = random::generator();
         let third = self.terms.ttl / 3;
-        let last = self.terms.max_hold.map(|longest| self.granted + longest);
+        let last = self.terms.max_hold.and_then(|longest| self.granted.checked_add(longest));
         drop(self);
+        let mut pause = third;
         loop {
-            clock::sleep(third.mul_f64(0.9 + 0.2 * rng.f64())).await;
+            clock::sleep(pause.mul_f64(0.9 + 0.2 * rng.f64())).await;
             let Some(grip) = grip.upgrade() else { return };
             if last.is_some_and(|last| clock::now() >= last) {
                 return;
             }
-            if grip.beat().await.is_err() {
-                return;
-            }
+            pause = match grip.beat().await {
+                Ok(()) => third,
+                Err(Error::Lost(_)) => return,
+                // Credentials and tables come back: as long as the lease lasts.
+                Err(_) => third / 4,
+            };
         }
     }
 

@@ -114,9 +114,9 @@ impl Locks {
         }
     }
 
-    /// How long a lock lasts without a heartbeat; 20 seconds by default. It is renewed every third of that.
+    /// How long a lock lasts without a heartbeat; 20 seconds by default, a year at most. It is renewed every third of that.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms.ttl = ttl;
+        self.terms.ttl = ttl.min(Terms::LONGEST);
         self
     }
 
@@ -186,8 +186,9 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`] if somebody else held it until the wait was over; [`Error::InvalidKey`] for an empty name;
-    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Lost`] if it was granted without a reply, and not a
+    /// heartbeat was answered until its lease was over; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`],
+    /// [`Error::Rejected`], [`Error::Exhausted`].
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Held> {
         Acquire { locks: self.clone(), name: name.into(), payload: None, gives: PhantomData }
     }
@@ -202,14 +203,16 @@ impl Locks {
         Acquire { locks: self.clone(), name: name.into(), payload: None, gives: PhantomData }
     }
 
-    /// Goes on with a lock that was [detached](Held::detach): the lease is renewed first, by one heartbeat.
+    /// Goes on with a lock that was [detached](Held::detach): the lease is renewed first, by one heartbeat. That succeeds also after the end of
+    /// the lease, as long as nobody else has taken the lock.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if somebody else has it by now, or its lease has ended; [`Error::Exhausted`], [`Error::Rejected`].
+    /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::Rejected`],
+    /// [`Error::TableNotFound`].
     pub async fn resume(&self, token: LockToken) -> Result<Held> {
         let LockToken { name, owner, fence, beat, ttl } = token;
-        let terms = Terms { ttl, ..self.terms };
+        let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
         let of = (Arc::clone(&self.connection), self.row(&name)?, terms);
         let grip = Arc::new(Grip::new(of, owner, (fence, None), beat, clock::now()));
         grip.beat().await?;

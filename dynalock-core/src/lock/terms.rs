@@ -63,6 +63,9 @@ impl Terms {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl), ..Self::default() }
     }
 
+    /// The longest ttl: clocks cannot add up more than they can show.
+    pub(super) const LONGEST: Duration = Duration::from_hours(366 * 24);
+
     /// Now, in epoch milliseconds.
     pub(crate) fn now(&self) -> u64 {
         crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)

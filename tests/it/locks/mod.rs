@@ -4,6 +4,7 @@ mod exclusion;
 mod expiry;
 mod losses;
 mod lost;
+mod unusual;
 
 use std::time::Duration;
 

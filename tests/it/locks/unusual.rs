@@ -1,0 +1,183 @@
+//! What seldom happens: requests that come late, tokens that are used twice, limits beyond all clocks.
+
+use std::time::Duration;
+
+use dynalock::{
+    Error, Lost, Wait,
+    local::{Fault, Faults},
+};
+
+use super::{SKEW, TTL, kill};
+use crate::support::{Shop, expect_error, millis, secs, travel};
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_used_twice_never_believes_longer_than_its_row_says() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let token = locks.acquire("report").heartbeat(false).await.unwrap().detach();
+    let first = locks.clone().resume(token.clone()).await.unwrap();
+    for _ in 0..10 {
+        first.extend().await.unwrap();
+    }
+    kill(first);
+    travel(TTL - secs(1)).await;
+    // Its number is older than that of the row: it is not renewed until it has caught up.
+    let second = locks.resume(token).await.unwrap();
+    let row = others.inspect("report").await.unwrap().unwrap();
+    assert!(second.remaining() <= row.remaining, "{second:?} but {row:?}");
+    for _ in 0..5 {
+        travel(TTL / 2).await;
+        assert!(others.try_acquire("report").await.unwrap().is_none());
+        assert!(second.remaining() > millis(0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_is_refused_for_its_credentials_is_sent_again() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = locks.acquire("report").await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::AccessDenied);
+    shop.faults.script_on("UpdateItem", 1, Fault::error("ExpiredTokenException"));
+    travel(3 * TTL).await;
+    assert!(held.remaining() > secs(1), "{held:?}");
+    assert!(others.try_acquire("report").await.unwrap().is_none());
+    // For good, it is a loss with its reason at the end of the lease.
+    shop.faults.always(Fault::AccessDenied);
+    let lost = held.lost().await;
+    assert!(matches!(&lost, Lost::Unreachable(why) if why.contains("AccessDenied")), "{lost:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_beyond_all_clocks_are_limits_all_the_same() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let forever = locks.acquire("report").ttl(Duration::MAX).max_hold(Duration::MAX).wait(Duration::MAX);
+    let held = forever.await.unwrap();
+    assert!(held.remaining() > Duration::from_hours(1_000));
+    assert!(others.try_acquire("report").await.unwrap().is_none());
+    held.release().await.unwrap();
+    let edited = format!("1-1-{}-1-xy", u64::MAX).parse().unwrap();
+    expect_error!(locks.resume(edited).await, Error::Lost(Lost::Deleted));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_copy_of_an_acquire_that_still_waits_is_its_grant() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = others.acquire("report").await.unwrap();
+    // The first copy is on its way until the lock is free.
+    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
+    let waiting = tokio::spawn(locks.acquire("report").into_future());
+    travel(millis(2_900)).await;
+    held.release().await.unwrap();
+    shop.faults.script_on("GetItem", 0, Fault::Delay(millis(500)));
+    travel(secs(3)).await;
+    assert!(waiting.is_finished(), "it waits for its own ghost");
+    let granted = waiting.await.unwrap().unwrap();
+    let row = others.inspect("report").await.unwrap().unwrap();
+    assert_eq!((row.owner.as_deref(), row.fence), (Some(granted.owner()), granted.fence()));
+    assert!(granted.remaining() <= row.remaining);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_was_broken_before_its_reply_came_is_asked_for_again() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let breaks = others.clone();
+    shop.rival.before("UpdateItem", 1, move || async move {
+        let fence = breaks.inspect("report").await.unwrap().unwrap().fence;
+        assert!(breaks.break_lock("report", fence).await.unwrap());
+    });
+    let held = locks.acquire("report").wait(secs(5)).await.unwrap();
+    held.extend().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_is_deleted_under_an_acquire_is_made_again() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    let raw = shop.raw("locks", "name");
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    shop.rival.before("UpdateItem", 2, move || async move { raw.delete("report").await });
+    let held = locks.acquire("report").wait(secs(5)).await.unwrap();
+    held.extend().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_lost_for_its_watchers_before_it_is_released() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = locks.acquire("report").await.unwrap();
+    let watcher = tokio::spawn(held.lost());
+    shop.faults.script_on("UpdateItem", 0, Fault::NeverAnswerAfterApply);
+    let releasing = tokio::spawn(held.release());
+    travel(millis(10)).await;
+    let next = others.try_acquire("report").await.unwrap();
+    assert!(next.is_some() && watcher.is_finished());
+    releasing.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_not_granted_twice_to_one_handle_or_task() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    let outer = locks.acquire("report").owner("me").await.unwrap();
+    assert!(locks.try_acquire("report").owner("me").await.unwrap().is_none());
+    expect_error!(locks.acquire("report").owner("me").wait(Wait::No).await, Error::Locked(_));
+    outer.extend().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_grows_over_a_row_that_was_deleted() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    let mut last = 0;
+    for _ in 0..5 {
+        let held = locks.acquire("report").await.unwrap();
+        assert!(held.fence() > last, "{held:?} after {last}");
+        last = held.fence();
+        held.release().await.unwrap();
+        shop.raw("locks", "name").delete("report").await;
+        travel(millis(5)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_heartbeat_revives_no_lock_that_was_released_or_taken_over() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    for is_released in [true, false] {
+        let held = locks.acquire("report").heartbeat(false).await.unwrap();
+        let late = if is_released { secs(1) } else { TTL + SKEW + secs(1) };
+        shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(late));
+        held.extend().await.unwrap();
+        match is_released {
+            true => held.release().await.unwrap(),
+            false => kill(held),
+        }
+        let next = others.acquire("report").heartbeat(false).await.unwrap();
+        let before = others.inspect("report").await.unwrap().unwrap();
+        travel(secs(2)).await;
+        let after = others.inspect("report").await.unwrap().unwrap();
+        assert_eq!((after.owner.as_deref(), after.fence), (Some(next.owner()), before.fence));
+        assert!(after.remaining < before.remaining);
+        next.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_has_ended_when_the_next_one_enters_at_the_very_edge_of_the_skew() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let ahead = others.clone().clock_ahead_by_millis(i64::try_from(SKEW.as_millis()).unwrap());
+    for _ in 0..50 {
+        let held = locks.acquire("report").heartbeat(false).await.unwrap();
+        let waiting = tokio::spawn(ahead.acquire("report").into_future());
+        let work = tokio::spawn(async move { held.run(std::future::pending::<()>()).await });
+        let next = waiting.await.unwrap().unwrap();
+        assert!(work.is_finished(), "two are at work");
+        next.release().await.unwrap();
+    }
+}
