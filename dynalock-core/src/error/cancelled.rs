@@ -24,7 +24,6 @@ struct Parts {
 }
 
 /// The part of one operation in a cancellation.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Reason<T> {
     /// It was innocent.
@@ -217,8 +216,12 @@ impl fmt::Display for Cancelled {
             write!(f, ": none of its {} operations says why", operations.len())?;
         }
         match guilty.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "; and {more} more"),
+            0 => {}
+            more => write!(f, "; and {more} more")?,
+        }
+        match self.class() {
+            CancellationClass::Conflict => f.write_str("; read the items again and decide anew, or use `transact`"),
+            _ => Ok(()),
         }
     }
 }
@@ -244,6 +247,24 @@ impl fmt::Display for OperationReason<'_> {
                 }
             }
             Some(_) => write!(f, "{} ({})", self.code(), self.message()),
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Reason<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Conflict(now) => f.debug_tuple("Conflict").field(now).finish(),
+            Self::Unreadable { item: _, error } => {
+                f.debug_struct("Unreadable").field("error", error).finish_non_exhaustive()
+            }
+            Self::Contention(refusal) => f.debug_tuple("Contention").field(refusal).finish(),
+            Self::Capacity(refusal) => f.debug_tuple("Capacity").field(refusal).finish(),
+            Self::ItemCollectionTooLarge(refusal) => f.debug_tuple("ItemCollectionTooLarge").field(refusal).finish(),
+            Self::Invalid(refusal) => f.debug_tuple("Invalid").field(refusal).finish(),
+            Self::Unknown(refusal) => f.debug_tuple("Unknown").field(refusal).finish(),
+            Self::ForeignHandle => f.write_str("ForeignHandle"),
         }
     }
 }

@@ -51,7 +51,8 @@ pub enum Error {
     /// Give a new content a new token. A transaction that is made again under its old token, after a crash for example, must rest on the
     /// same values as before: one that reads first does not.
     #[error(
-        "the token was used for a transaction with another content in the last ten minutes ({attempts} requests in {elapsed:.1?});          give a new content a new token"
+        "the token was used for a transaction with another content in the last ten minutes \
+         ({attempts} requests in {elapsed:.1?}); give a new content a new token"
     )]
     TokenReused {
         /// Requests sent.
