@@ -128,10 +128,10 @@ async fn a_unit_that_meets_conflicts_for_ever_ends_at_its_deadline() {
         Ok::<_, Error>(())
     });
     let (elapsed, last) = expect_error!(
-        unit.deadline(secs(2)).await,
+        unit.deadline(millis(300)).await,
         Error::Exhausted { elapsed, last, .. } => (elapsed, last)
     );
-    assert!(elapsed > secs(1) && elapsed <= secs(2), "{elapsed:?}");
+    assert!(elapsed > millis(150) && elapsed <= millis(300), "{elapsed:?}");
     assert!(matches!(*last, Error::Cancelled(_)), "{last:?}");
     assert_eq!(table.raw.get("create").await, None);
 }

@@ -24,14 +24,14 @@ async fn transfer(
     cents: i64,
 ) -> Result<(), Error> {
     let unit = transact(client, |tx| async move {
-        let mut payer = tx.get(accounts, from).await?.expect("an account");
-        let mut payee = tx.get(accounts, to).await?.expect("an account");
-        payer.cents -= cents;
-        payee.cents += cents;
-        payer.transfers += 1;
-        payee.transfers += 1;
-        tx.update(accounts, payer);
-        tx.update(accounts, payee);
+        let mut source = tx.get(accounts, from).await?.expect("an account");
+        let mut target = tx.get(accounts, to).await?.expect("an account");
+        source.cents -= cents;
+        target.cents += cents;
+        source.transfers += 1;
+        target.transfers += 1;
+        tx.update(accounts, source);
+        tx.update(accounts, target);
         Ok(())
     });
     unit.deadline(secs(900)).await
