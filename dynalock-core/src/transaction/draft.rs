@@ -34,7 +34,7 @@ pub(super) enum Step {
 }
 
 /// What an assumed operation does on the item that was read; nothing if that is in another state.
-pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Send>;
+pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Send + Sync>;
 
 impl Draft {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
@@ -86,7 +86,7 @@ impl Draft {
     fn of_stored<T: Versioned>(
         repository: &Repository<T>,
         stored: Stored<T>,
-        kind: impl FnOnce(Basis) -> Kind + Send + 'static,
+        kind: impl FnOnce(Basis) -> Kind + Send + Sync + 'static,
     ) -> Self {
         let table = Arc::clone(&repository.table);
         let subject = subject(repository, stored.key(), Some(stored.version()));
