@@ -187,12 +187,14 @@ impl Effort {
     }
 
     /// Sends a transaction until its outcome is known, each time under the same token: DynamoDB applies it at most once in ten
-    /// minutes. `id` is that of its writes; `cancelled` makes an error of reasons that were met to the end.
+    /// minutes. `id` is that of its writes; `for_good` says of reasons whether they hold for a late copy of the transaction too;
+    /// `cancelled` makes an error of reasons that were met to the end.
     pub(crate) async fn transact(
         &mut self,
         transact: &Transact,
         table: &Arc<str>,
         id: WriteId,
+        for_good: impl Fn(&[Reason]) -> bool,
         cancelled: impl Fn(Vec<Reason>, (u32, Duration)) -> Error,
     ) -> Result<Transacted, Error> {
         let client = self.connection.client.clone();
@@ -208,7 +210,7 @@ impl Effort {
                     let last = cancelled(reasons.into_vec(), self.spent());
                     self.pause_after(last, costs).await
                 }
-                Err(Failure::Cancelled(reasons)) => match self.judge_cancelled(reasons, id, in_doubt) {
+                Err(Failure::Cancelled(reasons)) => match self.judge_cancelled(reasons, id, in_doubt, for_good) {
                     Some(outcome) => return Ok(outcome),
                     None => return Err(self.indeterminate(table, None, None, None)),
                 },
@@ -226,13 +228,21 @@ impl Effort {
     }
 
     /// What a cancellation proves; nothing if it cannot be told. A transaction that had been applied would have succeeded again, while
-    /// DynamoDB knows its token; after that, its id in an item that it wrote shows it.
-    fn judge_cancelled(&self, reasons: Reasons, id: WriteId, in_doubt: bool) -> Option<Transacted> {
+    /// DynamoDB knows its token; after that, its id in an item that it wrote shows it. An attempt in doubt may still be on its way, and
+    /// DynamoDB remembers no token of what it cancelled: the reasons have to hold for that too.
+    fn judge_cancelled(
+        &self,
+        reasons: Reasons,
+        id: WriteId,
+        in_doubt: bool,
+        for_good: impl Fn(&[Reason]) -> bool,
+    ) -> Option<Transacted> {
         let shows_id = |reason: &Reason| reason.item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(id));
         if in_doubt && reasons.as_slice().iter().any(shows_id) {
             return Some(Transacted::Applied);
         }
-        (!in_doubt || self.elapsed() < TOKEN_LIFE).then(|| Transacted::Cancelled(reasons.into_vec()))
+        let certain = !in_doubt || (self.elapsed() < TOKEN_LIFE && for_good(reasons.as_slice()));
+        certain.then(|| Transacted::Cancelled(reasons.into_vec()))
     }
 
     /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.

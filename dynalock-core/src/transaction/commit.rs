@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     codec::Item,
-    error::{Cancelled, Error},
+    error::{CancellationClass, Cancelled, Error},
     operation::{Reason, Transact},
     plan::Marks,
     random,
@@ -86,7 +86,11 @@ pub(super) async fn send(
     let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
     let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
-    match effort.transact(&request, &table, id, cancelled).await {
+    let for_good = |reasons: &[Reason]| {
+        let failed = |place: &usize| reasons[*place].class() == Some(CancellationClass::Conflict);
+        operations.iter().zip(&places).any(|(operation, place)| failed(place) && operation.fails_for_good())
+    };
+    match effort.transact(&request, &table, id, for_good, cancelled).await {
         Ok(Transacted::Applied) => Ok(()),
         Ok(Transacted::Cancelled(reasons)) => Err(cancelled(reasons, effort.spent())),
         Err(Error::TableNotFound { attempts, elapsed, .. }) => {

@@ -58,6 +58,19 @@ impl Operation {
             Act::Check(_) => None,
         }
     }
+
+    /// Whether it can never succeed once it has met a false condition: it rests on a version, which does not come back.
+    pub(super) fn fails_for_good(&self) -> bool {
+        let rests_on = match &self.act {
+            Act::Change(change) => match change.expected() {
+                Expected::Unchanged(revision) | Expected::Deleted(revision) => Some(revision),
+                Expected::Absent | Expected::Anything => None,
+            },
+            Act::Check(Requirement::Unchanged(state)) => Some(&state.revision),
+            Act::Check(_) => None,
+        };
+        rests_on.is_some_and(|revision| revision.version.is_some())
+    }
 }
 
 impl fmt::Debug for Subject {

@@ -97,3 +97,62 @@ async fn without_a_token_and_without_an_id_it_cannot_be_told() {
     assert_eq!(*of, *table.name());
     assert_eq!(table.raw.get("delete").await, None);
 }
+
+/// A transaction whose first copy is still on its way when the second one is refused.
+async fn late(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
+    shop.faults.script_on(TRANSACT, 0, Fault::DeliverLate(secs(30)));
+    tx.commit().await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
+    for kind in ["when", "exists", "absent", "create"] {
+        let shop = Shop::in_process(Faults::none());
+        let table = purse(&shop).await;
+        let mut tx = Transaction::new(&shop.client);
+        tx.create(&table.items, Account::new("late", 5));
+        match kind {
+            "when" => drop(tx.when(&table.items, "update", Account::ATTR.cents.ge(6))),
+            "exists" => drop(tx.check_exists(&table.items, "create")),
+            "absent" => drop(tx.check_absent(&table.items, "delete")),
+            _ => drop(tx.create(&table.items, Account::new("delete", 6))),
+        }
+        expect_error!(late(&shop, tx).await, Error::Indeterminate { .. });
+        assert_eq!(table.raw.get("late").await, None);
+        table.others.update_with("update", |account| account.cents += 1).await.unwrap();
+        table.others.create(Account::new("create", 5)).await.unwrap();
+        table.others.delete_unchecked("delete").await.unwrap();
+        settle().await;
+        assert!(table.raw.get("late").await.is_some(), "{kind}: the test can fail");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_for_a_version_is_certain_for_late_copies_too() {
+    for kind in ["update", "replace", "delete", "check", "when"] {
+        let shop = Shop::in_process(Faults::none());
+        let table = purse(&shop).await;
+        let mut read = table.others.get("update").await.unwrap().unwrap();
+        read.cents = 9;
+        table.others.update_with("update", |account| account.cents += 1).await.unwrap();
+        let mut tx = Transaction::new(&shop.client);
+        tx.create(&table.items, Account::new("late", 5));
+        match kind {
+            "update" => drop(tx.update(&table.items, read)),
+            "replace" => drop(tx.replace(&table.items, read)),
+            "delete" => drop(tx.delete(&table.items, read)),
+            "check" => drop(tx.check(&table.items, &read)),
+            _ => {
+                tx.check(&table.items, &table.others.get("update").await.unwrap().unwrap());
+                tx.when(&table.items, "update", Account::ATTR.cents.ge(7));
+            }
+        }
+        let cancelled = cancelled(late(&shop, tx).await);
+        assert_eq!(codes(&cancelled)[..2], ["None", "ConditionalCheckFailed"], "{kind}");
+        for _ in 0..3 {
+            table.others.update_with("update", |account| account.cents += 1).await.unwrap();
+        }
+        settle().await;
+        assert_eq!(table.raw.get("late").await, None, "{kind}");
+    }
+}
