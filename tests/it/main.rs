@@ -29,4 +29,5 @@ mod contention;
 mod faults;
 mod files;
 mod futures;
+mod handlers;
 mod transactions;
