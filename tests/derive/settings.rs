@@ -165,7 +165,12 @@ fn a_lease_has_names_a_time_and_a_unit() {
         ttl: Duration::from_secs(20),
     };
     assert_eq!(lockable::<Leased>(), default);
-    let said =
-        LockModel { owner: "lockedBy", until: "lockTime", unit: TimeUnit::Seconds, ttl: Duration::from_secs(90), ..default };
+    let said = LockModel {
+        owner: "lockedBy",
+        until: "lockTime",
+        unit: TimeUnit::Seconds,
+        ttl: Duration::from_secs(90),
+        ..default
+    };
     assert_eq!(lockable::<Shared<String>>(), said);
 }

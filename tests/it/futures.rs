@@ -2,17 +2,10 @@
 
 use std::future::IntoFuture;
 
-use dynalock::{Error, Pace, Repository, Stored, Versioned, local::Faults};
+use aws_sdk_dynamodb::Client;
+use dynalock::{Error, Op, Pace, Repository, Stored, Transaction, Tx, Versioned, local::Faults, transact};
 
-use crate::support::{Product, Shop, secs};
-
-#[derive(Debug, thiserror::Error)]
-enum Refused {
-    #[error("here")]
-    Here,
-    #[error(transparent)]
-    There(#[from] Error),
-}
+use crate::support::{Product, Shop, refused::Refused, secs};
 
 /// A value that a test can make and change.
 trait Sample: Versioned + Clone {
@@ -56,8 +49,8 @@ async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
     let stored = spawned(items.touch(stored)).await.unwrap();
     assert_eq!(stored.version(), 4);
     spawned(items.update_with(T::sample_key(), T::change)).await.unwrap();
-    let refused = spawned(items.try_update_with(T::sample_key(), |_| Err(Refused::Here))).await;
-    assert!(matches!(refused, Err(Refused::Here)));
+    let refused = spawned(items.try_update_with(T::sample_key(), |_| Refused::here("no"))).await;
+    assert!(matches!(refused, Err(Refused::Here(_))));
     let last = spawned(items.upsert_with(T::sample_key(), T::sample, T::change)).await.unwrap();
     let version = last.version();
     spawned(items.delete(last)).await.unwrap();
@@ -115,6 +108,87 @@ async fn a_call_that_is_not_awaited_sends_nothing() {
     assert_eq!(shop.requests(), 0);
 }
 
+/// Each future of a transaction by itself, by code that knows nothing of `T`, with what it needs of its own.
+async fn each_transaction<T: Sample>(client: Client, items: Repository<T>) -> u64 {
+    let mut tx = Transaction::new(&client);
+    let create: Op<T> = tx.create(&items, T::sample());
+    let mut stored = spawned(tx.commit()).await.unwrap().get(create).unwrap();
+    stored.change();
+    let mut tx = Transaction::new(&client);
+    let update = tx.update(&items, stored);
+    let stored = tokio::spawn(async move { tx.commit().await?.get(update) }).await.unwrap().unwrap();
+    let mut get = Transaction::get(&client);
+    let item = get.item(&items, T::sample_key());
+    let seen = spawned(get.fetch()).await.unwrap();
+    assert_eq!(seen.get(item).unwrap().unwrap().version(), stored.version());
+    let unit = transact(&client, move |tx: Tx| {
+        let items = items.clone();
+        async move {
+            let mut stored = tx.get(&items, T::sample_key()).await?.expect("an item");
+            let _ = tx.get_many(&items, [T::sample_key()]).await?;
+            stored.change();
+            tx.check_exists(&items, T::sample_key());
+            write_elsewhere(&tx, &items, stored).await;
+            Ok::<_, Refused>(())
+        }
+    });
+    spawned(unit.attempts(9).deadline(secs(9)).pace(Pace::Latency)).await.unwrap();
+    stored.version()
+}
+
+/// A part of a closure that borrows the handle while it waits.
+async fn write_elsewhere<T: Versioned>(tx: &Tx, items: &Repository<T>, stored: Stored<T>) {
+    tokio::task::yield_now().await;
+    tx.update(items, stored);
+}
+
+/// A unit of work inside of one future, which borrows what the future owns.
+async fn borrowing<T: Sample>(client: Client, items: Repository<T>) -> Result<u64, Refused>
+where
+    T::Key: Clone + Sync,
+{
+    let (items, key) = (&items, &T::sample_key());
+    transact(&client, |tx| async move {
+        let (one, other) = tokio::try_join!(tx.get(items, key.clone()), tx.get(items, key.clone()))?;
+        let mut stored = one.expect("an item");
+        assert_eq!(other.map(|other| other.version()), Some(stored.version()));
+        stored.change();
+        tx.update(items, stored);
+        Ok::<_, Refused>(())
+    })
+    .snapshot()
+    .await?;
+    let mut tx = Transaction::new(&client);
+    let stored = items.get(key.clone()).await?.expect("an item");
+    tx.check(items, &stored);
+    tx.commit().await?;
+    let mut get = Transaction::get(&client);
+    let item = get.item(items, key.clone());
+    Ok(get.fetch().await?.get(item)?.expect("an item").version())
+}
+
+#[tokio::test]
+async fn every_future_of_a_transaction_can_be_spawned_also_by_generic_code() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    assert_eq!(tokio::spawn(each_transaction(shop.client.clone(), table.items.clone())).await.unwrap(), 2);
+    assert_eq!(tokio::spawn(borrowing(shop.client.clone(), table.items.clone())).await.unwrap().unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_closure_may_count_and_collect_what_it_does() {
+    let shop = Shop::in_process(Faults::none());
+    let table = &shop.table::<Product>().await;
+    table.others.create(Product::new("a", 5)).await.unwrap();
+    let mut runs = 0;
+    let unit = transact(&shop.client, |tx| {
+        runs += 1;
+        async move { tx.get(&table.items, "a").await }
+    });
+    assert_eq!(unit.await.unwrap().unwrap().stock, 5);
+    assert_eq!(runs, 1);
+}
+
 #[test]
 fn requests_repositories_and_values_can_be_shown_without_content() {
     fn shown<T: std::fmt::Debug + Send>(value: &T) -> String {
@@ -134,9 +208,16 @@ fn a_repository_is_shared_by_threads_whatever_its_type() {
     fn whatever<T: Versioned>() {
         shared::<Repository<T>>();
         shared::<Stored<T>>();
+        shared::<Op<T>>();
+        shared::<dynalock::Reason<T>>();
     }
     whatever::<Product>();
     shared::<Error>();
+    shared::<Tx>();
+    shared::<Transaction>();
+    shared::<dynalock::TransactionGet>();
+    shared::<dynalock::Committed>();
+    shared::<dynalock::Snapshot>();
 }
 
 async fn owns<T: Versioned>(items: Repository<T>, key: T::Key) -> bool {

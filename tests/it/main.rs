@@ -1,21 +1,25 @@
 //! What the promises are held to, at the public boundary.
 //!
-//! `conformance` says what one item does on any DynamoDB: on the engine in the process, or on the one whose URL is in
+//! `conformance` says what items do, alone and in transactions, on any DynamoDB: on the engine in the process, or on the one whose URL is in
 //! `DYNALOCK_ENDPOINT`. The others need what only the engine in the process has: paused time, files, speed.
 //!
-//! # Known defects of mappers and locks, and the test of each that concerns single items
+//! # Known defects of mappers and locks, and the test of each that concerns items and transactions
 //!
 //! | defect | test |
 //! |---|---|
-//! | an unreachable endpoint, or any failure, is a success | `faults::outcomes` (every write under every fault); `faults::outages` |
-//! | a value in memory is new before its write was acknowledged | `a_value_is_new_only_when_its_write_was_acknowledged`, `a_value_whose_write_failed_is_at_its_old_version_and_can_be_written_again` |
+//! | an unreachable endpoint, or any failure, is a success | `faults::outcomes` (every write under every fault), `transactions::outcomes` (the same of transactions); `faults::outages` |
+//! | a value in memory is new before its write was acknowledged | `a_value_is_new_only_when_its_write_was_acknowledged`, `a_value_whose_write_failed_is_at_its_old_version_and_can_be_written_again`, `a_value_is_new_only_when_its_transaction_was_acknowledged` |
 //! | a transaction on the same item panics | `a_transaction_on_the_same_item_is_waited_for`, `a_transaction_that_does_not_end_is_a_typed_error` |
 //! | create guards on the version attribute | `create_over_an_unversioned_item_returns_it_and_leaves_it_as_it_is` |
-//! | an own write is a conflict after a lost reply | `conformance::lost_reply`, `faults::losses` |
+//! | an own write is a conflict after a lost reply | `conformance::lost_reply`, `faults::losses`, `transactions::{outcomes, tokens}` |
 //! | version 0, or the first one, is never updated | `versions_that_others_wrote_are_updated` |
 //! | an item without a version is updated unchecked | `adoption_fails_if_..` in `conformance::unversioned` |
 //! | delete is unchecked | `delete_is_checked`, `delete_of_an_unversioned_item_fails_if_anything_changed` |
-//! | any failed condition is "exists", a cancellation a failed condition | `every_code_of_a_cancellation_means_what_it_says`, `what_is_refused_for_good_is_sent_once` |
+//! | batch writes skip the check and keep the old number | `all_kinds_happen_together_in_any_order`, `what_each_operation_left_can_be_written_again_without_a_read` |
+//! | operations are regrouped on the wire: reasons do not match the calls | `each_kind_that_fails_alone_is_the_one_to_blame_in_any_order`, `merged_operations_share_their_reason` |
+//! | any failed condition is "exists", a cancellation a failed condition | `every_code_of_a_cancellation_means_what_it_says`, `what_is_refused_for_good_is_sent_once`, `transactions::cancellations` (every code, alone and mixed) |
+//! | unprocessed keys of a batch are dropped | `unprocessed_keys_are_asked_for_until_none_is_left` |
+//! | a transaction rests on reads that nobody checks | `conformance::transaction::{reads, skew}`, `transactions::{skew, transfers}` |
 //! | retries without a pause | `a_retry_is_never_without_a_pause_and_pauses_grow`, `after_the_budget_each_sleep_is_followed_by_a_read` |
 
 #![expect(clippy::unwrap_used, reason = "the cases are functions, and a test panics where it fails")]
@@ -29,6 +33,7 @@ mod contention;
 mod faults;
 mod files;
 mod futures;
+mod handlers;
 mod leases;
 mod locks;
 mod transactions;

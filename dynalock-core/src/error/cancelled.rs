@@ -216,8 +216,12 @@ impl fmt::Display for Cancelled {
             write!(f, ": none of its {} operations says why", operations.len())?;
         }
         match guilty.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "; and {more} more"),
+            0 => {}
+            more => write!(f, "; and {more} more")?,
+        }
+        match self.class() {
+            CancellationClass::Conflict => f.write_str("; read the items again and decide anew, or use `transact`"),
+            _ => Ok(()),
         }
     }
 }

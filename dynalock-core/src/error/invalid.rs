@@ -66,7 +66,9 @@ pub enum InvalidTransaction {
     )]
     Escaped,
     /// The token is empty, or longer than 36 characters.
-    #[error("a ClientRequestToken has 1 to 36 characters, and this one has {characters}")]
+    #[error(
+        "a ClientRequestToken has 1 to 36 characters, and this one has {characters}; choose another, or leave it to be drawn"
+    )]
     Token {
         /// Its characters.
         characters: usize,

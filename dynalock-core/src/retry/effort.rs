@@ -252,7 +252,7 @@ impl Effort {
                     let last = cancelled(reasons.into_vec(), self.spent());
                     self.pause_after(last, costs).await
                 }
-                Err(Failure::Cancelled(reasons)) => match judge_cancelled(reasons, aim, in_doubt) {
+                Err(Failure::Cancelled(reasons)) => match self.judge_cancelled(reasons, aim, in_doubt) {
                     Some(outcome) => return Ok(outcome),
                     None => return Err(self.indeterminate(table, None, None, None)),
                 },
@@ -267,6 +267,26 @@ impl Effort {
                 Err(stop) => return Err(stop),
             }
         }
+    }
+
+    /// What a cancellation proves; nothing if it cannot be told.
+    ///
+    /// A transaction that had been applied would have succeeded again, while DynamoDB knows its token; after that, its id in an item that it
+    /// wrote shows it. Where an attempt is in doubt, that it was not applied before is not enough: DynamoDB remembers the tokens of transactions that have
+    /// happened, so a late copy of one that was refused may still be applied. Not if one of its conditions can never hold again: the item has
+    /// another version than it rested on, in the same life, or that life is over.
+    fn judge_cancelled(&self, reasons: Reasons, aim: TransactionAim<'_>, in_doubt: bool) -> Option<Transacted> {
+        let ring = |reason: &Reason| reason.item.as_ref().and_then(ring_of);
+        let reasons = reasons.into_vec();
+        if in_doubt && reasons.iter().any(|reason| ring(reason).is_some_and(|ring| ring.contains(aim.id))) {
+            return Some(Transacted::Applied);
+        }
+        let is_final = |(reason, rests): (&Reason, Option<&Revision>)| {
+            reason.class() == Some(CancellationClass::Conflict)
+                && rests.is_some_and(|revision| revision.is_over(reason.item.is_some(), ring(reason).as_ref()))
+        };
+        let is_certain = || self.elapsed() < TOKEN_LIFE && reasons.iter().zip(aim.rests.iter().copied()).any(is_final);
+        (!in_doubt || is_certain()).then_some(Transacted::Cancelled(reasons))
     }
 
     /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
@@ -470,24 +490,6 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
         }
     }
     names.join(", ").into()
-}
-
-/// What a cancellation proves; nothing if it cannot be told.
-///
-/// Where an attempt is in doubt, that it was not applied before is not enough: DynamoDB remembers the tokens of transactions that have
-/// happened, so a late copy of one that was refused may still be applied. Not if one of its conditions can never hold again: the item has
-/// another version than it rested on, in the same life, or that life is over.
-fn judge_cancelled(reasons: Reasons, aim: TransactionAim<'_>, in_doubt: bool) -> Option<Transacted> {
-    let ring = |reason: &Reason| reason.item.as_ref().and_then(ring_of);
-    let reasons = reasons.into_vec();
-    if in_doubt && reasons.iter().any(|reason| ring(reason).is_some_and(|ring| ring.contains(aim.id))) {
-        return Some(Transacted::Applied);
-    }
-    let is_final = |(reason, rests): (&Reason, Option<&Revision>)| {
-        reason.class() == Some(CancellationClass::Conflict)
-            && rests.is_some_and(|revision| revision.is_over(reason.item.is_some(), ring(reason).as_ref()))
-    };
-    (!in_doubt || reasons.iter().zip(aim.rests.iter().copied()).any(is_final)).then_some(Transacted::Cancelled(reasons))
 }
 
 /// What DynamoDB does not answer to a request without a condition, and a broken gateway may.

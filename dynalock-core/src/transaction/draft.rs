@@ -41,7 +41,7 @@ pub(super) enum Step {
 }
 
 /// What an assumed operation does on the item that was read; nothing if that is in another state.
-pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Send>;
+pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Send + Sync>;
 
 impl Draft {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
@@ -101,7 +101,7 @@ impl Draft {
     fn of_stored<T: Versioned>(
         repository: &Repository<T>,
         stored: Stored<T>,
-        kind: impl FnOnce(Basis) -> Kind + Send + 'static,
+        kind: impl FnOnce(Basis) -> Kind + Send + Sync + 'static,
     ) -> Self {
         let subject = Subject::of(repository, stored.key(), Some(stored.version()));
         let step = match stored.into_parts() {

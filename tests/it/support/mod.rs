@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod attributes;
 pub(crate) mod line;
+pub(crate) mod partial;
 pub(crate) mod product;
 pub(crate) mod refused;
 pub(crate) mod rival;

@@ -1,1 +1,12 @@
 //! Transactions when the network or the service fails and when many are at work, on the engine in the process.
+
+mod batches;
+mod cancellations;
+mod messages;
+mod outcomes;
+mod retries;
+mod skew;
+mod tokens;
+mod transfers;
+
+mod purse;

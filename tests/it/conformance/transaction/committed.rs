@@ -1,6 +1,7 @@
 //! What a transaction leaves that has happened.
 
-use dynalock::{Error, Reason, Stored, Transaction};
+use dynalock::{Error, Reason, Stored, Transaction, Versioned};
+use serde::{Deserialize, Serialize};
 
 use crate::support::{
     Account, Product, Shop, expect_error, item, n,
@@ -18,7 +19,19 @@ cases![
     an_item_without_a_version_is_adopted,
     an_item_without_a_version_is_not_adopted_if_it_changed,
     a_changed_key_is_refused_before_sending,
+    a_version_in_the_struct_mirrors_what_was_written,
 ];
+
+/// An item that shows its version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "pages")]
+struct Page {
+    #[dynalock(partition_key)]
+    path: String,
+    #[dynalock(version)]
+    revision: u64,
+    text: String,
+}
 
 async fn what_each_operation_left_can_be_written_again_without_a_read(shop: &Shop) {
     let products = shop.table::<Product>().await;
@@ -204,4 +217,23 @@ async fn a_changed_key_is_refused_before_sending(shop: &Shop) {
     }
     assert_eq!(shop.requests(), 0);
     assert_eq!(table.raw.get("b").await, None);
+}
+
+async fn a_version_in_the_struct_mirrors_what_was_written(shop: &Shop) {
+    let table = shop.table::<Page>().await;
+    let page = |path: &str, text: &str| Page { path: path.to_owned(), revision: 77, text: text.to_owned() };
+    let mut stored = table.others.create(page("a", "one")).await.unwrap();
+    stored.text = "two".to_owned();
+    let mut tx = Transaction::new(&shop.client);
+    let update = tx.update(&table.items, stored);
+    let create = tx.create(&table.items, page("b", "one"));
+    let done = tx.commit().await.unwrap();
+    let (update, create) = (done.get(update).unwrap(), done.get(create).unwrap());
+    assert_eq!((update.revision, create.revision), (2, 1));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(update));
+    assert_eq!(table.others.get("b").await.unwrap(), Some(create));
+    let mut tx = Transaction::new(&shop.client);
+    let create = tx.create(&table.items, page("a", "three"));
+    let now = met(&cancelled(tx.commit().await), &create).unwrap();
+    assert_eq!((now.revision, now.text.as_str()), (2, "two"));
 }

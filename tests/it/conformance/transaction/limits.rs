@@ -165,7 +165,7 @@ async fn a_token_has_1_to_36_characters(shop: &Shop) {
         assert!(why.to_string().contains("1 to 36 characters"), "{why}");
     }
     assert_eq!(shop.requests(), 0);
-    let token = "y".repeat(36);
+    let token = format!("{:y<36}", table.name());
     creates(shop, &table, 1).token(&*token).commit().await.unwrap();
     assert_eq!(shop.sent("TransactWriteItems")[0]["ClientRequestToken"], token);
 }

@@ -1,0 +1,96 @@
+//! A DynamoDB whose batches leave keys unprocessed.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::{HttpClient, RuntimeComponents, SharedHttpClient},
+};
+use aws_smithy_runtime_api::client::{
+    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+    orchestrator::{HttpRequest, HttpResponse},
+};
+use aws_smithy_types::body::SdkBody;
+use dynalock::local::Database;
+use serde_json::{Value, json};
+
+/// Answers each BatchGetItem for so many keys of its table, and leaves the others.
+#[derive(Debug, Clone)]
+pub(crate) struct Partial(Arc<Mutex<Script>>);
+
+#[derive(Debug)]
+struct Script {
+    answers: VecDeque<usize>,
+    asked: Vec<usize>,
+}
+
+impl Partial {
+    pub(crate) fn new(answers: impl IntoIterator<Item = usize>) -> Self {
+        Self(Arc::new(Mutex::new(Script { answers: answers.into_iter().collect(), asked: Vec::new() })))
+    }
+
+    pub(crate) fn client(&self, database: &Database) -> Client {
+        let inner = SharedHttpClient::new(database.connector());
+        let config = database.client().config().to_builder();
+        Client::from_conf(config.http_client(Batching { inner, partial: self.clone() }).build())
+    }
+
+    /// How many keys each batch has asked for.
+    pub(crate) fn asked(&self) -> Vec<usize> {
+        self.0.lock().unwrap().asked.clone()
+    }
+
+    /// How many keys of the next batch are answered for.
+    fn next(&self, asked: usize) -> usize {
+        let mut script = self.0.lock().unwrap();
+        script.asked.push(asked);
+        script.answers.pop_front().unwrap_or(asked).min(asked)
+    }
+}
+
+#[derive(Debug)]
+struct Batching<C> {
+    inner: C,
+    partial: Partial,
+}
+
+impl HttpClient for Batching<SharedHttpClient> {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Batching { inner, partial: self.partial.clone() })
+    }
+}
+
+impl HttpConnector for Batching<SharedHttpConnector> {
+    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+        let is_batch = request.headers().get("x-amz-target").is_some_and(|target| target.ends_with(".BatchGetItem"));
+        if !is_batch {
+            return self.inner.call(request);
+        }
+        let mut body: Value = serde_json::from_slice(request.body().bytes().expect("a body")).expect("JSON");
+        let tables = body["RequestItems"].as_object_mut().expect("tables");
+        let (table, batch) = tables.iter_mut().next().expect("a table");
+        let keys = batch["Keys"].as_array_mut().expect("keys");
+        let left = keys.split_off(self.partial.next(keys.len()));
+        let left = if left.is_empty() { json!({}) } else { json!({ (table.as_str()): { "Keys": left } }) };
+        if keys.is_empty() {
+            let nothing = json!({ "Responses": {}, "UnprocessedKeys": left });
+            return HttpConnectorFuture::ready(Ok(answer(&nothing)));
+        }
+        *request.body_mut() = SdkBody::from(body.to_string());
+        let inner = self.inner.call(request);
+        HttpConnectorFuture::new(async move {
+            let reply = inner.await?;
+            let mut body: Value = serde_json::from_slice(reply.body().bytes().expect("a body")).expect("JSON");
+            body["UnprocessedKeys"] = left;
+            Ok(answer(&body))
+        })
+    }
+}
+
+fn answer(body: &Value) -> HttpResponse {
+    HttpResponse::new(200.try_into().expect("a status"), SdkBody::from(body.to_string()))
+}

@@ -1,0 +1,79 @@
+//! Write skew under real concurrency: it happens to those who do not check, and to nobody else.
+
+use dynalock::{Error, Transaction, local::Faults, transact};
+
+use crate::support::{Account, Shop, Table, secs};
+
+/// Who is on call; each may leave while somebody else stays.
+async fn on_call(shop: &Shop, round: usize) -> Table<Account> {
+    let table = shop.table::<Account>().await;
+    for owner in owners(round) {
+        table.others.create(Account::new(&owner, 1)).await.unwrap();
+    }
+    table
+}
+
+fn owners(round: usize) -> [String; 2] {
+    [format!("alice {round}"), format!("bob {round}")]
+}
+
+async fn staying(table: &Table<Account>, round: usize) -> i64 {
+    let mut staying = 0;
+    for owner in owners(round) {
+        staying += table.others.get(owner).await.unwrap().unwrap().cents;
+    }
+    staying
+}
+
+async fn leave_in_a_unit(shop: &Shop, table: &Table<Account>, me: String, other: String) {
+    let (me, other) = (&me, &other);
+    let unit = transact(&shop.client, |tx| async move {
+        let mut mine = tx.get(&table.items, me.as_str()).await?.unwrap();
+        if tx.get(&table.items, other.as_str()).await?.unwrap().cents == 1 {
+            mine.cents = 0;
+            tx.update(&table.items, mine);
+        }
+        Ok::<_, Error>(())
+    });
+    unit.deadline(secs(60)).await.unwrap();
+}
+
+async fn leave_without_a_check(shop: &Shop, table: &Table<Account>, me: String, other: String) {
+    let mut mine = table.items.get(me.as_str()).await.unwrap().unwrap();
+    if table.items.get(other).await.unwrap().unwrap().cents == 1 {
+        mine.cents = 0;
+        let mut tx = Transaction::new(&shop.client);
+        tx.update(&table.items, mine);
+        tx.commit().await.unwrap();
+    }
+}
+
+/// Both decide at the same time, round after round: who stays.
+macro_rules! rounds {
+    ($leave:path) => {{
+        let shop = Shop::in_process(Faults::none());
+        let mut stayed = Vec::new();
+        for round in 0..40 {
+            let table = on_call(&shop, round).await;
+            let [alice, bob] = owners(round);
+            tokio::join!(
+                $leave(&shop, &table, alice.clone(), bob.clone()),
+                $leave(&shop, &table, bob.clone(), alice.clone())
+            );
+            stayed.push(staying(&table, round).await);
+        }
+        stayed
+    }};
+}
+
+#[tokio::test]
+async fn of_two_who_leave_at_the_same_time_one_stays() {
+    let stayed = rounds!(leave_in_a_unit);
+    assert!(stayed.iter().all(|staying| *staying == 1), "{stayed:?}");
+}
+
+#[tokio::test]
+async fn without_the_check_nobody_stays() {
+    let stayed = rounds!(leave_without_a_check);
+    assert!(stayed.contains(&0), "the test beside this one can fail");
+}

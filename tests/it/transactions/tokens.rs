@@ -1,0 +1,172 @@
+//! Tokens in doubt, and tokens that DynamoDB has forgotten.
+
+use dynalock::{
+    Error, Transaction,
+    local::{Fault, Faults},
+};
+
+use super::purse::{Stored, purse, stored, transaction};
+use crate::support::{
+    Account, Shop, Table, expect_error,
+    refused::{cancelled, codes},
+    secs, settle,
+};
+
+const TRANSACT: &str = "TransactWriteItems";
+
+/// A transfer of one account to another, as two processes make it that have read the same.
+fn update(shop: &Shop, table: &Table<Account>, read: &dynalock::Stored<Account>) -> Transaction {
+    let mut account = read.clone();
+    account.cents += 1;
+    let mut tx = Transaction::new(&shop.client).token("payment-7").deadline(secs(60));
+    tx.update(&table.items, account);
+    tx.check_exists(&table.items, "check");
+    tx
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_under_one_token_pay_once_whatever_gets_lost() {
+    for fault in [
+        Fault::LoseReply,
+        Fault::ErrorAfterApply,
+        Fault::NeverAnswerAfterApply,
+        Fault::LoseRequest,
+        Fault::TransactionInProgress,
+        Fault::DeliverLate(secs(1)),
+        Fault::DeliverTwice,
+    ] {
+        let shop = Shop::in_process(Faults::none());
+        let table = purse(&shop).await;
+        let read = table.others.get("update").await.unwrap().unwrap();
+        shop.faults.script_on(TRANSACT, 0, fault.clone());
+        shop.faults.script_on(TRANSACT, 1, fault.clone());
+        let (one, other) = (update(&shop, &table, &read).commit(), update(&shop, &table, &read).commit());
+        let (one, other) = tokio::join!(tokio::spawn(one), tokio::spawn(other));
+        assert!(one.unwrap().is_ok() && other.unwrap().is_ok(), "{fault:?}");
+        settle().await;
+        let account = table.others.get("update").await.unwrap().unwrap();
+        assert_eq!((account.cents, account.version()), (6, 2), "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_ten_minutes_the_items_show_that_it_was_committed() {
+    let shop = Shop::in_process(Faults::none());
+    let table = purse(&shop).await;
+    let read = table.others.get("update").await.unwrap().unwrap();
+    update(&shop, &table, &read).commit().await.unwrap();
+    settle().await;
+    expect_error!(update(&shop, &table, &read).commit().await, Error::AlreadyCommitted { attempts: 1, .. });
+    let account = table.others.get("update").await.unwrap().unwrap();
+    assert_eq!((account.cents, account.version()), (6, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_that_is_sent_again_under_its_token_says_that_it_was_committed() {
+    let shop = Shop::in_process(Faults::none());
+    let table = purse(&shop).await;
+    let etag = table.others.get("update").await.unwrap().unwrap().etag();
+    let send = async |cents| {
+        let form = dynalock::Stored::assume(Account::new("update", cents), etag.clone());
+        let mut tx = Transaction::new(&shop.client).token("form-7");
+        let op = tx.update(&table.items, form);
+        tx.commit().await.map(|done| done.get(op).unwrap().version())
+    };
+    assert_eq!(send(9).await.unwrap(), 2);
+    expect_error!(send(9).await, Error::AlreadyCommitted { .. });
+    for cents in 10..30 {
+        table.others.update_with("update", |account| account.cents = cents).await.unwrap();
+    }
+    expect_error!(send(9).await, Error::Cancelled(_));
+}
+
+/// A transaction whose first reply is lost, and which then meets contention until its token is forgotten.
+async fn until_the_token_is_forgotten(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
+    let operations = tx.len();
+    shop.faults.script_on(TRANSACT, 0, Fault::LoseReply);
+    shop.faults.always(Fault::canceled(
+        std::iter::once("TransactionConflict").chain(std::iter::repeat_n("None", operations - 1)),
+    ));
+    let faults = shop.faults.clone();
+    shop.rival.before(TRANSACT, 1_500, async move || faults.clear());
+    tx.deadline(secs(3_600)).commit().await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_token_is_made_up_for_by_the_write_ids() {
+    let shop = Shop::in_process(Faults::none());
+    let table = purse(&shop).await;
+    let tx = transaction(&shop, &table).await;
+    until_the_token_is_forgotten(&shop, tx).await.unwrap();
+    assert_eq!((stored(&table).await, shop.counts([TRANSACT])), (Stored::After, [1_501]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_token_and_without_an_id_it_cannot_be_told() {
+    let shop = Shop::in_process(Faults::none());
+    let table = purse(&shop).await;
+    let mut tx = Transaction::new(&shop.client);
+    tx.delete(&table.items, table.others.get("delete").await.unwrap().unwrap());
+    tx.check_exists(&table.items, "check");
+    let of = expect_error!(
+        until_the_token_is_forgotten(&shop, tx).await,
+        Error::Indeterminate { table, .. } => table
+    );
+    assert_eq!(*of, *table.name());
+    assert_eq!(table.raw.get("delete").await, None);
+}
+
+/// A transaction whose first copy is still on its way when the second one is refused.
+async fn late(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
+    shop.faults.script_on(TRANSACT, 0, Fault::DeliverLate(secs(30)));
+    tx.commit().await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
+    for kind in ["when", "exists", "absent", "create"] {
+        let shop = Shop::in_process(Faults::none());
+        let table = purse(&shop).await;
+        let mut tx = Transaction::new(&shop.client);
+        tx.create(&table.items, Account::new("late", 5));
+        match kind {
+            "when" => drop(tx.when(&table.items, "update", Account::ATTR.cents.ge(6))),
+            "exists" => drop(tx.check_exists(&table.items, "create")),
+            "absent" => drop(tx.check_absent(&table.items, "delete")),
+            _ => drop(tx.create(&table.items, Account::new("delete", 6))),
+        }
+        expect_error!(late(&shop, tx).await, Error::Indeterminate { .. });
+        assert_eq!(table.raw.get("late").await, None);
+        table.others.update_with("update", |account| account.cents += 1).await.unwrap();
+        table.others.create(Account::new("create", 5)).await.unwrap();
+        table.others.delete_unchecked("delete").await.unwrap();
+        settle().await;
+        assert!(table.raw.get("late").await.is_some(), "{kind}: the test can fail");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_for_a_version_is_certain_for_late_copies_too() {
+    for kind in ["update", "replace", "delete", "check"] {
+        let shop = Shop::in_process(Faults::none());
+        let table = purse(&shop).await;
+        let mut read = table.others.get("update").await.unwrap().unwrap();
+        read.cents = 9;
+        table.others.update_with("update", |account| account.cents += 1).await.unwrap();
+        let mut tx = Transaction::new(&shop.client);
+        tx.create(&table.items, Account::new("late", 5));
+        match kind {
+            "update" => drop(tx.update(&table.items, read)),
+            "replace" => drop(tx.replace(&table.items, read)),
+            "delete" => drop(tx.delete(&table.items, read)),
+            _ => drop(tx.check(&table.items, &read)),
+        }
+        let cancelled = cancelled(late(&shop, tx).await);
+        assert_eq!(codes(&cancelled)[..2], ["None", "ConditionalCheckFailed"], "{kind}");
+        for _ in 0..3 {
+            table.others.update_with("update", |account| account.cents += 1).await.unwrap();
+        }
+        settle().await;
+        assert_eq!(table.raw.get("late").await, None, "{kind}");
+    }
+}
