@@ -4,7 +4,9 @@ mod exclusion;
 mod expiry;
 mod losses;
 mod lost;
+mod storm;
 mod unusual;
+mod wire;
 
 use std::time::Duration;
 
