@@ -34,15 +34,15 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
 /// The state of an item that need not be readable otherwise.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    let image = revision.version.is_none().then(|| image(model, item));
+    let image = revision.version.is_none().then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
 /// The whole item but its lease, which is no part of its content.
-fn image(model: &Model, item: &Item) -> Box<Item> {
+fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
-    Box::new(image)
+    image
 }
 
 fn strip_lease(model: &Model, item: &mut Item) {
@@ -53,7 +53,7 @@ fn strip_lease(model: &Model, item: &mut Item) {
 
 /// Reads the state of an item, and takes the write ids out of it.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    let image = (!item.contains_key(model.version)).then(|| image(model, item));
+    let image = (!item.contains_key(model.version)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
 }

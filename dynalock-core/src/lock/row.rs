@@ -77,11 +77,13 @@ impl Row {
                 format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {beat} = {last}))")
             }
         };
-        let mut condition = format!("{free} AND {released} <> {me}");
+        let mut condition = Terms::new("", " AND ");
+        condition.push(format_args!("{free}"));
+        condition.push(format_args!("{released} <> {me}"));
         if let Some(key) = self.existing {
-            condition.push_str(&format!(" AND attribute_exists({})", to.name(key)));
+            condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
-        self.update(set.finish(), condition, to)
+        self.update(set.finish(), condition.finish(), to)
     }
 
     /// A heartbeat: on the owner and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the owner alone,

@@ -34,15 +34,15 @@ impl LockToken {
 
     /// That of an item's lease. The key stands in the place of the name.
     pub(super) fn of_item(key: &Key, grip: &Grip) -> Self {
-        let mut name = String::from(ITEM);
-        for value in key.values() {
+        let value = |value: &KeyValue| {
             let (kind, text) = match value {
                 KeyValue::S(text) => ('S', text.clone()),
                 KeyValue::N(digits) => ('N', digits.clone()),
-                KeyValue::B(bytes) => ('B', bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+                KeyValue::B(bytes) => ('B', bytes.iter().copied().flat_map(hex).collect()),
             };
-            name.push_str(&format!("{kind}{}:{text}", text.len()));
-        }
+            format!("{kind}{}:{text}", text.len())
+        };
+        let name = format!("{ITEM}{}", key.values().map(value).collect::<String>());
         Self::of(&name.into(), grip)
     }
 
@@ -82,6 +82,11 @@ fn key_value(text: &str) -> Option<(KeyValue, &str)> {
         _ => return None,
     };
     Some((value, rest))
+}
+
+fn hex(byte: u8) -> [char; 2] {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    [digit(byte >> 4), digit(byte & 15)]
 }
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {

@@ -1,7 +1,9 @@
+use std::time::UNIX_EPOCH;
+
 use dynalock::{Error, Versioned, local::Faults};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, expect_error, item, n, s, secs, travel};
+use crate::support::{Shop, expect_error, n, s, secs, travel};
 
 /// A table that another program locks too, by names and a unit of its own.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
@@ -19,7 +21,7 @@ async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
     let table = shop.table::<Job>().await;
     table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
     table.raw.set("a", "lockedBy", s("cron-7")).await;
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let now = epoch();
     table.raw.set("a", "lockTime", n(now + 30)).await;
     let locked =
         expect_error!(table.items.update_with("a", |job| job.runs += 1).await, Error::Locked(locked) => locked);
@@ -41,12 +43,16 @@ async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_e
     let row = table.raw.get("a").await.unwrap();
     assert_eq!(row["lockedBy"], s(lease.owner()));
     let until: u64 = row["lockTime"].as_n().unwrap().parse().unwrap();
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let now = epoch();
     assert!((now + 9..=now + 12).contains(&until), "{until} {now}");
     lease.extend().await.unwrap();
     lease.commit(|job| job.runs += 1).await.unwrap();
     let row = table.raw.get("a").await.unwrap();
     assert!(!row.contains_key("lockedBy") && !row.contains_key("lockTime"), "{row:?}");
     assert_eq!(row["comment"], s("keep"));
-    let _ = item([]);
+}
+
+/// Now, in whole seconds.
+fn epoch() -> u64 {
+    UNIX_EPOCH.elapsed().unwrap().as_secs()
 }

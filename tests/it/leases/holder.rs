@@ -64,7 +64,7 @@ async fn each_write_renews_the_lease() {
     for _ in 0..5 {
         travel(secs(8)).await;
         lease.update(|it| it.items += 1).await.unwrap();
-        assert!(lease.remaining() > TTL - secs(1), "{lease:?}");
+        assert!(lease.remaining() > secs(9), "{lease:?}");
         expect_error!(table.others.try_lock("a").await, Error::Locked(_));
     }
     assert_eq!(lease.release().await.unwrap().items, 5);
@@ -76,15 +76,8 @@ async fn a_paused_holder_is_refused_after_a_takeover_also_by_the_fence() {
     let table = shop.table::<Crate>().await;
     table.others.create(Crate::new("a", 5)).await.unwrap();
     let mut paused = table.items.lock("a").heartbeat(false).await.unwrap();
-    let token = table.items.lock("b");
-    drop(token);
     let fence = paused.fence();
     // Its process stands still: it does not know the time.
-    let text = {
-        let lease = table.items.try_lock("a").await;
-        expect_error!(lease, Error::Locked(locked) => locked.fence)
-    };
-    assert_eq!(text, fence);
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));

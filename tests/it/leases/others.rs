@@ -1,6 +1,6 @@
 use dynalock::{Error, Expiry, Transaction, local::Faults};
 
-use super::{Crate, SKEW, TTL, kill};
+use super::{Crate, TTL, kill};
 use crate::support::{Product, Shop, expect_error, millis, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
@@ -12,7 +12,7 @@ async fn everybody_elses_writes_are_refused_and_say_who_holds_the_item() {
     let others = &table.others;
     let locked = expect_error!(others.update_with("a", |it| it.items = 0).await, Error::Locked(locked) => locked);
     assert_eq!((&*locked.owner, locked.fence), (lease.owner(), lease.fence()));
-    assert!(locked.remaining <= TTL && locked.remaining > TTL - secs(1), "{locked:?}");
+    assert!(locked.remaining <= TTL && locked.remaining > secs(9), "{locked:?}");
     let mut changed = stored.clone();
     changed.items = 0;
     expect_error!(others.update(changed.clone()).await, Error::Locked(_));
@@ -62,7 +62,7 @@ async fn a_write_through_a_dead_lease_takes_it_away_so_that_no_late_heartbeat_re
     let table = shop.table::<Crate>().await;
     table.others.create(Crate::new("a", 5)).await.unwrap();
     let dead = table.items.lock("a").heartbeat(false).await.unwrap();
-    travel(TTL + SKEW - millis(100)).await;
+    travel(millis(11_900)).await;
     expect_error!(table.others.update_with("a", |it| it.items += 1).await, Error::Locked(_));
     travel(millis(200)).await;
     table.others.update_with("a", |it| it.items += 1).await.unwrap();
@@ -86,20 +86,21 @@ async fn where_clocks_are_not_asked_a_writer_waits_for_the_release() {
     observing.update_with("a", |it| it.items += 1).await.unwrap();
 }
 
+/// The same items, for a program that knows less of them.
+#[derive(Debug, serde::Serialize, serde::Deserialize, dynalock::Versioned)]
+#[dynalock(table = "crates")]
+#[lockable]
+struct Lenient {
+    #[dynalock(partition_key)]
+    id: String,
+    items: u32,
+    label: Option<String>,
+}
+
 #[tokio::test(start_paused = true)]
 async fn replace_removes_what_the_struct_does_not_know_and_keeps_the_fence() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Crate>().await;
-    #[derive(Debug, serde::Serialize, serde::Deserialize, dynalock::Versioned)]
-    #[dynalock(table = "crates")]
-    #[dynalock(version = "_version")]
-    #[lockable]
-    struct Lenient {
-        #[dynalock(partition_key)]
-        id: String,
-        items: u32,
-        label: Option<String>,
-    }
     let lenient = dynalock::Repository::<Lenient>::new(&shop.client).table(table.name());
     table.others.create(Crate::new("a", 5)).await.unwrap();
     let fence = table.items.lock("a").await.unwrap().fence();

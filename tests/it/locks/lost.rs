@@ -3,8 +3,8 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::{TTL, kill};
-use crate::support::{Shop, expect_error, secs, travel};
+use super::kill;
+use crate::support::{Shop, expect_error, millis, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn work_is_dropped_before_anybody_else_may_enter() {
@@ -46,7 +46,7 @@ async fn six_seconds_of_trouble_do_not_end_a_lease_of_ten() {
         let shop = Shop::in_process(Faults::none());
         let (locks, others) = shop.locks().await;
         let held = locks.acquire("report").await.unwrap();
-        travel(TTL / 3 - secs(1)).await;
+        travel(millis(2_333)).await;
         shop.faults.always(fault.clone());
         travel(secs(6)).await;
         shop.faults.clear();

@@ -35,6 +35,12 @@ pub(crate) async fn settle() {
     tokio::time::sleep(secs(3600)).await;
 }
 
+/// This moment, by the clock that a test may pause.
+#[expect(clippy::disallowed_methods, reason = "the clock is paused")]
+pub(crate) fn now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
 /// The way to a service far away, under tokio's paused clock.
 #[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 pub(crate) async fn travel(time: Duration) {
