@@ -3,6 +3,7 @@
 mod foreign;
 mod holder;
 mod others;
+mod storm;
 
 use std::time::Duration;
 

@@ -1,0 +1,111 @@
+//! Holders and plain writers of one item, while requests and replies are lost: every write that was acknowledged counts once.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
+
+use dynalock::{
+    Error, Repository,
+    local::{Fault, Faults},
+};
+use tokio::task::JoinSet;
+
+use super::Crate;
+use crate::support::{Shop, millis, secs, travel};
+
+/// What the writers of one storm have been told.
+#[derive(Debug, Default)]
+struct Tally {
+    done: u32,
+    in_doubt: u32,
+    refused: u32,
+    fences: BTreeSet<u64>,
+    grants: usize,
+}
+
+type Shared = Arc<Mutex<Tally>>;
+
+impl Tally {
+    fn count(&mut self, result: &Result<(), Error>) {
+        match result {
+            Ok(()) => self.done += 1,
+            Err(Error::Indeterminate { .. }) => self.in_doubt += 1,
+            Err(Error::Locked(_) | Error::Lost(_) | Error::Exhausted { .. }) => self.refused += 1,
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Leases the item, writes it three times, and goes; sometimes without a word.
+async fn hold(items: Repository<Crate>, tally: Shared, dies: bool) {
+    for round in 0..4 {
+        let mut lease = match items.lock("a").wait(secs(300)).await {
+            Ok(lease) => lease,
+            Err(Error::Exhausted { .. } | Error::Lost(_) | Error::Locked(_)) => continue,
+            Err(other) => panic!("{other:?}"),
+        };
+        {
+            let mut tally = tally.lock().unwrap();
+            tally.grants += 1;
+            tally.fences.insert(lease.fence());
+        }
+        for _ in 0..2 {
+            let written = lease.update(|it| it.items += 1).await;
+            tally.lock().unwrap().count(&written);
+        }
+        if dies && round % 2 == 1 {
+            drop(lease.detach());
+            continue;
+        }
+        let written = lease.commit(|it| it.items += 1).await.map(drop);
+        tally.lock().unwrap().count(&written);
+    }
+}
+
+/// Writes the item whenever nobody holds it.
+async fn write(items: Repository<Crate>, tally: Shared) {
+    for _ in 0..12 {
+        let written = items.update_with("a", |it| it.items += 1).await.map(drop);
+        tally.lock().unwrap().count(&written);
+        travel(millis(1_700)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_acknowledged_write_counts_once_whoever_holds_the_item() {
+    let mut grants = 0;
+    for seed in 0..40 {
+        let faults = Faults::seeded(seed)
+            .rate(Fault::LoseReply, 0.04)
+            .rate(Fault::LoseRequest, 0.04)
+            .rate(Fault::ErrorAfterApply, 0.02)
+            .rate(Fault::NeverAnswerAfterApply, 0.01)
+            .rate(Fault::DeliverTwice, 0.02)
+            .rate(Fault::DeliverLate(millis(2_500)), 0.01)
+            .rate(Fault::Throttle, 0.02);
+        let shop = Shop::in_process(faults);
+        let table = shop.table::<Crate>().await;
+        table.others.create(Crate::new("a", 0)).await.unwrap();
+        let tally = Shared::default();
+        let mut tasks = JoinSet::new();
+        for dies in [false, false, true] {
+            tasks.spawn(hold(table.items.clone(), Arc::clone(&tally), dies));
+        }
+        for _ in 0..2 {
+            tasks.spawn(write(table.items.clone(), Arc::clone(&tally)));
+        }
+        tasks.join_all().await;
+        travel(secs(60)).await;
+        let stored = table.others.get("a").await.unwrap().unwrap();
+        let tally = tally.lock().unwrap();
+        let range = tally.done..=tally.done + tally.in_doubt;
+        assert!(range.contains(&stored.items), "seed {seed}: {} of {tally:?}", stored.items);
+        assert_eq!(tally.fences.len(), tally.grants, "seed {seed}: a fence was given twice");
+        assert_eq!(stored.version(), u64::from(stored.items) + 1, "seed {seed}");
+        let last = table.others.lock("a").wait(secs(60)).await.unwrap();
+        assert!(last.fence() > *tally.fences.last().unwrap(), "seed {seed}");
+        grants += tally.grants;
+    }
+    assert!(grants > 300, "{grants}");
+}
