@@ -36,7 +36,7 @@ pub use error::{
 };
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
-pub use lock::{Acquire, Expiry, Held, LockInfo, LockToken, Locks, ParseLockTokenError, Wait};
+pub use lock::{Acquire, Expiry, Held, HeldAll, LockInfo, LockList, LockToken, Locks, ParseLockTokenError, Wait};
 pub use model::{Aliases, KeyModel, Model, Versioned};
 pub use repository::{
     Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,

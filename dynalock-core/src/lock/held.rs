@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{AbortHandle, JoinHandle},
+};
 
 use super::{
     acquire::{Asking, Granted},
@@ -40,11 +44,11 @@ pub struct Held {
 
 impl Held {
     /// Asks in a task of its own: if nobody waits for the answer when a grant comes, it is released.
-    pub(super) async fn acquire(name: Arc<str>, asking: Asking) -> Result<Self> {
+    pub(super) async fn acquire(asking: Asking) -> Result<Self> {
         let (mut answer, asked) = oneshot::channel();
         tokio::spawn(async move {
             let held = match asking.acquire(&mut answer).await {
-                Ok(Some(granted)) => Ok(Self::new(name, granted)),
+                Ok(Some(granted)) => Ok(Self::new(asking.label, granted)),
                 Ok(None) => return,
                 Err(error) => Err(error),
             };
@@ -129,19 +133,28 @@ impl Held {
     ///
     /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`]. That the lock was
     /// lost before is no error.
-    pub async fn release(mut self) -> Result<()> {
+    pub async fn release(self) -> Result<()> {
+        self.releasing().await.unwrap_or(Ok(()))
+    }
+
+    /// In a task of its own: a caller who goes away leaves no lock behind.
+    pub(super) fn releasing(mut self) -> JoinHandle<Result<()>> {
         self.stop();
         let grip = Arc::clone(&self.grip);
-        // In a task of its own: a caller who goes away leaves no lock behind.
-        let released = self.runtime.spawn(async move { grip.release().await });
         self.done = true;
-        released.await.unwrap_or(Ok(()))
+        self.runtime.spawn(async move { grip.release().await })
     }
 
     /// Gives the lock to a token, which another task or process [resumes](crate::Locks::resume). No heartbeat renews it meanwhile.
     pub fn detach(mut self) -> LockToken {
         self.stop();
         self.done = true;
+        self.token()
+    }
+
+    /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for whoever knows that this guard is gone: two
+    /// who use one grant do not keep each other out.
+    pub fn token(&self) -> LockToken {
         LockToken::of(&self.name, &self.grip)
     }
 

@@ -44,6 +44,11 @@ impl Mark {
         }
     }
 
+    /// Whether somebody else than `owner` has it.
+    pub(super) fn is_of_another(&self, owner: &str) -> bool {
+        self.owner.as_deref().is_some_and(|holder| holder != owner)
+    }
+
     /// How long the lease has still to go by a clock that shows `now`.
     pub(super) fn remaining(&self, now: u64) -> Duration {
         Duration::from_millis(self.until.unwrap_or(0).saturating_sub(now))
