@@ -36,7 +36,9 @@ pub use error::{
 };
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
-pub use lock::{Acquire, Expiry, Held, Lease, Lock, LockInfo, LockToken, Locks, ParseLockTokenError, Wait};
+pub use lock::{
+    Acquire, Expiry, Held, HeldAll, Lease, Lock, LockInfo, LockList, LockToken, Locks, ParseLockTokenError, Wait,
+};
 pub use model::{Aliases, KeyModel, LockModel, Lockable, Model, TimeUnit, Versioned};
 pub use repository::{
     Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,

@@ -20,6 +20,14 @@
 //! | any failed condition is "exists", a cancellation a failed condition | `every_code_of_a_cancellation_means_what_it_says`, `what_is_refused_for_good_is_sent_once`, `transactions::cancellations` (every code, alone and mixed) |
 //! | unprocessed keys of a batch are dropped | `unprocessed_keys_are_asked_for_until_none_is_left` |
 //! | a transaction rests on reads that nobody checks | `conformance::transaction::{reads, skew}`, `transactions::{skew, transfers}` |
+//! | a heartbeat whose reply was lost loses the lock | `no_lease_is_lost_over_twenty_heartbeats_with_lost_replies`; `the_storm_shows_heartbeats_on_the_beat_before_to_lose_leases` |
+//! | the first error of a heartbeat ends the lease silently | `six_seconds_of_trouble_do_not_end_a_lease_of_ten`, `a_heartbeat_that_is_refused_for_its_credentials_is_sent_again` |
+//! | the fence starts again after a release | `the_fence_grows_over_releases_and_crashes`, `the_fence_grows_over_a_row_that_was_deleted`, `a_name_that_was_retired_goes_on_above_its_fence` |
+//! | seconds compared with milliseconds, N written and S read | `other_attributes_and_the_payload_survive`, `a_lock_whose_holder_died_is_taken_over_after_its_ttl_and_the_skew` |
+//! | acquire wipes the row, release deletes it | `other_attributes_and_the_payload_survive` |
+//! | a release without a condition frees the next holder's lock | `a_paused_holder_is_told_and_refused_after_a_takeover`, `the_storm_shows_releases_without_a_condition` |
+//! | a heartbeat revives a lock that was released or taken over | `a_late_heartbeat_revives_no_lock_that_was_released_or_taken_over` |
+//! | a nested acquire returns the same lock | `a_lock_is_not_granted_twice_to_one_handle_or_task` |
 //! | retries without a pause | `a_retry_is_never_without_a_pause_and_pauses_grow`, `after_the_budget_each_sleep_is_followed_by_a_read` |
 
 #![expect(clippy::unwrap_used, reason = "the cases are functions, and a test panics where it fails")]

@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 
 use super::{
     grip::Grip,
+    guard::Ask,
     mark::Mark,
     row::{Claim, Dead, Row},
     terms::{Expiry, Terms, Wait},
@@ -23,6 +24,8 @@ use crate::{
 pub(super) struct Asking {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
+    /// The name of the lock.
+    pub(super) label: Arc<str>,
     pub(super) terms: Terms,
     pub(super) wait: Wait,
     /// The name of the owner, without a nonce.
@@ -65,46 +68,86 @@ struct Watched {
     since: Instant,
 }
 
+/// One asker on its way to one lock.
+pub(super) struct Waiting {
+    pub(super) started: Instant,
+    pub(super) requests: u32,
+    end: Option<Instant>,
+    rng: fastrand::Rng,
+    watched: Option<Watched>,
+}
+
+/// How a wait for a lock ended.
+pub(super) enum Waited {
+    /// It may be free.
+    ToAsk,
+    /// Nobody waits for it any more.
+    Gone,
+}
+
+impl Ask for Asking {
+    type Grant = Granted;
+
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Granted>, Error>> + Send {
+        self.acquire(caller)
+    }
+}
+
 impl Asking {
     /// Asks until the lock is granted or the wait is over; nothing if the caller is gone.
-    pub(super) async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        let mut waiting = self.waiting();
+        let mut owner = self.owner();
+        loop {
+            waiting.requests += 1;
+            let mark = match self.ask(&owner, &self.dead(&waiting)).await? {
+                Asked::Granted(granted) => return Ok(Some(granted)),
+                Asked::Refused(mark) => mark,
+            };
+            if !mark.is_of_another(&owner) {
+                owner = self.owner();
+            }
+            match self.wait(&mut waiting, mark, &owner, caller).await? {
+                Waited::ToAsk => {}
+                Waited::Gone => return Ok(None),
+            }
+        }
+    }
+
+    pub(super) fn waiting(&self) -> Waiting {
         let started = clock::now();
         let end = match self.wait {
             Wait::No => Some(started),
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        let mut rng = random::generator();
-        let mut watched: Option<Watched> = None;
-        let mut requests = 0;
-        let mut owner = self.owner();
+        Waiting { started, requests: 0, end, rng: random::generator(), watched: None }
+    }
+
+    /// Waits until the lock may be free, by cheap reads.
+    pub(super) async fn wait(
+        &self,
+        waiting: &mut Waiting,
+        mut mark: Mark,
+        owner: &str,
+        caller: &mut impl Caller,
+    ) -> Result<Waited, Error> {
         loop {
-            requests += 1;
-            let mut mark = match self.ask(&owner, &self.dead(watched.as_ref())).await? {
-                Asked::Granted(granted) => return Ok(Some(granted)),
-                Asked::Refused(mark) => mark,
-            };
-            // One nonce until it is granted, so that a copy that comes late is a grant and no ghost; another one where it has been used up.
-            if mark.owner.as_deref().is_none_or(|holder| *holder == *owner) {
-                owner = self.owner();
+            waiting.watch(&mark);
+            let left = waiting.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
+            if left.is_zero() {
+                return Err(self.locked(&mark, waiting));
             }
-            loop {
-                watch(&mut watched, &mark);
-                let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
-                if left.is_zero() {
-                    return Err(self.locked(&mark, requests, started));
-                }
-                let pause = self.pause(&mark, watched.as_ref(), &mut rng).min(left);
-                if clock::within(pause, caller.gone()).await.is_some() {
-                    return Ok(None);
-                }
-                if self.left(&mark, watched.as_ref()).is_zero() {
-                    break;
-                }
-                match self.look().await? {
-                    Some(seen) if seen.owner.as_deref().is_some_and(|holder| *holder != *owner) => mark = seen,
-                    Some(_) | None => break,
-                }
+            let pause = self.pause(&mark, waiting).min(left);
+            if clock::within(pause, caller.gone()).await.is_some() {
+                return Ok(Waited::Gone);
+            }
+            if self.left(&mark, waiting).is_zero() {
+                return Ok(Waited::ToAsk);
+            }
+            match self.look().await? {
+                Some(seen) if seen.is_of_another(owner) => mark = seen,
+                Some(_) | None => return Ok(Waited::ToAsk),
             }
         }
     }
@@ -174,8 +217,8 @@ impl Asking {
     }
 
     /// Whose lease this asker may take over.
-    fn dead(&self, watched: Option<&Watched>) -> Dead {
-        match (self.terms.dead_before(), watched) {
+    pub(super) fn dead(&self, waiting: &Waiting) -> Dead {
+        match (self.terms.dead_before(), &waiting.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
             (None, Some(Watched { owner: Some(owner), beat: Some(beat), since }))
                 if clock::now() >= *since + self.terms.ttl =>
@@ -187,7 +230,7 @@ impl Asking {
     }
 
     /// How long until the lease of the holder has ended, if it is not renewed.
-    fn left(&self, mark: &Mark, watched: Option<&Watched>) -> Duration {
+    fn left(&self, mark: &Mark, waiting: &Waiting) -> Duration {
         match self.terms.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
@@ -195,23 +238,23 @@ impl Asking {
                 Duration::from_millis(until.saturating_sub(self.terms.now()))
             }
             Expiry::Observed => {
-                let since = watched.map_or_else(clock::now, |watched| watched.since);
+                let since = waiting.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
                 (since + self.terms.ttl).saturating_duration_since(clock::now())
             }
         }
     }
 
     /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing.
-    fn pause(&self, mark: &Mark, watched: Option<&Watched>, rng: &mut fastrand::Rng) -> Duration {
+    fn pause(&self, mark: &Mark, waiting: &mut Waiting) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
-        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + rng.f64());
-        let jitter = SHORTEST.mul_f64(rng.f64());
-        self.left(mark, watched).saturating_add(jitter).min(look).max(Duration::from_millis(1))
+        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + waiting.rng.f64());
+        let jitter = SHORTEST.mul_f64(waiting.rng.f64());
+        self.left(mark, waiting).saturating_add(jitter).min(look).max(Duration::from_millis(1))
     }
 
-    /// A name, and a nonce for each grant.
-    fn owner(&self) -> Arc<str> {
+    /// A name, and a nonce for one grant: kept until it is granted, so that a copy that comes late is the grant and no ghost.
+    pub(super) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.name {
             "" => format!("{nonce:016x}").into(),
@@ -219,35 +262,37 @@ impl Asking {
         }
     }
 
-    fn grip(&self, owner: Arc<str>, fences: (u64, Option<u64>), beat: u64, sent: Instant) -> Arc<Grip> {
+    pub(super) fn grip(&self, owner: Arc<str>, fences: (u64, Option<u64>), beat: u64, sent: Instant) -> Arc<Grip> {
         let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
         Arc::new(Grip::new(of, owner, fences, beat, sent))
     }
 
     /// Releases, in the background, what may have been granted.
-    fn give_back(&self, owner: Arc<str>, fence: u64) {
+    pub(super) fn give_back(&self, owner: Arc<str>, fence: u64) {
         let grip = self.grip(owner, (fence, None), 0, clock::now());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { grip.release().await });
         }
     }
 
-    pub(super) fn locked(&self, mark: &Mark, requests: u32, started: Instant) -> Error {
+    pub(super) fn locked(&self, mark: &Mark, waiting: &Waiting) -> Error {
         Error::Locked(Box::new(Locked {
             table: Arc::clone(&self.row.table),
             owner: mark.owner.as_deref().unwrap_or_default().into(),
             fence: mark.fence.unwrap_or(0),
             remaining: mark.remaining(self.terms.now()),
-            attempts: requests,
-            elapsed: clock::now().duration_since(started),
+            attempts: waiting.requests,
+            elapsed: clock::now().duration_since(waiting.started),
         }))
     }
 }
 
-/// Starts anew when there is a sign of life.
-fn watch(watched: &mut Option<Watched>, mark: &Mark) {
-    let same = watched.as_ref().is_some_and(|seen| seen.owner == mark.owner && seen.beat == mark.beat);
-    if !same {
-        *watched = Some(Watched { owner: mark.owner.clone(), beat: mark.beat, since: clock::now() });
+impl Waiting {
+    /// Starts anew when there is a sign of life.
+    fn watch(&mut self, mark: &Mark) {
+        let same = self.watched.as_ref().is_some_and(|seen| seen.owner == mark.owner && seen.beat == mark.beat);
+        if !same {
+            self.watched = Some(Watched { owner: mark.owner.clone(), beat: mark.beat, since: clock::now() });
+        }
     }
 }

@@ -6,12 +6,13 @@ use std::{
     task::Poll,
 };
 
-use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
-
-use super::{
-    acquire::{Asking, Granted},
-    grip::Grip,
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{AbortHandle, JoinHandle},
 };
+
+use super::{acquire::Caller, grip::Grip};
 use crate::error::{Error, Lost, Result};
 
 /// Keeps a lock alive while it exists, and releases it when it is dropped, as best it can.
@@ -35,12 +36,16 @@ impl Guard {
         Self { grip, heartbeat, runtime: Handle::current(), after: After::Release }
     }
 
-    /// Lets the next one in. In a task of its own: a caller who goes away leaves no lock behind.
-    pub(super) async fn release(mut self) -> Result<()> {
+    /// Lets the next one in.
+    pub(super) async fn release(self) -> Result<()> {
+        self.releasing().await.unwrap_or(Ok(()))
+    }
+
+    /// In a task of its own: a caller who goes away leaves no lock behind.
+    pub(super) fn releasing(mut self) -> JoinHandle<Result<()>> {
         self.end();
         let grip = Arc::clone(&self.grip);
-        let released = self.runtime.spawn(async move { grip.release().await });
-        released.await.unwrap_or(Ok(()))
+        self.runtime.spawn(async move { grip.release().await })
     }
 
     /// There is nothing more to renew or release here.
@@ -67,15 +72,23 @@ impl Drop for Guard {
     }
 }
 
+/// What is asked for by one caller.
+pub(super) trait Ask: Send + 'static {
+    type Grant: Send;
+
+    /// Asks until it is granted or the wait is over; nothing if the caller is gone.
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Self::Grant>>> + Send;
+}
+
 /// Asks in a task of its own: if nobody waits for the answer when a grant comes, it is released.
-pub(super) async fn acquire<G: Send + 'static>(
-    asking: Asking,
-    make: impl FnOnce(Granted) -> Result<G> + Send + 'static,
+pub(super) async fn acquire<A: Ask + Sync, G: Send + 'static>(
+    asking: A,
+    make: impl FnOnce(A, A::Grant) -> Result<G> + Send + 'static,
 ) -> Result<G> {
     let (mut answer, asked) = oneshot::channel();
     tokio::spawn(async move {
-        let granted = match asking.acquire(&mut answer).await {
-            Ok(Some(granted)) => make(granted),
+        let granted = match asking.ask(&mut answer).await {
+            Ok(Some(grant)) => make(asking, grant),
             Ok(None) => return,
             Err(error) => Err(error),
         };
@@ -87,8 +100,8 @@ pub(super) async fn acquire<G: Send + 'static>(
 }
 
 /// Runs `work`, and drops it where it stands if the lock is lost.
-pub(super) async fn run<O>(grip: &Grip, work: impl Future<Output = O> + Send) -> Result<O> {
-    let (mut lost, mut work) = (pin!(grip.lost()), pin!(work));
+pub(super) async fn run<O>(lost: impl Future<Output = Lost> + Send, work: impl Future<Output = O> + Send) -> Result<O> {
+    let (mut lost, mut work) = (pin!(lost), pin!(work));
     poll_fn(|context| match lost.as_mut().poll(context) {
         Poll::Ready(lost) => Poll::Ready(Err(Error::Lost(lost))),
         Poll::Pending => work.as_mut().poll(context).map(Ok),

@@ -1,24 +1,16 @@
-use std::{
-    fmt,
-    future::{Future, poll_fn},
-    mem,
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+use tokio::task::JoinHandle;
 
 use super::{
     acquire::{Asking, Granted},
-    grip::Grip,
+    guard::{self, Guard},
     row::PAYLOAD,
     token::LockToken,
 };
 use crate::{
     codec::Item,
-    error::{Error, Lost, Result},
+    error::{Lost, Result},
 };
 
 /// A named lock that is held: [`Locks::acquire`](crate::Locks::acquire).
@@ -30,36 +22,19 @@ use crate::{
 #[must_use = "a lock that is dropped is released"]
 pub struct Held {
     name: Arc<str>,
-    grip: Arc<Grip>,
+    guard: Guard,
     payload: Option<Vec<u8>>,
-    heartbeat: Option<AbortHandle>,
-    runtime: Handle,
-    /// Whether nothing is left to do when it is dropped.
-    done: bool,
 }
 
 impl Held {
-    /// Asks in a task of its own: if nobody waits for the answer when a grant comes, it is released.
-    pub(super) async fn acquire(name: Arc<str>, asking: Asking) -> Result<Self> {
-        let (mut answer, asked) = oneshot::channel();
-        tokio::spawn(async move {
-            let held = match asking.acquire(&mut answer).await {
-                Ok(Some(granted)) => Ok(Self::new(name, granted)),
-                Ok(None) => return,
-                Err(error) => Err(error),
-            };
-            // What comes back is dropped, and so released.
-            drop(answer.send(held));
-        });
-        // The task ends without an answer only if the runtime does.
-        asked.await.unwrap_or(Err(Error::Lost(Lost::Expired)))
+    pub(super) async fn acquire(asking: Asking) -> Result<Self> {
+        guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted))).await
     }
 
     /// Takes care of a grant.
     pub(super) fn new(name: Arc<str>, Granted { grip, row }: Granted) -> Self {
-        let heartbeat = grip.terms.heartbeat.then(|| tokio::spawn(Arc::clone(&grip).keep()).abort_handle());
         let payload = row.as_ref().and_then(payload_of);
-        Self { name, grip, payload, heartbeat, runtime: Handle::current(), done: false }
+        Self { name, guard: Guard::new(grip), payload }
     }
 
     /// The name of the lock.
@@ -70,12 +45,12 @@ impl Held {
     /// A number that grows with each grant of this lock, over releases and crashes. Give it to what the lock protects, which can then refuse
     /// what comes from an earlier holder.
     pub fn fence(&self) -> u64 {
-        self.grip.fence
+        self.guard.grip.fence
     }
 
     /// The holder as others see it: the name that was given, and the nonce of this grant.
     pub fn owner(&self) -> &str {
-        &self.grip.owner
+        &self.guard.grip.owner
     }
 
     /// What the holder before has left in the lock, or this one has given it.
@@ -86,12 +61,12 @@ impl Held {
     /// The fence of the holder before, if that did not release the lock and its lease was taken over: what it was doing may be half done. After
     /// a lost reply this cannot be told from a release, and counts as a crash.
     pub fn acquired_after_crash(&self) -> Option<u64> {
-        self.grip.crashed
+        self.guard.grip.crashed
     }
 
     /// The time that is left before somebody else may enter, if no heartbeat renews it; zero if the lock is lost.
     pub fn remaining(&self) -> Duration {
-        self.grip.remaining()
+        self.guard.grip.remaining()
     }
 
     /// Renews the lease now.
@@ -100,12 +75,12 @@ impl Held {
     ///
     /// [`Error::Lost`] if it is lost; [`Error::Rejected`], [`Error::TableNotFound`].
     pub async fn extend(&self) -> Result<()> {
-        self.grip.beat().await
+        self.guard.grip.beat().await
     }
 
     /// Ends when the lock is lost, before anybody else may enter, with the cause.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let grip = Arc::clone(&self.grip);
+        let grip = Arc::clone(&self.guard.grip);
         async move { grip.lost().await }
     }
 
@@ -115,12 +90,7 @@ impl Held {
     ///
     /// [`Error::Lost`] if `work` was dropped.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
-        let (mut lost, mut work) = (pin!(self.grip.lost()), pin!(work));
-        poll_fn(|context| match lost.as_mut().poll(context) {
-            Poll::Ready(lost) => Poll::Ready(Err(Error::Lost(lost))),
-            Poll::Pending => work.as_mut().poll(context).map(Ok),
-        })
-        .await
+        guard::run(self.guard.grip.lost(), work).await
     }
 
     /// Lets the next one in.
@@ -129,26 +99,24 @@ impl Held {
     ///
     /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`]. That the lock was
     /// lost before is no error.
-    pub async fn release(mut self) -> Result<()> {
-        self.stop();
-        let grip = Arc::clone(&self.grip);
-        // In a task of its own: a caller who goes away leaves no lock behind.
-        let released = self.runtime.spawn(async move { grip.release().await });
-        self.done = true;
-        released.await.unwrap_or(Ok(()))
+    pub async fn release(self) -> Result<()> {
+        self.guard.release().await
+    }
+
+    pub(super) fn releasing(self) -> JoinHandle<Result<()>> {
+        self.guard.releasing()
     }
 
     /// Gives the lock to a token, which another task or process [resumes](crate::Locks::resume). No heartbeat renews it meanwhile.
     pub fn detach(mut self) -> LockToken {
-        self.stop();
-        self.done = true;
-        LockToken::of(&self.name, &self.grip)
+        self.guard.end();
+        self.token()
     }
 
-    fn stop(&mut self) {
-        if let Some(heartbeat) = mem::take(&mut self.heartbeat) {
-            heartbeat.abort();
-        }
+    /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for whoever knows that this guard is gone: two
+    /// who use one grant do not keep each other out.
+    pub fn token(&self) -> LockToken {
+        LockToken::of(&self.name, &self.guard.grip)
     }
 }
 
@@ -156,23 +124,12 @@ pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.stop();
-        if !self.done {
-            let grip = Arc::clone(&self.grip);
-            // A runtime that has ended takes no tasks; the lease ends by itself then.
-            drop(self.runtime.spawn(async move { grip.release().await }));
-        }
-    }
-}
-
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held")
             .field("name", &self.name)
-            .field("owner", &self.grip.owner)
-            .field("fence", &self.grip.fence)
+            .field("owner", &self.guard.grip.owner)
+            .field("fence", &self.guard.grip.fence)
             .field("remaining", &self.remaining())
             .finish_non_exhaustive()
     }

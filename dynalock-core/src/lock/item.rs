@@ -156,8 +156,17 @@ impl<T: Lockable> IntoFuture for Lock<T> {
         Box::pin(async move {
             let Self { repository, key, terms, wait, owner } = self;
             let (connection, row) = (Arc::clone(&repository.connection), repository.row(&key)?);
-            let asking = Asking { connection, row, terms, wait, name: owner, payload: None, limits: repository.limits };
-            let make = move |Granted { grip, row }: Granted| {
+            let asking = Asking {
+                connection,
+                row,
+                terms,
+                wait,
+                name: owner,
+                payload: None,
+                limits: repository.limits,
+                label: "".into(),
+            };
+            let make = move |_, Granted { grip, row }: Granted| {
                 let guard = Guard::new(grip);
                 // The grant asks for an item, so there is one.
                 lease(repository, guard, row.unwrap_or_default())

@@ -79,7 +79,7 @@ impl<T: Lockable> Lease<T> {
     ///
     /// [`Error::Lost`] if `work` was dropped.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
-        guard::run(&self.guard.grip, work).await
+        guard::run(self.guard.grip.lost(), work).await
     }
 
     /// Changes the value and writes what changed, on the condition that the lease is still held; that renews it. The value in memory changes

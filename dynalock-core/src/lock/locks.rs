@@ -4,8 +4,11 @@ use aws_sdk_dynamodb::{Client, types::AttributeValue};
 
 use super::{
     acquire::{Asking, Granted},
+    acquire_all::AskingAll,
     grip::Grip,
     held::{Held, payload_of},
+    held_all::HeldAll,
+    list::LockList,
     mark::Mark,
     row::Row,
     terms::{Expiry, Terms, Wait},
@@ -13,9 +16,11 @@ use super::{
 };
 use crate::{
     clock,
-    error::{Error, Result},
+    codec::Item,
+    error::{Error, InvalidTransaction, Result},
     key::KeyType,
     model::{KeyModel, LockModel, Model, TimeUnit},
+    operation::{Failure, Sending},
     repository::table,
     retry::{Answered, Connection, Effort, Limits},
 };
@@ -68,16 +73,16 @@ pub(super) const LAYOUT: LockModel = LockModel {
 /// ```
 #[derive(Clone)]
 pub struct Locks {
-    connection: Arc<Connection>,
-    table: Arc<str>,
+    pub(super) connection: Arc<Connection>,
+    pub(super) table: Arc<str>,
     terms: Terms,
     wait: Wait,
     owner: Arc<str>,
-    limits: Limits,
+    pub(super) limits: Limits,
 }
 
 /// What is written down about a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
     /// Its name.
@@ -92,11 +97,11 @@ pub struct LockInfo {
     pub payload: Option<Vec<u8>>,
 }
 
-/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives.
+/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives, `N` what it names.
 #[must_use = "a lock is not asked for until this is awaited"]
-pub struct Acquire<O> {
+pub struct Acquire<O, N = Arc<str>> {
     locks: Locks,
-    name: Arc<str>,
+    names: N,
     payload: Option<Arc<[u8]>>,
     gives: PhantomData<fn() -> O>,
 }
@@ -190,7 +195,7 @@ impl Locks {
     /// heartbeat was answered until its lease was over; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`],
     /// [`Error::Rejected`], [`Error::Exhausted`].
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Held> {
-        Acquire { locks: self.clone(), name: name.into(), payload: None, gives: PhantomData }
+        Acquire { locks: self.clone(), names: name.into(), payload: None, gives: PhantomData }
     }
 
     /// Asks for a lock by one request, and never waits; nothing if somebody else holds it. With [`Expiry::Observed`] a dead holder is not seen
@@ -200,7 +205,32 @@ impl Locks {
     ///
     /// As of [`acquire`](Self::acquire), without [`Error::Locked`].
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<Held>> {
-        Acquire { locks: self.clone(), name: name.into(), payload: None, gives: PhantomData }
+        Acquire { locks: self.clone(), names: name.into(), payload: None, gives: PhantomData }
+    }
+
+    /// Asks for several locks, at most 100, and gets all of them at once or none. Waits while somebody else holds one, and holds none meanwhile:
+    /// callers whose locks cross cannot block each other. One who asks for many waits until all are free at once, and may be overtaken.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn move_goods(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// both.run(async { /* .. */ }).await?;
+    /// both.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] if somebody else held one of them until the wait was over; [`Error::InvalidTransaction`] for none and for more than
+    /// 100; others as of [`acquire`](Self::acquire).
+    pub fn acquire_all<N: Into<Arc<str>>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Acquire<HeldAll, Vec<Arc<str>>> {
+        let names = names.into_iter().map(Into::into).collect();
+        Acquire { locks: self.clone(), names, payload: None, gives: PhantomData }
     }
 
     /// Goes on with a lock that was [detached](Held::detach): the lease is renewed first, by one heartbeat. That succeeds also after the end of
@@ -228,12 +258,64 @@ impl Locks {
         let name = name.as_ref();
         let row = self.row(name)?;
         let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
-        Ok(item.map(|item| {
-            let mark = Mark::read(&row.layout, &item);
-            let remaining = if mark.owner.is_some() { mark.remaining(self.terms.now()) } else { Duration::ZERO };
-            let fence = mark.fence.unwrap_or(0);
-            LockInfo { name: name.to_owned(), owner: mark.owner, fence, remaining, payload: payload_of(&item) }
-        }))
+        Ok(item.and_then(|item| self.info(&item)))
+    }
+
+    /// What is written down about all locks of the table, in no order and not of one moment: a Scan, page by page.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn show(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let mut list = locks.list();
+    /// while let Some(lock) = list.next().await {
+    ///     let lock = lock?;
+    ///     println!("{} {:?}", lock.name, lock.owner);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn list(&self) -> LockList {
+        LockList::new(self.clone())
+    }
+
+    /// Nothing for a row that is none of a lock.
+    pub(super) fn info(&self, item: &Item) -> Option<LockInfo> {
+        let name = item.get(MODEL.partition_key.name)?.as_s().ok()?.clone();
+        let mark = Mark::read(&LAYOUT, item);
+        let remaining = if mark.owner.is_some() { mark.remaining(self.terms.now()) } else { Duration::ZERO };
+        Some(LockInfo { name, fence: mark.fence?, owner: mark.owner, remaining, payload: payload_of(item) })
+    }
+
+    /// Deletes the row of a lock that will not be needed again: if nobody holds it. Should the name come back all the same, its fence goes on
+    /// above the old one: fences start at the time of day, and a row is deleted only when its fence is a minute below that. (It is where a
+    /// lock is not granted a thousand times a second for all of its life, or for the first time within the last minute.) The clocks of all
+    /// machines must agree within that minute.
+    ///
+    /// `false` if it is held, or too young; `true` if there is no row any more. Nothing else deletes one: a TTL on the table would
+    /// delete locks that are held.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
+        const MARGIN_MILLIS: u64 = 60_000;
+        let row = self.row(name.as_ref())?;
+        let delete = row.retire(self.terms.now().saturating_sub(MARGIN_MILLIS));
+        let client = self.connection.client.clone();
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let met = effort.repeat(&self.table, || async {
+            match Box::pin(delete.clone().send(&client, &Sending::Plain)).await {
+                Ok(()) => Ok(None),
+                Err(Failure::Condition(met)) => Ok(Some(met)),
+                Err(failure) => Err(failure),
+            }
+        });
+        match met.await? {
+            None => Ok(true),
+            Some(Some(_)) => Ok(false),
+            // Not there, or an engine that does not return it.
+            Some(None) => Ok(effort.read(&row.get(true)).await?.is_none()),
+        }
     }
 
     /// Takes a lock away from its holder, for operators: if it is held under this fence still. The holder learns of it by its next heartbeat, and
@@ -266,7 +348,7 @@ impl Locks {
     }
 }
 
-impl<O> Acquire<O> {
+impl<O, N> Acquire<O, N> {
     /// How long the lock lasts without a heartbeat.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.locks = self.locks.ttl(ttl);
@@ -303,11 +385,11 @@ impl<O> Acquire<O> {
         self
     }
 
-    fn into_asking(self) -> Result<(Arc<str>, Asking)> {
-        let Self { locks, name, payload, .. } = self;
-        let row = locks.row(&name)?;
-        let Locks { connection, terms, wait, owner, limits, .. } = locks;
-        Ok((name, Asking { connection, row, terms, wait, name: owner, payload, limits }))
+    fn asking(&self, name: &Arc<str>) -> Result<Asking> {
+        let row = self.locks.row(name)?;
+        let Locks { connection, terms, wait, owner, limits, .. } = self.locks.clone();
+        let (label, payload) = (Arc::clone(name), self.payload.clone());
+        Ok(Asking { connection, row, label, terms, wait, name: owner, payload, limits })
     }
 }
 
@@ -319,15 +401,43 @@ impl Acquire<Held> {
     }
 }
 
+impl Acquire<HeldAll, Vec<Arc<str>>> {
+    /// How long to wait while somebody else holds one of them.
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.locks = self.locks.wait(wait);
+        self
+    }
+
+    /// Each lock once, in the order of their names.
+    fn asking_all(mut self) -> Result<AskingAll> {
+        self.names.sort_unstable();
+        self.names.dedup();
+        match self.names.len() {
+            0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
+            items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
+            _ => Ok(AskingAll { locks: self.names.iter().map(|name| self.asking(name)).collect::<Result<_>>()? }),
+        }
+    }
+}
+
 impl IntoFuture for Acquire<Held> {
     type Output = Result<Held>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (name, asking) = self.into_asking()?;
-            Held::acquire(name, asking).await
+            let asking = self.asking(&self.names)?;
+            Held::acquire(asking).await
         })
+    }
+}
+
+impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>> {
+    type Output = Result<HeldAll>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { HeldAll::acquire(self.asking_all()?).await })
     }
 }
 
@@ -337,13 +447,22 @@ impl IntoFuture for Acquire<Option<Held>> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (name, asking) = self.into_asking()?;
-            match Held::acquire(name, Asking { wait: Wait::No, ..asking }).await {
+            let asking = self.asking(&self.names)?;
+            match Held::acquire(Asking { wait: Wait::No, ..asking }).await {
                 Ok(held) => Ok(Some(held)),
                 Err(Error::Locked(_)) => Ok(None),
                 Err(error) => Err(error),
             }
         })
+    }
+}
+
+impl fmt::Debug for LockInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, owner, fence, remaining, .. } = self;
+        let mut shown = f.debug_struct("LockInfo");
+        shown.field("name", name).field("owner", owner).field("fence", fence).field("remaining", remaining);
+        shown.finish_non_exhaustive()
     }
 }
 
@@ -353,8 +472,8 @@ impl fmt::Debug for Locks {
     }
 }
 
-impl<O> fmt::Debug for Acquire<O> {
+impl<O, N: fmt::Debug> fmt::Debug for Acquire<O, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acquire").field("name", &self.name).field("locks", &self.locks).finish_non_exhaustive()
+        f.debug_struct("Acquire").field("names", &self.names).field("locks", &self.locks).finish_non_exhaustive()
     }
 }

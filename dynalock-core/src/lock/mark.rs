@@ -42,6 +42,11 @@ impl Mark {
         }
     }
 
+    /// Whether somebody else than `owner` has it.
+    pub(crate) fn is_of_another(&self, owner: &str) -> bool {
+        self.owner.as_deref().is_some_and(|holder| holder != owner)
+    }
+
     /// How long the lease has still to go by a clock that shows `now`.
     pub(crate) fn remaining(&self, now: u64) -> Duration {
         Duration::from_millis(self.until.unwrap_or(0).saturating_sub(now))

@@ -1,4 +1,74 @@
-//! Locks: leases that DynamoDB itself protects.
+//! Locks: leases that `DynamoDB` itself protects.
+//!
+//! A lock is a row of a table, and a lease of it ends by itself unless its holder renews it. This page is the protocol: another program that
+//! follows it, in whatever language, can share locks with this one.
+//!
+//! # The row
+//!
+//! | attribute | type | meaning |
+//! |---|---|---|
+//! | `name` | S, the key | the lock |
+//! | `_owner` | S | who holds it: a label, and a nonce for each grant; absent if nobody does |
+//! | `_fence` | N | the number of the last grant; grows by one with each, and starts at the time of day |
+//! | `_beat` | N | the number of the holder's last heartbeat, 0 at a grant |
+//! | `_until` | N | when the lease ends, in milliseconds of the Unix epoch by the holder's clock |
+//! | `_released` | S | the owner of the last release |
+//! | `payload` | B | what a holder has left |
+//!
+//! Rows are never deleted but by [`Locks::retire`](crate::Locks::retire). Time to live must not be switched on: it would delete a lock that is
+//! held, or begin its fence anew.
+//!
+//! # The requests
+//!
+//! All are `UpdateItem` with a condition, and `ALL_OLD` for its failure.
+//!
+//! 1. **Acquire**: `SET _owner = :me, _beat = 0, _until = :t, _fence = if_not_exists(_fence, :now) + 1` if there is no `_owner` or its lease has
+//!    ended, and `_released <> :me`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
+//! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
+//!    that; not from the copy, for nobody knows when that arrived.
+//! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _beat <= :k`, with a higher `:k` for each request, every third of a ttl. One
+//!    that is refused while `_owner` is `:me` was overtaken by a later one: it is sent again above that.
+//! 4. **Release**: `SET _released = :me REMOVE _owner, _until` if `_owner = :me`. A refusal means that it was released or lost before.
+//! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
+//! 6. **All or none**: the acquires of several locks in one `TransactWriteItems` under a `ClientRequestToken`, then one consistent read of
+//!    the fences. Who is refused holds nothing, waits for the taken ones in the order of their names, and asks for all again.
+//!
+//! A request that was throttled, lost or answered by an error of the server is sent again; the conditions make that harmless.
+//!
+//! # When a lease has ended
+//!
+//! - [`Expiry::Clock`](crate::Expiry::Clock): `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
+//!   clocks of all machines differ by at most `max_skew` at any moment.
+//! - [`Expiry::Observed`](crate::Expiry::Observed): owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
+//!   showed them first; the condition is that they still are. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
+//!
+//! The holder counts its lease from *before* it sent the request that renewed it, on its monotonic clock.
+//!
+//! # Why there are no two
+//!
+//! A grant needs a row without an owner, or with one whose lease has ended. Only the holder's own release, or an operator, removes an owner.
+//! Every `_until` in the row was written by a request of the holder, and is at least a ttl after the moment from which the holder counts if that
+//! request was the last to be acknowledged; no older one can be put back, since its beat is lower. So when the asker's clock shows
+//! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`Held::lost`](crate::Held::lost) has ended,
+//! [`Held::run`](crate::Held::run) has dropped the work. By observation: the last beat was sent before the watcher saw it, so the holder's ttl ends first.
+//!
+//! The fence grows with every grant, in the same write. A write in `DynamoDB` that is conditional on `_owner = :me AND _fence = :f`, in one
+//! transaction with a check of the row, cannot come from anybody but the holder, whatever clocks and processes do.
+//!
+//! A storm of lost, late and doubled messages, pauses, kills and cancelled calls holds the code to this (`tests/it/locks/storm.rs`), and shows for
+//! each of these parts what breaks without it.
+//!
+//! # What is not guaranteed
+//!
+//! - **A process that stands still** does not notice that its lease ends. Work outside of `DynamoDB` may go on after its end; what it works on
+//!   should refuse a lower fence than it has seen. Even so it lets a stale write through until the new holder has written once.
+//! - **A ghost**: a copy of an acquire that arrives after its caller has given up may be granted to nobody. It costs one ttl and the skew.
+//! - **Fairness**: of several who wait, any may be next.
+//! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`](crate::Expiry::Clock) when they differ by more than that and what is left of the
+//!   lease between two heartbeats. The fence protects all the same what checks it.
+//! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
+//! - **A runtime that is blocked** sends no heartbeats; blocking work belongs on `spawn_blocking`.
+//! - **An operator** who breaks a lock, or a program that writes the row without these conditions.
 
 mod mark;
 mod row;
@@ -6,18 +76,23 @@ mod stance;
 mod terms;
 
 mod acquire;
+mod acquire_all;
 mod grip;
 
 mod guard;
 mod held;
+mod held_all;
 mod item;
 mod lease;
+mod list;
 mod locks;
 mod token;
 
 pub use held::Held;
+pub use held_all::HeldAll;
 pub use item::Lock;
 pub use lease::Lease;
+pub use list::LockList;
 pub use locks::{Acquire, LockInfo, Locks};
 pub(crate) use stance::Stance;
 pub(crate) use terms::Terms;

@@ -8,7 +8,7 @@ use crate::{
     codec::Item,
     expression::{Placeholders, Terms},
     model::LockModel,
-    operation::{Get, Update},
+    operation::{Action, Get, Update, Write},
 };
 
 /// The row of one lock.
@@ -116,6 +116,16 @@ impl Row {
         let set = format!("SET {released}={owner} REMOVE {owner},{until}");
         let condition = format!("attribute_exists({owner}) AND {fence_name} = {}", to.value(number(fence)));
         self.update(set, condition, to)
+    }
+
+    /// Deletes the row of a lock that nobody holds and whose fence is less than this.
+    pub(super) fn retire(&self, fence: u64) -> Write {
+        let mut to = Placeholders::default();
+        let [owner, fence_name] = [self.layout.owner, self.layout.fence].map(|name| to.name(name));
+        let condition = format!("attribute_not_exists({owner}) AND {fence_name} < {}", to.value(number(fence)));
+        let (names, values) = to.finish();
+        let (table, key) = (Arc::clone(&self.table), self.key.clone());
+        Write { table, key, action: Action::Delete, condition: Some(condition), names, values }
     }
 
     pub(super) fn get(&self, consistent: bool) -> Get {

@@ -76,13 +76,19 @@ impl Reasons {
             && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
     }
 
+    /// Whether conditions were false, and nothing is wrong that stays wrong.
+    pub(crate) fn show_conflicts(&self) -> bool {
+        let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
+        has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
+    }
+
     /// Whether capacity is among the reasons.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
     /// The worst of them as a failure of its own, where they need not be told apart.
-    pub(super) fn into_failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
         let Some(Reason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
         match class_of(refusal.code()) {

@@ -1,3 +1,5 @@
+use std::sync::{Mutex, PoisonError};
+
 use aws_sdk_dynamodb::{Client, operation::transact_write_items::TransactWriteItemsError, types::TransactWriteItem};
 
 use super::{
@@ -11,7 +13,7 @@ use crate::error::Refusal;
 /// under the same token.
 pub(crate) struct Transact {
     /// Until it is sent for the first time: a copy would cost as much as making the request.
-    actions: Option<Vec<TransactWriteItem>>,
+    actions: Mutex<Option<Vec<TransactWriteItem>>>,
     count: usize,
     /// The ClientRequestToken.
     token: Option<String>,
@@ -23,12 +25,13 @@ impl Transact {
     pub(crate) fn new(writes: impl IntoIterator<Item = Write>, token: Option<String>) -> Result<Self, Refusal> {
         let actions = writes.into_iter().map(Write::transact_item).collect::<Result<Vec<_>, _>>();
         let actions = actions.map_err(|error| not_constructed(&error))?;
-        Ok(Self { count: actions.len(), actions: Some(actions), token, body: Body::default() })
+        Ok(Self { count: actions.len(), actions: Mutex::new(Some(actions)), token, body: Body::default() })
     }
 
     /// Sends it. The reasons of a [`Failure::Cancelled`] are as many as the writes, in their order.
-    pub(crate) async fn send(&mut self, client: &Client) -> Result<(), Failure> {
-        let sent = match self.actions.take() {
+    pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
+        let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sent = match unsent {
             Some(actions) => {
                 let request = client.transact_write_items().set_transact_items(Some(actions));
                 self.body.keep(request.set_client_request_token(self.token.clone()).send()).await
@@ -52,7 +55,7 @@ impl Transact {
     }
 
     /// Sends the transaction of one write, whose failure is that of the write.
-    pub(super) async fn send_one(&mut self, client: &Client) -> Result<(), Failure> {
+    pub(super) async fn send_one(&self, client: &Client) -> Result<(), Failure> {
         match self.send(client).await {
             Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
             sent => sent,

@@ -234,7 +234,7 @@ impl Effort {
     /// minutes. `cancelled` makes an error of reasons that were met to the end.
     pub(crate) async fn transact(
         &mut self,
-        transact: &mut Transact,
+        transact: &Transact,
         table: &Arc<str>,
         aim: TransactionAim<'_>,
         cancelled: impl Fn(Vec<Reason>, (u32, Duration)) -> Error,

@@ -117,12 +117,12 @@ pub(super) async fn send(
     id: WriteId,
 ) -> Result<(), Error> {
     let Assembly { writes, places, .. } = assembly;
-    let mut request =
+    let request =
         Transact::new(writes, Some(token.text.clone())).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
     let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
     let rests = rests(operations, &places);
-    match effort.transact(&mut request, &table, TransactionAim { id, rests: &rests }, cancelled).await {
+    match effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await {
         Ok(Transacted::Applied) => Ok(()),
         Ok(Transacted::Cancelled(reasons)) => {
             let is_known = token.origin == Origin::Given;

@@ -1,7 +1,10 @@
-use dynalock::{Error, Wait, local::Faults};
+use dynalock::{
+    Error, Wait,
+    local::{Fault, Faults},
+};
 
 use super::{TTL, kill};
-use crate::support::{Shop, expect_error, millis, n, now, s, secs, travel};
+use crate::support::{Shop, expect_error, item, millis, n, now, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_held_is_not_granted_and_says_who_has_it() {
@@ -118,6 +121,56 @@ async fn an_operator_breaks_a_lock_by_its_fence_alone() {
     let next = others.try_acquire("report").await.unwrap().unwrap();
     assert_eq!(next.fence(), held.fence() + 1);
     assert_eq!(held.lost().await, dynalock::Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_locks_of_a_table_are_listed_page_by_page() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    assert!(locks.list().next().await.is_none());
+    // Each page of a Scan ends at a megabyte.
+    let mut held = Vec::new();
+    for number in 0..12 {
+        held.push(others.acquire(format!("lock-{number:02}")).payload(vec![7; 300_000]).await.unwrap());
+    }
+    held.pop().unwrap().release().await.unwrap();
+    shop.raw("locks", "name").put(item([("name", s("no lock"))])).await;
+    shop.faults.script_on("Scan", 1, Fault::LoseReply);
+    let mut seen = Vec::new();
+    let mut list = locks.list();
+    while let Some(lock) = list.next().await {
+        seen.push(lock.unwrap());
+    }
+    assert!(shop.faults.count("Scan") > 4);
+    seen.sort_by(|one, other| one.name.cmp(&other.name));
+    assert_eq!(seen.len(), 12);
+    for (lock, held) in seen.iter().zip(&held) {
+        assert_eq!((&*lock.name, lock.owner.as_deref(), lock.fence), (held.name(), Some(held.owner()), held.fence()));
+        assert_eq!(lock.payload.as_deref(), Some(&[7; 300_000][..]), "{lock:?}");
+        assert!(format!("{lock:?}").len() < 300, "no content is shown");
+    }
+    assert_eq!((seen[11].owner.as_ref(), seen[11].remaining), (None, millis(0)));
+    let elsewhere = dynalock::Locks::new(&shop.client, "nowhere");
+    expect_error!(elsewhere.list().next().await.unwrap(), Error::TableNotFound { .. });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_was_retired_goes_on_above_its_fence() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let held = others.acquire("report").await.unwrap();
+    let fence = held.fence();
+    assert!(!locks.retire("report").await.unwrap(), "it is held");
+    held.release().await.unwrap();
+    assert!(!locks.retire("report").await.unwrap(), "it is too young");
+    travel(secs(61)).await;
+    for fault in [Fault::LoseReply, Fault::Throttle] {
+        shop.faults.script_on("DeleteItem", 0, fault);
+        assert!(locks.retire("report").await.unwrap());
+        assert_eq!(others.inspect("report").await.unwrap(), None);
+    }
+    assert!(locks.acquire("report").await.unwrap().fence() > fence);
+    expect_error!(locks.retire("").await, Error::InvalidKey { .. });
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ mod expiry;
 mod losses;
 mod lost;
 mod storm;
+mod together;
 mod unusual;
 mod wire;
 

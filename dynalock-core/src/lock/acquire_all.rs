@@ -1,0 +1,159 @@
+//! Asking for several locks, all or none.
+
+use std::sync::Arc;
+
+use super::{
+    acquire::{Asking, Caller, Granted, Waited, Waiting},
+    guard::Ask,
+    mark::Mark,
+    row::Claim,
+};
+use crate::{
+    clock,
+    codec::Item,
+    error::{Error, Lost},
+    operation::{Failure, Reason, Transact, Write},
+    random,
+    retry::{Effort, Limits},
+};
+
+/// What it is asked for, each lock once, in the order in which they are waited for: that of their names.
+pub(super) struct AskingAll {
+    /// At least one.
+    pub(super) locks: Vec<Asking>,
+}
+
+/// What one request came to.
+enum Asked {
+    Granted(Vec<Granted>),
+    /// The locks that were taken, by their places.
+    Refused(Vec<(usize, Mark)>),
+}
+
+impl Ask for AskingAll {
+    type Grant = Vec<Granted>;
+
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Vec<Granted>>, Error>> + Send {
+        self.acquire(caller)
+    }
+}
+
+impl AskingAll {
+    /// Asks until all are granted at once or the wait is over; nothing if the caller is gone. Nothing is held meanwhile, so nobody waits for
+    /// one who waits.
+    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
+        let mut waits: Vec<_> = self.locks.iter().map(Asking::waiting).collect();
+        let mut owner = self.locks[0].owner();
+        loop {
+            let asked = self.ask(&owner, &waits).await;
+            let taken = match asked {
+                Ok(Asked::Granted(all)) => return Ok(Some(all)),
+                Ok(Asked::Refused(taken)) => taken,
+                Err(error) => {
+                    // They may have been granted all the same.
+                    self.give_back(&owner);
+                    return Err(error);
+                }
+            };
+            if !taken.iter().all(|(_, mark)| mark.is_of_another(&owner)) {
+                self.give_back(&owner);
+                owner = self.locks[0].owner();
+            }
+            for wait in &mut waits {
+                wait.requests += 1;
+            }
+            for (place, mark) in taken {
+                match self.locks[place].wait(&mut waits[place], mark, &owner, caller).await? {
+                    Waited::ToAsk => {}
+                    Waited::Gone => return Ok(None),
+                }
+            }
+        }
+    }
+
+    /// One transaction, which is sent until it is answered: under one token, it is applied once.
+    async fn ask(&self, owner: &Arc<str>, waits: &[Waiting]) -> Result<Asked, Error> {
+        let (connection, limits) = (&self.locks[0].connection, self.locks[0].limits);
+        let limits = Limits { deadline: limits.deadline.max(Limits::of_transaction().deadline), ..limits };
+        let mut effort = Effort::new(connection, limits);
+        // All of it is of this moment, whichever attempt is applied.
+        let sent = clock::now();
+        let writes = self.locks.iter().zip(waits).map(|(asking, waiting)| {
+            let (now, until) = (asking.terms.now(), asking.terms.until());
+            let claim = Claim { owner, until, now, payload: asking.payload.as_deref() };
+            Write::from(asking.row.acquire(&claim, &asking.dead(waiting)))
+        });
+        let token = format!("{:032x}", random::generator().u128(..));
+        let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
+        let client = connection.client.clone();
+        let table = Arc::clone(&self.locks[0].row.table);
+        let refused = effort
+            .repeat(&table, || async {
+                match Box::pin(request.send(&client)).await {
+                    Ok(()) => Ok(None),
+                    Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
+                    Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
+                    Err(failure) => Err(failure),
+                }
+            })
+            .await?;
+        let Some(reasons) = refused else { return self.read(&mut effort, owner, sent).await };
+        let in_the_way = self.taken(&reasons);
+        match in_the_way.iter().any(|(_, mark)| mark.owner.as_deref() == Some(owner)) {
+            // A copy of it was applied, nobody knows when: each lease counts from a beat.
+            true => {
+                let asked = self.read(&mut effort, owner, clock::now()).await?;
+                if let Asked::Granted(all) = &asked {
+                    for granted in all {
+                        match granted.grip.beat().await {
+                            Ok(()) => {}
+                            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
+                                return Ok(Asked::Refused(vec![(0, Mark::default())]));
+                            }
+                            Err(error) => return Err(error),
+                        }
+                    }
+                }
+                Ok(asked)
+            }
+            false => Ok(Asked::Refused(in_the_way)),
+        }
+    }
+
+    /// The locks that were in the way.
+    fn taken(&self, reasons: &[Reason]) -> Vec<(usize, Mark)> {
+        let guilty = reasons.iter().enumerate().filter(|(_, reason)| reason.class().is_some());
+        guilty.map(|(place, reason)| (place, self.mark(place, reason.item.as_ref()))).collect()
+    }
+
+    /// Reads the fences, which a transaction does not return, and whether all is ours.
+    async fn read(&self, effort: &mut Effort, owner: &Arc<str>, sent: clock::Instant) -> Result<Asked, Error> {
+        let table = &self.locks[0].row.table;
+        let rows = effort.read_many(table, self.locks.iter().map(|asking| asking.row.key.clone()).collect()).await?;
+        let mut granted = Vec::with_capacity(self.locks.len());
+        let mut taken = Vec::new();
+        for (place, asking) in self.locks.iter().enumerate() {
+            let is_of = |row: &&Item| asking.row.key.iter().all(|(name, value)| row.get(name) == Some(value));
+            let row = rows.iter().find(is_of).cloned();
+            let mark = self.mark(place, row.as_ref());
+            match mark.fence {
+                Some(fence) if mark.owner.as_deref() == Some(owner) => {
+                    let grip = asking.grip(Arc::clone(owner), (fence, None), 0, sent);
+                    granted.push(Granted { grip, row });
+                }
+                _ => taken.push((place, mark)),
+            }
+        }
+        Ok(if taken.is_empty() { Asked::Granted(granted) } else { Asked::Refused(taken) })
+    }
+
+    fn mark(&self, place: usize, row: Option<&Item>) -> Mark {
+        row.map(|row| Mark::read(&self.locks[place].row.layout, row)).unwrap_or_default()
+    }
+
+    fn give_back(&self, owner: &Arc<str>) {
+        for asking in &self.locks {
+            asking.give_back(Arc::clone(owner), 0);
+        }
+    }
+}

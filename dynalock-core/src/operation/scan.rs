@@ -1,0 +1,27 @@
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::{Client, operation::scan::ScanError};
+
+use super::classify::{Failure, ServiceFailure, classify};
+use crate::codec::Item;
+
+/// A page of a Scan, eventually consistent.
+pub(crate) struct Scan {
+    pub(crate) table: Arc<str>,
+    pub(crate) start: Option<Item>,
+}
+
+impl Scan {
+    /// Some items, and where the next page starts; nothing after the last.
+    pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Option<Item>), Failure> {
+        let request = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
+        let output = request.send().await.map_err(classify)?;
+        Ok((output.items.unwrap_or_default(), output.last_evaluated_key.filter(|key| !key.is_empty())))
+    }
+}
+
+impl ServiceFailure for ScanError {
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
+}

@@ -1,0 +1,233 @@
+//! One of several processes works, the others wait; when it dies, the next takes over within a lease.
+//!
+//! ```text
+//! cargo run --example leader
+//! ```
+//!
+//! starts a `DynamoDB` on a loopback port and three workers, kills the one that works as `kill -9` does, and shows who takes over, when, and
+//! that a write which the dead one had begun is refused. By hand, each in a terminal of its own, and with Ctrl-C to end one in order:
+//!
+//! ```text
+//! cargo run --example leader -- --endpoint http://127.0.0.1:8000 --name alice
+//! ```
+
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::disallowed_methods, reason = "an example lives in real time")]
+
+use std::{
+    env,
+    error::Error as StdError,
+    process::{ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+use aws_sdk_dynamodb::{
+    Client, Config,
+    config::{BehaviorVersion, Credentials, Region},
+    operation::transact_write_items::TransactWriteItemsError,
+    types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
+};
+use clap::Parser;
+use dynalock::{Expiry, LockToken, Locks, local};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    sync::mpsc,
+};
+
+const TTL: Duration = Duration::from_secs(2);
+/// All workers are on one machine: their clocks are the same.
+const MAX_SKEW: Duration = Duration::from_millis(200);
+const LOCK: &str = "leader";
+const WORKERS: [&str; 3] = ["alice", "bob", "carol"];
+
+type Failure = Box<dyn StdError>;
+
+/// One of several processes works at a time.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Be one worker, on the `DynamoDB` at this URL; region and credentials are any.
+    #[arg(long, value_name = "URL", requires = "name")]
+    endpoint: Option<String>,
+    /// The worker's name.
+    #[arg(long, requires = "endpoint")]
+    name: Option<String>,
+}
+
+fn connect(url: &str) -> Client {
+    let config = Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .endpoint_url(url)
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("any", "any", None, None, "leader"));
+    Client::from_conf(config.build())
+}
+
+fn locks_of(client: &Client) -> Locks {
+    Locks::new(client, "dynalock-leaders").ttl(TTL).expiry(Expiry::Clock { max_skew: MAX_SKEW })
+}
+
+/// A worker: waits for its turn, then works until it is told to stop, or has lost the lock.
+async fn work(url: &str, name: &str) -> Result<(), Failure> {
+    let client = connect(url);
+    let locks = locks_of(&client);
+    locks.create_table().await?;
+    println!("{name} waits");
+    let held = locks.acquire(LOCK).owner(name).await?;
+    // What it would take to write under this lock from elsewhere: see `late_write`.
+    println!("{name} leads fence={} token={} owner={}", held.fence(), held.token(), held.owner());
+    let (fence, owner) = (held.fence(), held.owner().to_owned());
+    let steps = held.run(async {
+        for step in 1_u32.. {
+            match write(&client, &owner, fence).await? {
+                true => println!("{name} did step {step}"),
+                false => return Err("somebody else leads".into()),
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        Ok::<_, Failure>(())
+    });
+    tokio::select! {
+        ended = steps => ended??,
+        stop = tokio::signal::ctrl_c() => stop?,
+    }
+    held.release().await?;
+    println!("{name} has stepped down");
+    Ok(())
+}
+
+/// Counts a step, if this grant of the lock is the last one: `DynamoDB` checks it in the same transaction. `false` if it is not.
+async fn write(client: &Client, owner: &str, fence: u64) -> Result<bool, Failure> {
+    let key = |name: &str| AttributeValue::S(name.to_owned());
+    let check = ConditionCheck::builder()
+        .table_name("dynalock-leaders")
+        .key("name", key(LOCK))
+        .condition_expression("#owner = :owner AND #fence = :fence")
+        .expression_attribute_names("#owner", "_owner")
+        .expression_attribute_names("#fence", "_fence")
+        .expression_attribute_values(":owner", key(owner))
+        .expression_attribute_values(":fence", AttributeValue::N(fence.to_string()))
+        .build()?;
+    let count = Update::builder()
+        .table_name("dynalock-leaders")
+        .key("name", key("work that was done"))
+        .update_expression("ADD steps :one")
+        .expression_attribute_values(":one", AttributeValue::N("1".to_owned()))
+        .build()?;
+    let check = TransactWriteItem::builder().condition_check(check).build();
+    let count = TransactWriteItem::builder().update(count).build();
+    match client.transact_write_items().transact_items(check).transact_items(count).send().await {
+        Ok(_) => Ok(true),
+        Err(error) => match error.into_service_error() {
+            TransactWriteItemsError::TransactionCanceledException(_) => Ok(false),
+            error => Err(error.into()),
+        },
+    }
+}
+
+/// What a leader says when it starts.
+struct Leader {
+    name: String,
+    fence: u64,
+    token: String,
+    owner: String,
+}
+
+fn leader_in(line: &str) -> Option<Leader> {
+    let (name, rest) = line.split_once(" leads fence=")?;
+    let (fence, rest) = rest.split_once(" token=")?;
+    let (token, owner) = rest.split_once(" owner=")?;
+    let [name, token, owner] = [name, token, owner].map(str::to_owned);
+    Some(Leader { name, fence: fence.parse().ok()?, token, owner })
+}
+
+/// Starts a worker as a process of its own; what it prints is printed here too.
+fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result<Child, Failure> {
+    let mut command = Command::new(env::current_exe()?);
+    let mut child =
+        command.args(["--endpoint", url, "--name", name]).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let output = child.stdout.take().ok_or("the worker has no output")?;
+    let lines = lines.clone();
+    tokio::spawn(async move {
+        let mut output = BufReader::new(output).lines();
+        while let Ok(Some(line)) = output.next_line().await {
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(child)
+}
+
+/// Prints what the workers say, until one leads and has done some steps.
+async fn watch(lines: &mut mpsc::UnboundedReceiver<String>, steps: usize) -> Result<(Leader, Instant), Failure> {
+    let mut leader = None;
+    let mut left = steps;
+    while let Some(line) = lines.recv().await {
+        println!("  {}", line.split(" token=").next().unwrap_or_default());
+        match leader_in(&line) {
+            Some(new) => leader = Some((new, Instant::now())),
+            None if line.contains(" did step ") => left = left.saturating_sub(1),
+            None => {}
+        }
+        if left == 0
+            && let Some(leader) = leader.take()
+        {
+            return Ok(leader);
+        }
+    }
+    Err("all workers have ended".into())
+}
+
+async fn show() -> Result<(), Failure> {
+    let server = local::serve(([127, 0, 0, 1], 0).into()).await?;
+    let client = connect(&server.url());
+    let locks = locks_of(&client);
+    locks.create_table().await?;
+    println!("Three workers on {}, a lease is {TTL:?}:", server.url());
+    let (lines, mut said) = mpsc::unbounded_channel();
+    let mut workers = Vec::new();
+    for name in WORKERS {
+        workers.push((name, start(&server.url(), name, &lines)?));
+    }
+    let (first, _) = watch(&mut said, 3).await?;
+
+    println!("kill -9 {}", first.name);
+    let (_, victim) = workers.iter_mut().find(|(name, _)| *name == first.name).ok_or("no such worker")?;
+    victim.kill().await?;
+    let killed = Instant::now();
+    let (second, since) = watch(&mut said, 2).await?;
+    let took = since.saturating_duration_since(killed);
+    println!(
+        "{} took over after {took:.1?}, at most a lease and the skew, with the next fence: {}",
+        second.name, second.fence
+    );
+    if took > TTL + MAX_SKEW + Duration::from_secs(1) || second.fence <= first.fence {
+        return Err("that was too late, or under an old fence".into());
+    }
+
+    println!("What {} had begun comes late:", first.name);
+    let late = write(&client, &first.owner, first.fence).await?;
+    let token: LockToken = first.token.parse()?;
+    match (late, locks.resume(token).await) {
+        (false, Err(dynalock::Error::Lost(why))) => println!("  its write is refused, and so is its token: {why}"),
+        (written, resumed) => return Err(format!("it was let in: {written}, {resumed:?}").into()),
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let ended = match (&args.endpoint, &args.name) {
+        (Some(url), Some(name)) => work(url, name).await,
+        _ => show().await,
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("leader: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
