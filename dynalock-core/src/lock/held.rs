@@ -73,7 +73,7 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is lost; [`Error::Rejected`], [`Error::TableNotFound`].
+    /// [`Error::Lost`](crate::Error::Lost) if it is lost; [`Error::Rejected`](crate::Error::Rejected), [`Error::TableNotFound`](crate::Error::TableNotFound).
     pub async fn extend(&self) -> Result<()> {
         self.guard.grip.beat().await
     }
@@ -88,7 +88,7 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if `work` was dropped.
+    /// [`Error::Lost`](crate::Error::Lost) if `work` was dropped.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         guard::run(self.guard.grip.lost(), work).await
     }
@@ -97,7 +97,7 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`]. That the lock was
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`](crate::Error::Rejected). That the lock was
     /// lost before is no error.
     pub async fn release(self) -> Result<()> {
         self.guard.release().await

@@ -78,7 +78,7 @@ impl HeldAll {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if `work` was dropped.
+    /// [`Error::Lost`](crate::Error::Lost) if `work` was dropped.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         guard::run(self.lost(), work).await
     }
