@@ -37,9 +37,9 @@
 //!
 //! # When a lease has ended
 //!
-//! - [`Expiry::Clock`](crate::Expiry::Clock): `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
+//! - [`Expiry::Clock`]: `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
 //!   clocks of all machines differ by at most `max_skew` at any moment.
-//! - [`Expiry::Observed`](crate::Expiry::Observed): owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
+//! - [`Expiry::Observed`]: owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
 //!   showed them first; the condition is that they still are. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
 //!
 //! The holder counts its lease from *before* it sent the request that renewed it, on its monotonic clock.
@@ -64,7 +64,7 @@
 //!   should refuse a lower fence than it has seen. Even so it lets a stale write through until the new holder has written once.
 //! - **A ghost**: a copy of an acquire that arrives after its caller has given up may be granted to nobody. It costs one ttl and the skew.
 //! - **Fairness**: of several who wait, any may be next.
-//! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`](crate::Expiry::Clock) when they differ by more than that and what is left of the
+//! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the
 //!   lease between two heartbeats. The fence protects all the same what checks it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
 //! - **A runtime that is blocked** sends no heartbeats; blocking work belongs on `spawn_blocking`.

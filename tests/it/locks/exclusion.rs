@@ -146,7 +146,7 @@ async fn all_locks_of_a_table_are_listed_page_by_page() {
     assert_eq!(seen.len(), 12);
     for (lock, held) in seen.iter().zip(&held) {
         assert_eq!((&*lock.name, lock.owner.as_deref(), lock.fence), (held.name(), Some(held.owner()), held.fence()));
-        assert_eq!(lock.payload.as_deref(), Some(&[7; 300_000][..]), "{lock:?}");
+        assert_eq!(lock.payload.as_deref(), Some(&*vec![7; 300_000]), "{lock:?}");
         assert!(format!("{lock:?}").len() < 300, "no content is shown");
     }
     assert_eq!((seen[11].owner.as_ref(), seen[11].remaining), (None, millis(0)));

@@ -1,5 +1,8 @@
 //! Locks by name, on paused time: what holders and waiters see, whatever happens to their requests.
 
+#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
+#![expect(clippy::unchecked_time_subtraction, reason = "the times are constants")]
+
 mod exclusion;
 mod expiry;
 mod losses;
