@@ -99,6 +99,16 @@ impl HeldAll {
     }
 }
 
+/// Each by itself, to be released at a time of its own.
+impl IntoIterator for HeldAll {
+    type Item = Held;
+    type IntoIter = std::vec::IntoIter<Held>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.locks.into_iter()
+    }
+}
+
 impl fmt::Debug for HeldAll {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HeldAll").field(&self.locks).finish()

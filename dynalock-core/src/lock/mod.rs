@@ -15,7 +15,7 @@
 //! | `_released` | S | the owner of the last release |
 //! | `payload` | B | what a holder has left |
 //!
-//! Rows are never deleted but by [`Locks::retire`](crate::Locks::retire). Time to live must not be switched on: it would delete a lock that is
+//! Rows are never deleted but by [`Locks::retire`]. Time to live must not be switched on: it would delete a lock that is
 //! held, or begin its fence anew.
 //!
 //! # The requests
@@ -37,9 +37,9 @@
 //!
 //! # When a lease has ended
 //!
-//! - [`Expiry::Clock`](crate::Expiry::Clock): `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
+//! - [`Expiry::Clock`]: `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
 //!   clocks of all machines differ by at most `max_skew` at any moment.
-//! - [`Expiry::Observed`](crate::Expiry::Observed): owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
+//! - [`Expiry::Observed`]: owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
 //!   showed them first; the condition is that they still are. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
 //!
 //! The holder counts its lease from *before* it sent the request that renewed it, on its monotonic clock.
@@ -49,8 +49,8 @@
 //! A grant needs a row without an owner, or with one whose lease has ended. Only the holder's own release, or an operator, removes an owner.
 //! Every `_until` in the row was written by a request of the holder, and is at least a ttl after the moment from which the holder counts if that
 //! request was the last to be acknowledged; no older one can be put back, since its beat is lower. So when the asker's clock shows
-//! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`Held::lost`](crate::Held::lost) has ended,
-//! [`Held::run`](crate::Held::run) has dropped the work. By observation: the last beat was sent before the watcher saw it, so the holder's ttl ends first.
+//! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`Held::lost`] has ended,
+//! [`Held::run`] has dropped the work. By observation: the last beat was sent before the watcher saw it, so the holder's ttl ends first.
 //!
 //! The fence grows with every grant, in the same write. A write in `DynamoDB` that is conditional on `_owner = :me AND _fence = :f`, in one
 //! transaction with a check of the row, cannot come from anybody but the holder, whatever clocks and processes do.
@@ -64,7 +64,7 @@
 //!   should refuse a lower fence than it has seen. Even so it lets a stale write through until the new holder has written once.
 //! - **A ghost**: a copy of an acquire that arrives after its caller has given up may be granted to nobody. It costs one ttl and the skew.
 //! - **Fairness**: of several who wait, any may be next.
-//! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`](crate::Expiry::Clock) when they differ by more than that and what is left of the
+//! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the
 //!   lease between two heartbeats. The fence protects all the same what checks it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
 //! - **A runtime that is blocked** sends no heartbeats; blocking work belongs on `spawn_blocking`.

@@ -1,5 +1,7 @@
 //! Locks by name, on paused time: what holders and waiters see, whatever happens to their requests.
 
+#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
+
 mod exclusion;
 mod expiry;
 mod losses;

@@ -4,8 +4,7 @@
 //! the skew that is allowed, and faults of its own. What is written under a lock is a transaction with a check of the lock's row.
 //! `DYNALOCK_STORM_SEEDS` says how many seeds there are.
 
-#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
-#![expect(clippy::print_stdout, reason = "the storm says what it has seen")]
+#![expect(clippy::print_stdout, reason = "the figures are shown on request")]
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -42,6 +41,8 @@ const ROUNDS: u32 = 12;
 #[derive(Debug, Default, Clone)]
 struct Tally {
     grants: u64,
+    /// Grants of both locks at once.
+    together: u64,
     writes: u64,
     refused: u64,
     takeovers: u64,
@@ -65,6 +66,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, other: &Self) {
         self.grants += other.grants;
+        self.together += other.together;
         self.writes += other.writes;
         self.refused += other.refused;
         self.takeovers += other.takeovers;
@@ -204,8 +206,12 @@ impl Process {
     async fn live(self, mut rng: Rng) {
         for _ in 0..ROUNDS {
             travel(millis(rng.u64(0..3_000))).await;
-            let name = NAMES[rng.usize(..NAMES.len())];
             let heartbeat = rng.f64() < 0.8;
+            if rng.f64() < 0.2 {
+                self.take_all(heartbeat, &mut rng).await;
+                continue;
+            }
+            let name = NAMES[rng.usize(..NAMES.len())];
             let acquire = self.locks.acquire(name).heartbeat(heartbeat).wait(secs(rng.u64(1..60))).into_future();
             let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
             let mut task = tokio::spawn(acquire);
@@ -221,6 +227,27 @@ impl Process {
                 self.hold(name, held, heartbeat, &mut rng).await;
             }
         }
+    }
+
+    /// Both locks at once, which then go their ways.
+    async fn take_all(&self, heartbeat: bool, rng: &mut Rng) {
+        let all = self.locks.acquire_all(NAMES).heartbeat(heartbeat).wait(secs(rng.u64(1..60))).into_future();
+        let mut task = tokio::spawn(all);
+        let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
+        let granted = tokio::select! {
+            granted = &mut task => granted.unwrap(),
+            () = travel(patience) => {
+                task.abort();
+                self.arena.lock().unwrap().tally.cancelled += 1;
+                return;
+            }
+        };
+        let Ok(all) = granted else { return };
+        self.arena.lock().unwrap().tally.together += 1;
+        let [one, other]: [Held; 2] = all.into_iter().collect::<Vec<_>>().try_into().unwrap();
+        let [first, second] = [one.name().to_owned(), other.name().to_owned()];
+        let (mut mine, mut theirs) = (rng.fork(), rng.fork());
+        tokio::join!(self.hold(&first, one, heartbeat, &mut mine), self.hold(&second, other, heartbeat, &mut theirs));
     }
 
     async fn hold(&self, name: &str, held: Held, heartbeat: bool, rng: &mut Rng) {
@@ -398,6 +425,7 @@ fn a_storm_grants_a_lock_to_one_at_a_time_and_leaves_none_behind() {
     assert!(tally.grants > seeds() * 20, "{tally:?}");
     assert!(tally.writes > seeds() * 40, "{tally:?}");
     assert!(tally.takeovers > seeds() * 4, "{tally:?}");
+    assert!(tally.together > seeds() * 2, "{tally:?}");
 }
 
 #[test]
