@@ -42,6 +42,18 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
+/// A number that is not negative, rounded up to a whole one.
+pub(crate) fn rounded_up(text: &str) -> Option<u64> {
+    if let Some(whole) = whole_number(text) {
+        return Some(whole);
+    }
+    let Normal { negative, digits, exponent } = normal(text)?;
+    let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
+    let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    whole.checked_add(1)
+}
+
 /// A number as its significant digits times a power of ten; zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
@@ -91,6 +103,16 @@ mod tests {
         }
         assert_eq!(canonical("-120"), "-120");
         assert_eq!(canonical("12e1"), "120");
+    }
+
+    #[test]
+    fn a_part_of_a_number_is_rounded_up() {
+        for (text, whole) in [("1763712345.678", 1_763_712_346), ("7", 7), ("7.0", 7), ("0.001", 1), ("12e-3", 1)] {
+            assert_eq!(rounded_up(text), Some(whole), "{text}");
+        }
+        for text in ["-1", "-0.5", "x", "1e40"] {
+            assert_eq!(rounded_up(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
-
 use crate::{
     codec::{Basis, Changes, Item, State, encode, key_item},
     error::Error,
@@ -21,6 +19,16 @@ pub(crate) struct Mark {
     pub(crate) id: WriteId,
     /// The incarnation of an item that begins with this attempt.
     pub(crate) incarnation: Incarnation,
+    pub(crate) repeats: Repeats,
+}
+
+/// When a write may have to be made again, the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// By this call alone, which can keep it.
+    InThisCall,
+    /// By anybody who has the caller's token.
+    Ever,
 }
 
 /// The marks of one logical write: the same id, and another incarnation for each attempt. A late copy of a create may be applied
@@ -29,11 +37,12 @@ pub(crate) struct Mark {
 pub(crate) struct Marks {
     pub(crate) id: WriteId,
     pub(crate) rng: fastrand::Rng,
+    pub(crate) repeats: Repeats,
 }
 
 impl Marks {
     pub(crate) fn next(&mut self) -> Mark {
-        Mark { id: self.id, incarnation: Incarnation::draw(&mut self.rng) }
+        Mark { id: self.id, incarnation: Incarnation::draw(&mut self.rng), repeats: self.repeats }
     }
 }
 
@@ -227,10 +236,7 @@ fn put<T: Versioned>(
             return Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason });
         }
     }
-    item.insert(T::MODEL.version.to_owned(), AttributeValue::N(next.number().to_string()));
-    if let Some(ring) = &next.ring {
-        item.insert(WRITES.to_owned(), AttributeValue::B(Blob::new(ring.as_bytes())));
-    }
+    next.write_into(T::MODEL.version, &mut item);
     Ok(Plan { write: write(table, key, Action::Put(item), Some(condition), placeholders), next })
 }
 

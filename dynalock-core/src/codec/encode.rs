@@ -46,6 +46,19 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
+    /// Does to an item what the write does: the aliases of what is written go as well.
+    pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
+        for name in self.names() {
+            item.remove(name);
+            for alias in model.aliases_of(name) {
+                item.remove(*alias);
+            }
+        }
+        for (name, value) in &self.set {
+            item.insert(name.clone().into_owned(), value.clone());
+        }
+    }
+
     /// The bytes that DynamoDB counts for the new values.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()

@@ -13,14 +13,13 @@ pub use etag::{Etag, ParseEtagError};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, State};
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
-    error::Error,
     key::{Key, KeyValue},
-    model::{KeyModel, Model, Versioned},
+    model::{KeyModel, Model},
     number,
     version::WRITES,
 };
@@ -46,22 +45,6 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .zip(key.values())
         .map(|(attribute, value)| (attribute.name.to_owned(), value.into()))
         .collect()
-}
-
-/// The item that a value was read from, as far as the value shows it.
-pub(crate) fn item_of<T: Versioned>(table: &Arc<str>, stored: &Stored<T>) -> Result<Item, Error> {
-    let Ok(Basis { state: State { revision, image }, .. }) = stored.origin() else {
-        return encode::<T>(table, stored);
-    };
-    if let Some(image) = image {
-        return Ok(Item::clone(image));
-    }
-    let mut item = encode::<T>(table, stored)?;
-    item.insert(T::MODEL.version.to_owned(), AttributeValue::N(revision.number().to_string()));
-    if let Some(ring) = &revision.ring {
-        item.insert(WRITES.to_owned(), AttributeValue::B(Blob::new(ring.as_bytes())));
-    }
-    Ok(item)
 }
 
 /// The key of an item; nothing if that is not one by its model.

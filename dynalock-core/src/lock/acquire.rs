@@ -176,7 +176,7 @@ impl Asking {
         match answer {
             Answered::Applied(before) => {
                 let mark = before.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
-                let fence = mark.fence.unwrap_or(now) + 1;
+                let fence = mark.fence.unwrap_or(now).saturating_add(1);
                 let crashed = mark.owner.is_some().then_some(fence - 1);
                 Ok(Asked::Granted(Granted {
                     grip: self.grip(Arc::clone(owner), (fence, crashed), 0, sent),
@@ -234,7 +234,8 @@ impl Asking {
         match self.terms.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
-                let until = mark.until.unwrap_or(u64::MAX).saturating_add(skew).saturating_add(1);
+                let step = self.row.layout.unit.to_millis(1);
+                let until = mark.until.unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
                 Duration::from_millis(until.saturating_sub(self.terms.now()))
             }
             Expiry::Observed => {

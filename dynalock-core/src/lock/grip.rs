@@ -142,7 +142,7 @@ impl Grip {
 
     fn next_beat(&self) -> u64 {
         let mut lease = self.lease();
-        lease.beat += 1;
+        lease.beat = lease.beat.saturating_add(1);
         lease.beat
     }
 

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     Repository, clock,
-    codec::{Item, Stored, decode},
     error::{Error, Lost, Result},
     key::Key,
     model::Lockable,
@@ -86,13 +85,13 @@ impl<T: Lockable> Repository<T> {
             reason: "the token is that of a lock by name, or of something else",
         })?;
         let LockToken { owner, fence, beat, ttl, .. } = token;
-        let terms = Terms { ttl, ..self.terms };
+        let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
         let of = (Arc::clone(&self.connection), self.row(&key)?, terms);
         let grip = Arc::new(Grip::new(of, owner, (fence, None), beat, clock::now()));
         grip.beat().await?;
         let guard = Guard::new(Arc::clone(&grip));
         match Effort::new(&self.connection, self.limits).read(&grip.row.get(true)).await? {
-            Some(item) => lease(self.clone(), guard, item),
+            Some(item) => Lease::new(self.clone(), guard, item),
             None => Err(Error::Lost(grip.lose(Lost::Deleted))),
         }
     }
@@ -105,15 +104,10 @@ impl<T: Lockable> Repository<T> {
     }
 }
 
-fn lease<T: Lockable>(repository: Repository<T>, guard: Guard, item: Item) -> Result<Lease<T>> {
-    let (value, basis) = decode(&repository.table, item)?;
-    Ok(Lease::new(repository, guard, Stored::new(value, basis)))
-}
-
 impl<T> Lock<T> {
     /// How long the lease lasts without a heartbeat.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms.ttl = ttl;
+        self.terms.ttl = ttl.min(Terms::LONGEST);
         self
     }
 
@@ -169,7 +163,7 @@ impl<T: Lockable> IntoFuture for Lock<T> {
             let make = move |_, Granted { grip, row }: Granted| {
                 let guard = Guard::new(grip);
                 // The grant asks for an item, so there is one.
-                lease(repository, guard, row.unwrap_or_default())
+                Lease::new(repository, guard, row.unwrap_or_default())
             };
             guard::acquire(asking, make).await
         })

@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     Repository, clock,
-    codec::{Stored, item_of},
+    codec::{Item, Stored, decode},
     error::{Error, Lost, Result},
     expression::Holder,
     model::Lockable,
-    repository::Session,
+    repository::{Outcome, Session},
 };
 
 /// An item that is leased: [`Repository::lock`]. It derefs to the value, as it was read with the grant and changed since.
@@ -24,11 +24,21 @@ pub struct Lease<T> {
     repository: Repository<T>,
     guard: Guard,
     stored: Stored<T>,
+    /// The item behind the value, with what the value does not show: each change starts from it.
+    item: Item,
+}
+
+/// Whether a change came to a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrote {
+    Yes,
+    No,
 }
 
 impl<T: Lockable> Lease<T> {
-    pub(super) fn new(repository: Repository<T>, guard: Guard, stored: Stored<T>) -> Self {
-        Self { repository, guard, stored }
+    pub(super) fn new(repository: Repository<T>, guard: Guard, item: Item) -> Result<Self> {
+        let (value, basis) = decode(&repository.table, item.clone())?;
+        Ok(Self { repository, guard, stored: Stored::new(value, basis), item })
     }
 
     /// The version of the value.
@@ -94,7 +104,7 @@ impl<T: Lockable> Lease<T> {
             change(value);
             Ok(())
         };
-        self.write(Ends::No, change).await
+        self.write(Ends::No, change).await.map(drop)
     }
 
     /// As [`update`](Self::update), with a closure that may refuse: then nothing is written, and the value is as it was before.
@@ -106,7 +116,7 @@ impl<T: Lockable> Lease<T> {
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
     ) -> Result<(), E> {
-        self.write(Ends::No, change).await
+        self.write(Ends::No, change).await.map(drop)
     }
 
     /// The last write and the release in one request.
@@ -115,19 +125,19 @@ impl<T: Lockable> Lease<T> {
     ///
     /// As of [`update`](Self::update). The lease is released then as when it is dropped.
     pub async fn commit(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
-        let before = self.version();
         let change = |value: &mut T| {
             change(value);
             Ok::<_, Error>(())
         };
-        self.write(Ends::Yes, change).await?;
+        let wrote = self.write(Ends::Yes, change).await?;
         let Self { mut guard, stored, .. } = self;
-        if stored.version() == before {
-            // Nothing was written, and so nothing released.
-            guard.release().await?;
-        } else {
-            guard.end();
-            guard.grip.lose(Lost::Expired);
+        match wrote {
+            Wrote::Yes => {
+                guard.end();
+                guard.grip.lose(Lost::Expired);
+            }
+            // Nothing was released either.
+            Wrote::No => guard.release().await?,
         }
         Ok(stored)
     }
@@ -155,31 +165,47 @@ impl<T: Lockable> Lease<T> {
         self.guard.grip.guard()
     }
 
+    /// Changes a copy, so that a write that fails, or is dropped, leaves the value as it was.
     async fn write<E: From<Error>>(
         &mut self,
         ends: Ends,
-        change: impl FnMut(&mut T) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut change: impl FnMut(&mut T) -> Result<(), E>,
+    ) -> Result<Wrote, E> {
         let grip = Arc::clone(&self.guard.grip);
         if let Some(lost) = grip.is_lost() {
             return Err(Error::Lost(lost).into());
         }
-        let sent = clock::now();
-        let key = self.stored.key();
-        // A copy is changed, so that a write that fails, or is dropped, leaves the value as it was.
-        let copy = item_of(&self.repository.table, &self.stored)?;
-        let stance = Stance::Holder { grip: Arc::clone(&grip), ends };
-        let mut session = Session::under(&self.repository, stance);
-        match session.modify_from(&key, Some(copy), || None, change).await {
-            Ok(stored) => {
-                let written = stored.version() != self.stored.version();
-                self.stored = stored;
-                if written && ends == Ends::No {
-                    grip.renewed(sent);
-                }
-                Ok(())
+        let (table, key) = (Arc::clone(&self.repository.table), self.stored.key());
+        let mut session = Session::under(&self.repository, Stance::Holder { grip: Arc::clone(&grip), ends });
+        let get = session.get(&key)?;
+        let mut item = self.item.clone();
+        loop {
+            let (mut value, mut basis) = decode::<T>(&table, item.clone())?;
+            basis.remember(&value);
+            change(&mut value)?;
+            let changes = basis.changes(&table, &value)?;
+            if changes.is_empty() {
+                (self.stored, self.item) = (Stored::unchanged(value, basis), item);
+                return Ok(Wrote::No);
             }
-            Err(error) => Err(error),
+            changes.apply(T::MODEL, &mut item);
+            let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
+            match session.update(value, &basis, changes).await? {
+                Outcome::Done(stored) => {
+                    if let Ok(written) = stored.origin() {
+                        written.state.revision.write_into(T::MODEL.version, &mut item);
+                    }
+                    (self.stored, self.item) = (stored, item);
+                    if ends == Ends::No {
+                        grip.renewed(sent);
+                    }
+                    return Ok(Wrote::Yes);
+                }
+                Outcome::Lost(met) => {
+                    let met = session.again(&get, &key, expected, met).await?;
+                    item = met.ok_or_else(|| Error::Lost(grip.lose(Lost::Deleted)))?;
+                }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::{codec::Item, error::Lost, expression::Holder, model::LockModel};
+use crate::{codec::Item, error::Lost, expression::Holder, model::LockModel, number::rounded_up};
 
 /// What a row says about its lock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,13 +31,23 @@ impl Holder {
 impl Mark {
     /// Reads a row; what is of another type than it must be counts as missing, and the conditions of the protocol refuse it.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
-        let text = |name| item.get(name).and_then(|value: &AttributeValue| value.as_s().ok()).cloned();
+        let text = |name| {
+            item.get(name).map(|value: &AttributeValue| match value {
+                AttributeValue::S(text) => text.clone(),
+                // Another program's; to the conditions it is there all the same.
+                _ => "(not a string)".to_owned(),
+            })
+        };
         let number = |name| item.get(name).and_then(|value| value.as_n().ok()).and_then(|digits| digits.parse().ok());
         Self {
             owner: text(layout.owner),
             fence: number(layout.fence),
             beat: number(layout.beat),
-            until: number(layout.until).map(|end| layout.unit.to_millis(end)),
+            until: item
+                .get(layout.until)
+                .and_then(|end| end.as_n().ok())
+                .and_then(|end| rounded_up(end))
+                .map(|end| layout.unit.to_millis(end)),
             released: text(layout.released),
         }
     }

@@ -1,11 +1,19 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use super::{grip::Grip, mark::Mark, terms::Terms};
 use crate::{
     codec::Item,
     error::{Error, Locked},
     expression::Standing,
-    model::Model,
+    model::{LockModel, Model},
+    plan::Repeats,
+    retry::Late,
 };
 
 /// How the writes of a call stand to the leases of their items.
@@ -14,9 +22,25 @@ pub(crate) enum Stance {
     /// They do not ask for them.
     Ignoring,
     /// They respect those of others.
-    Outside(Terms),
+    Outside { terms: Terms, asked: Arc<Asked> },
     /// They are made under a lease, and the last of them may end it.
     Holder { grip: Arc<Grip>, ends: Ends },
+}
+
+/// The moment that the last request has compared leases with, in epoch milliseconds; [`Asked::NEVER`] if it compared none.
+#[derive(Debug)]
+pub(crate) struct Asked(AtomicU64);
+
+impl Asked {
+    const NEVER: u64 = 0;
+
+    fn remember(&self, moment: Option<u64>) {
+        self.0.store(moment.unwrap_or(Self::NEVER), Ordering::Relaxed);
+    }
+
+    fn moment(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|moment| *moment != Self::NEVER)
+    }
 }
 
 /// Whether a write ends the lease that it is made under.
@@ -29,14 +53,33 @@ pub(crate) enum Ends {
 impl Stance {
     /// That of a call from outside.
     pub(crate) fn outside(model: &Model, terms: Terms) -> Self {
-        if model.lock.is_some() { Self::Outside(terms) } else { Self::Ignoring }
+        match model.lock {
+            Some(_) => Self::Outside { terms, asked: Arc::new(Asked(AtomicU64::new(Asked::NEVER))) },
+            None => Self::Ignoring,
+        }
+    }
+
+    /// What becomes of late copies.
+    pub(crate) fn late(&self) -> Late {
+        match self {
+            Self::Ignoring | Self::Outside { .. } => Late::MayPass,
+            Self::Holder { .. } => Late::Refused,
+        }
     }
 
     /// For the attempt that is made now.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self, repeats: Repeats) -> Standing {
         match self {
             Self::Ignoring => Standing::Ignoring,
-            Self::Outside(terms) => Standing::Outside { dead_before: terms.dead_before() },
+            Self::Outside { terms, asked } => {
+                let dead_before = match repeats {
+                    Repeats::InThisCall => terms.dead_before(),
+                    // The time of day would make another request of it.
+                    Repeats::Ever => None,
+                };
+                asked.remember(dead_before);
+                Standing::Outside { dead_before }
+            }
             Self::Holder { grip, ends } => Standing::Holder(grip.holder(*ends)),
         }
     }
@@ -51,10 +94,10 @@ impl Stance {
     ) -> Option<Error> {
         let lock = model.lock?;
         match (self, met) {
-            (Self::Ignoring, _) | (Self::Outside(_), None) => None,
-            (Self::Outside(terms), Some(item)) => {
+            (Self::Ignoring, _) | (Self::Outside { .. }, None) => None,
+            (Self::Outside { terms, asked }, Some(item)) => {
                 let mark = Mark::read(&lock, item);
-                mark.is_alive(terms).then(|| {
+                mark.is_alive(&lock, asked.moment()).then(|| {
                     Error::Locked(Box::new(Locked {
                         table: Arc::clone(table),
                         owner: mark.owner.as_deref().unwrap_or_default().into(),
@@ -75,9 +118,9 @@ impl Stance {
 }
 
 impl Mark {
-    /// Whether somebody holds the lock, by a clock.
-    pub(crate) fn is_alive(&self, terms: &Terms) -> bool {
-        let is_dead = |moment| self.until.is_some_and(|until| until < moment);
-        self.owner.is_some() && !terms.dead_before().is_some_and(is_dead)
+    /// Whether somebody holds the lock, by the moment that a condition has compared it with.
+    fn is_alive(&self, lock: &LockModel, dead_before: Option<u64>) -> bool {
+        let is_dead = |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
+        self.owner.is_some() && !dead_before.is_some_and(is_dead)
     }
 }

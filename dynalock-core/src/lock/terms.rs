@@ -60,7 +60,7 @@ impl Terms {
 
     /// Those of the items of a type.
     pub(crate) fn of(model: &Model) -> Self {
-        Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl), ..Self::default() }
+        Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
 
     /// The longest ttl: clocks cannot add up more than they can show.

@@ -10,7 +10,7 @@ mod write;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
 pub use request::{Checked, Request};
-pub(crate) use session::Session;
+pub(crate) use session::{Outcome, Session};
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 

@@ -6,7 +6,7 @@ use super::{
     session::{Outcome, Session},
 };
 use crate::{
-    codec::{Item, Stored, decode},
+    codec::{Stored, decode},
     error::{Error, Result},
     key::Key,
     model::Versioned,
@@ -122,23 +122,11 @@ impl<T: Versioned> Session<T> {
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
-        init: impl FnMut() -> Option<T>,
-        change: impl FnMut(&mut T) -> Result<(), E>,
-    ) -> Result<Stored<T>, E> {
-        let get = self.get(key)?;
-        let item = self.read(&get).await?;
-        self.modify_from(key, item, init, change).await
-    }
-
-    /// As [`modify`](Self::modify), from an item that is known.
-    pub(crate) async fn modify_from<E: From<Error>>(
-        &mut self,
-        key: &Key,
-        mut item: Option<Item>,
         mut init: impl FnMut() -> Option<T>,
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Stored<T>, E> {
         let get = self.get(key)?;
+        let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
             let outcome = match item {

@@ -10,7 +10,7 @@ use crate::{
     lock::Stance,
     model::Versioned,
     operation::{Get, Sending, Write},
-    plan::{self, Mark, Marks, Plan, checked_key},
+    plan::{self, Mark, Marks, Plan, Repeats, checked_key},
     retry::{Aim, Effort, Proof, Written, unexpected_condition},
     version::{Expected, Revision, WriteId},
 };
@@ -52,7 +52,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// A strongly consistent read of a key.
-    pub(super) fn get(&self, key: &Key) -> Result<Get, Error> {
+    pub(crate) fn get(&self, key: &Key) -> Result<Get, Error> {
         let key = checked_key(T::MODEL, self.table(), key)?;
         Ok(Get { table: Arc::clone(self.table()), key, consistent: true })
     }
@@ -62,7 +62,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// The item to go on from after a write that lost.
-    pub(super) async fn again(
+    pub(crate) async fn again(
         &mut self,
         get: &Get,
         key: &Key,
@@ -129,11 +129,13 @@ impl<T: Versioned> Session<T> {
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
         let stance = self.stance.clone();
-        let plan = |value: &T, mark| plan::overwrite(&table, value, basis, &stored, mark, &stance.standing());
+        let plan = |value: &T, mark| {
+            plan::overwrite(&table, value, basis, &stored, mark, &stance.standing(Repeats::InThisCall))
+        };
         self.store(value, expected, plan).await
     }
 
-    pub(super) async fn update(
+    pub(crate) async fn update(
         &mut self,
         value: T,
         basis: &Basis,
@@ -144,7 +146,7 @@ impl<T: Versioned> Session<T> {
         let mut known = Some(changes);
         let plan = |value: &T, mark| {
             let changes = known.take().map_or_else(|| basis.changes(&table, value), Ok)?;
-            plan::update(&table, value, basis, changes, mark, &stance.standing())
+            plan::update(&table, value, basis, changes, mark, &stance.standing(Repeats::InThisCall))
         };
         self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
     }
@@ -156,7 +158,7 @@ impl<T: Versioned> Session<T> {
         expected: Expected<'_>,
         mut plan: impl FnMut(&T, Mark) -> Result<Plan, Error>,
     ) -> Result<Outcome<Stored<T>>, Error> {
-        let mut marks = Marks { id: self.id, rng: self.effort.rng().fork() };
+        let mut marks = Marks { id: self.id, rng: self.effort.rng().fork(), repeats: Repeats::InThisCall };
         let Plan { write, mut next } = plan(&value, marks.next())?;
         let again = || {
             let plan = plan(&value, marks.next())?;
@@ -173,7 +175,7 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: &T, basis: &Basis) -> Result<Outcome<bool>, Error> {
         let table = Arc::clone(self.table());
         let stance = self.stance.clone();
-        let plan = || plan::delete(&table, value, basis, &stance.standing());
+        let plan = || plan::delete(&table, value, basis, &stance.standing(Repeats::InThisCall));
         Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.state.revision)).await? {
             Written::Applied(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
             Written::Conflict(item) => Outcome::Lost(item),
@@ -195,7 +197,7 @@ impl<T: Versioned> Session<T> {
         again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
     ) -> Result<Written, Error> {
-        let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version };
+        let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version, late: self.stance.late() };
         let written = if self.once {
             let token = format!("{:032x}", self.effort.rng().u128(..));
             let same = write.clone();
@@ -203,7 +205,9 @@ impl<T: Versioned> Session<T> {
         } else {
             self.effort.write(write, again, &Sending::Plain, aim).await?
         };
+        let asked = matches!(expected, Expected::Unchanged(_) | Expected::Deleted(_));
         if let Written::Conflict(met) = &written
+            && asked
             && let Some(refusal) = self.stance.refusal(T::MODEL, self.table(), met.as_ref(), self.effort.spent())
         {
             return Err(refusal);

@@ -36,6 +36,23 @@ pub(crate) struct Aim<'a> {
     pub(crate) expected: Expected<'a>,
     pub(crate) id: WriteId,
     pub(crate) version_attribute: &'static str,
+    pub(crate) late: Late,
+}
+
+/// What becomes of a late copy of a write that was refused although the item has not been written since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// It may be applied yet.
+    MayPass,
+    /// It is refused for ever, as the write of a holder is whose beat was overtaken.
+    Refused,
+}
+
+/// Whether an earlier attempt may have been applied, and whether DynamoDB would have known it.
+#[derive(Clone, Copy)]
+struct Doubt {
+    in_doubt: bool,
+    known_token: bool,
 }
 
 /// What marks the writes of a transaction, and what they rest on.
@@ -191,7 +208,8 @@ impl Effort {
                     Ok(item) => {
                         // An applied write whose token DynamoDB knows would have succeeded again.
                         let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
-                        return self.judge(&table, aim, in_doubt && !known_token, item);
+                        let doubt = Doubt { in_doubt, known_token };
+                        return self.judge(&table, aim, doubt, item);
                     }
                     Err(stop) => stop,
                 },
@@ -440,10 +458,17 @@ impl Effort {
         }
     }
 
-    fn judge(&self, table: &Arc<str>, aim: Aim<'_>, in_doubt: bool, item: Option<Item>) -> Result<Written, Error> {
+    fn judge(&self, table: &Arc<str>, aim: Aim<'_>, doubt: Doubt, item: Option<Item>) -> Result<Written, Error> {
         let ring = item.as_ref().and_then(ring_of);
         let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
-        match verdict(aim.expected, aim.id, in_doubt, found) {
+        let verdict = match verdict(aim.expected, aim.id, doubt.in_doubt && !doubt.known_token, found) {
+            // It was refused for something that may pass, like a lease: a copy that is still on its way may be applied then.
+            Verdict::Conflict if doubt.in_doubt && aim.late == Late::MayPass && is_unmoved(aim, item.as_ref()) => {
+                Verdict::Unknown
+            }
+            verdict => verdict,
+        };
+        match verdict {
             Verdict::Applied => Ok(Written::Applied(ring.map_or(Proof::Absence, |ring| Proof::Id(ring.incarnation())))),
             Verdict::Conflict => Ok(Written::Conflict(item)),
             Verdict::Unknown => {
@@ -490,6 +515,12 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
         }
     }
     names.join(", ").into()
+}
+
+/// Whether the item is still in the revision that the write rested on.
+fn is_unmoved(aim: Aim<'_>, item: Option<&Item>) -> bool {
+    let (Expected::Unchanged(read) | Expected::Deleted(read)) = aim.expected else { return false };
+    item.is_some_and(|item| version_in(item, aim.version_attribute) == read.version && ring_of(item) == read.ring)
 }
 
 /// What DynamoDB does not answer to a request without a condition, and a broken gateway may.

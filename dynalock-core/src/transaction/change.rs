@@ -85,7 +85,7 @@ impl<T: Versioned> Change for ChangeOf<T> {
 
     fn plan(&self, mark: Mark, held: Option<&Holder>) -> Result<Planned, Error> {
         let Self { table, value, kind, stance } = self;
-        let standing = held.map_or_else(|| stance.standing(), |holder| Standing::Holder(holder.clone()));
+        let standing = held.map_or_else(|| stance.standing(mark.repeats), |holder| Standing::Holder(holder.clone()));
         match kind {
             Kind::Create => plan::create(table, value, mark).map(Planned::put),
             Kind::Update(basis) => self.update(basis, mark, &standing),
@@ -106,7 +106,13 @@ impl<T: Versioned> Change for ChangeOf<T> {
     }
 
     fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
-        self.stance.refusal(T::MODEL, table, met, spent)
+        let asked = match &self.kind {
+            Kind::Create => false,
+            // Of a value that did not change there is only a check.
+            Kind::Update(basis) => basis.changes(table, &self.value).is_ok_and(|changes| !changes.is_empty()),
+            Kind::Replace(_) | Kind::Overwrite(..) | Kind::Delete(_) => true,
+        };
+        self.stance.refusal(T::MODEL, table, met, spent).filter(|_| asked)
     }
 
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left {

@@ -12,7 +12,7 @@ use crate::{
     codec::{Item, ring_of},
     error::{CancellationClass, Cancelled, Error},
     operation::{Reason, Transact},
-    plan::Marks,
+    plan::{Marks, Repeats},
     random,
     retry::{Effort, Transacted, TransactionAim, tables},
     version::{Revision, WriteId},
@@ -41,7 +41,11 @@ impl Token {
             None => (effort.rng().fork(), Origin::Drawn),
         };
         let text = given.unwrap_or_else(|| format!("{:032x}", rng.u128(..)));
-        (Marks { id: WriteId::draw(&mut rng), rng }, Self { text, origin })
+        let repeats = match origin {
+            Origin::Given => Repeats::Ever,
+            Origin::Drawn => Repeats::InThisCall,
+        };
+        (Marks { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
     }
 
     /// The id by which an item shows that this transaction has happened before.

@@ -1,7 +1,9 @@
 //! Versions and write ids: what an item says about the writes it has seen, and what that proves about a write whose reply
 //! was lost.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 #[cfg(test)]
 mod model_check;
@@ -111,6 +113,14 @@ impl Revision {
     /// The version, where an item without one counts as 0.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
+    }
+
+    /// Writes it into an item.
+    pub(crate) fn write_into(&self, version: &str, item: &mut HashMap<String, AttributeValue>) {
+        item.insert(version.to_owned(), AttributeValue::N(self.number().to_string()));
+        if let Some(ring) = &self.ring {
+            item.insert(WRITES.to_owned(), AttributeValue::B(Blob::new(ring.as_bytes())));
+        }
     }
 
     /// Whether the item can never be in this revision again, by what it shows now: its life is over, or others have written it since. `ring` is

@@ -3,7 +3,7 @@ use std::time::UNIX_EPOCH;
 use dynalock::{Error, Versioned, local::Faults};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, expect_error, n, s, secs, travel};
+use crate::support::{Shop, expect_error, millis, n, s, secs, travel};
 
 /// A table that another program locks too, by names and a unit of its own.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
@@ -55,4 +55,20 @@ async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_e
 /// Now, in whole seconds.
 fn epoch() -> u64 {
     UNIX_EPOCH.elapsed().unwrap().as_secs()
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Job>().await;
+    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    table.raw.set("a", "lockedBy", s("cron-7")).await;
+    table.raw.set("a", "lockTime", n(epoch() + 3)).await;
+    let mut refused = 0;
+    while let Err(error) = table.items.update_with("a", |job| job.runs += 1).await {
+        expect_error!(Err::<(), _>(error), Error::Locked(_));
+        refused += 1;
+        travel(millis(97)).await;
+    }
+    assert!((50..70).contains(&refused), "{refused}");
 }

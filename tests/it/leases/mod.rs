@@ -4,6 +4,7 @@ mod foreign;
 mod holder;
 mod others;
 mod storm;
+mod unusual;
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ use crate::{
     error::{CancellationClass, Cancelled, Error, OperationReason},
     operation::{Reason, Sending},
     plan::Marks,
-    retry::{Aim, Effort, Limits, Written},
+    retry::{Aim, Effort, Late, Limits, Written},
     version::Expected,
 };
 
@@ -234,7 +234,7 @@ async fn write_alone(
     let rests = operations.iter().find_map(|operation| operation.expected().map(|expected| (operation, expected)));
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
-    let aim = Aim { expected, id: marks.id, version_attribute: operation.subject.model.version };
+    let aim = Aim { expected, id: marks.id, version_attribute: operation.subject.model.version, late: Late::MayPass };
     let again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
     let write = assembly.writes.swap_remove(0);
     match effort.write(write, again, &Sending::Plain, aim).await? {
