@@ -14,7 +14,8 @@ pub enum Expiry {
         max_skew: Duration,
     },
     /// When it has been watched for a whole ttl without a sign of life, on this machine's monotonic clock: no clocks are compared, and a
-    /// takeover takes a ttl of watching. All users of the lock must have the same ttl.
+    /// takeover takes a ttl of watching. All users of the lock must have the same ttl. Writers of items do not watch: a lease of a holder that has
+    /// died keeps them out until somebody asks for it and takes it over.
     Observed,
 }
 

@@ -72,8 +72,8 @@ impl<T, K: Checked> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes whether somebody holds a lease on the item or not. The holder, who counts on being alone, learns of it by a conflict at its next
-    /// write.
+    /// Writes whether somebody holds a lease on the item or not. The holder, who counts on being alone, goes
+    /// on from it at its next write.
     pub fn ignoring_lease(mut self) -> Self {
         self.stance = Stance::Ignoring;
         self

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::support::{Shop, expect_error, millis, n, s, secs, travel};
 
 /// A table that another program locks too, by names and a unit of its own.
-#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "jobs")]
 #[lockable(ttl = "10s", owner = "lockedBy", until = "lockTime", unit = "seconds")]
 struct Job {
@@ -61,11 +61,11 @@ fn epoch() -> u64 {
 async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Job>().await;
-    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    let stored = table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
     table.raw.set("a", "lockedBy", s("cron-7")).await;
     table.raw.set("a", "lockTime", n(epoch() + 3)).await;
     let mut refused = 0;
-    while let Err(error) = table.items.update_with("a", |job| job.runs += 1).await {
+    while let Err(error) = table.items.touch(stored.clone()).await {
         expect_error!(Err::<(), _>(error), Error::Locked(_));
         refused += 1;
         travel(millis(97)).await;

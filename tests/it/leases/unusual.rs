@@ -49,9 +49,9 @@ async fn a_commit_that_finds_its_change_made_releases() {
 }
 
 #[derive(Debug, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "limits")]
+#[dynalock(table = "customers")]
 #[lockable]
-struct Limit {
+struct Customer {
     #[dynalock(partition_key)]
     id: String,
     limit: i64,
@@ -63,8 +63,8 @@ struct Limit {
 #[tokio::test(start_paused = true)]
 async fn a_change_starts_from_what_is_stored_and_not_from_what_serde_writes() {
     let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Limit>().await;
-    table.others.create(Limit { id: "a".to_owned(), limit: 0, credit: 0 }).await.unwrap();
+    let table = shop.table::<Customer>().await;
+    table.others.create(Customer { id: "a".to_owned(), limit: 0, credit: 0 }).await.unwrap();
     table.raw.set("a", "credit", n(700)).await;
     let mut lease = table.items.lock("a").await.unwrap();
     lease.update(|it| it.limit = it.credit * 2).await.unwrap();
