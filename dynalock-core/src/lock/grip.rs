@@ -191,10 +191,12 @@ impl Grip {
     pub(super) async fn keep(self: Arc<Self>) {
         let grip = Arc::downgrade(&self);
         let mut rng = random::generator();
-        let third = self.terms.ttl / 3;
+        let ttl = self.terms.ttl;
+        // A third of a ttl after the request that was acknowledged last was sent, however long its answer took.
+        let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
+        let mut pause = next(self.remaining());
         let last = self.terms.max_hold.and_then(|longest| self.granted.checked_add(longest));
         drop(self);
-        let mut pause = third;
         loop {
             clock::sleep(pause.mul_f64(0.9 + 0.2 * rng.f64())).await;
             let Some(grip) = grip.upgrade() else { return };
@@ -202,10 +204,10 @@ impl Grip {
                 return;
             }
             pause = match grip.beat().await {
-                Ok(()) => third,
+                Ok(()) => next(grip.remaining()),
                 Err(Error::Lost(_)) => return,
                 // Credentials and tables come back: as long as the lease lasts.
-                Err(_) => third / 4,
+                Err(_) => ttl / 12,
             };
         }
     }

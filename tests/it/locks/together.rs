@@ -155,6 +155,20 @@ async fn a_grant_whose_reply_was_lost_is_a_grant() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_grant_whose_reply_took_most_of_its_lease_is_renewed_at_once() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    for nth in 0..3 {
+        shop.faults.script_on("TransactWriteItems", nth, Fault::NeverAnswer);
+    }
+    let all = locks.acquire_all(["a", "b"]).await.unwrap();
+    assert!(all.remaining() < TTL / 3, "{all:?}");
+    travel(TTL).await;
+    assert!(all.remaining() > TTL / 3, "{all:?}");
+    assert!(others.try_acquire("a").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_late_copy_that_is_applied_while_its_caller_waits_is_its_grant() {
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.locks().await;
