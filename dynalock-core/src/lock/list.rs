@@ -9,7 +9,7 @@ use std::{
 
 use futures_core::Stream;
 
-use super::locks::{LockInfo, Locks};
+use super::{info::LockInfo, locks::Locks};
 use crate::{codec::Item, error::Result, operation::Scan, retry::Effort};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;

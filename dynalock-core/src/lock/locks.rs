@@ -1,15 +1,16 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 
 use super::{
-    acquire::{Asking, Granted},
-    acquire_all::AskingAll,
+    acquire::Granted,
     grip::Grip,
     held::{Held, payload_of},
     held_all::HeldAll,
+    info::LockInfo,
     list::LockList,
     mark::Mark,
+    request::Acquire,
     row::Row,
     terms::{Expiry, Terms, Wait},
     token::LockToken,
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     clock,
     codec::Item,
-    error::{Error, InvalidTransaction, Result},
+    error::{Error, Result},
     key::KeyType,
     model::{KeyModel, LockModel, Model, TimeUnit},
     operation::{Failure, Sending},
@@ -75,35 +76,10 @@ pub(super) const LAYOUT: LockModel = LockModel {
 pub struct Locks {
     pub(super) connection: Arc<Connection>,
     pub(super) table: Arc<str>,
-    terms: Terms,
-    wait: Wait,
-    owner: Arc<str>,
+    pub(super) terms: Terms,
+    pub(super) wait: Wait,
+    pub(super) owner: Arc<str>,
     pub(super) limits: Limits,
-}
-
-/// What is written down about a lock.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LockInfo {
-    /// Its name.
-    pub name: String,
-    /// Who holds it; nobody if nothing.
-    pub owner: Option<String>,
-    /// The fence of the last grant.
-    pub fence: u64,
-    /// How long the lease still lasts by this machine's clock, if it is not renewed; zero if it is free.
-    pub remaining: Duration,
-    /// What a holder has left in it.
-    pub payload: Option<Vec<u8>>,
-}
-
-/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives, `N` what it names.
-#[must_use = "a lock is not asked for until this is awaited"]
-pub struct Acquire<O, N = Arc<str>> {
-    locks: Locks,
-    names: N,
-    payload: Option<Arc<[u8]>>,
-    gives: PhantomData<fn() -> O>,
 }
 
 impl Locks {
@@ -195,7 +171,7 @@ impl Locks {
     /// heartbeat was answered until its lease was over; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`],
     /// [`Error::Rejected`], [`Error::Exhausted`].
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Held> {
-        Acquire { locks: self.clone(), names: name.into(), payload: None, gives: PhantomData }
+        Acquire::new(self, name.into())
     }
 
     /// Asks for a lock by one request, and never waits; nothing if somebody else holds it. With [`Expiry::Observed`] a dead holder is not seen
@@ -205,7 +181,7 @@ impl Locks {
     ///
     /// As of [`acquire`](Self::acquire), without [`Error::Locked`].
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<Held>> {
-        Acquire { locks: self.clone(), names: name.into(), payload: None, gives: PhantomData }
+        Acquire::new(self, name.into())
     }
 
     /// Asks for several locks, at most 100, and gets all of them at once or none. Waits while somebody else holds one, and holds none meanwhile:
@@ -230,7 +206,7 @@ impl Locks {
         names: impl IntoIterator<Item = N>,
     ) -> Acquire<HeldAll, Vec<Arc<str>>> {
         let names = names.into_iter().map(Into::into).collect();
-        Acquire { locks: self.clone(), names, payload: None, gives: PhantomData }
+        Acquire::new(self, names)
     }
 
     /// Goes on with a lock that was [detached](Held::detach): the lease is renewed first, by one heartbeat. That succeeds also after the end of
@@ -338,7 +314,7 @@ impl Locks {
         }
     }
 
-    fn row(&self, name: &str) -> Result<Row> {
+    pub(super) fn row(&self, name: &str) -> Result<Row> {
         if name.is_empty() {
             let table = Arc::clone(&self.table);
             return Err(Error::InvalidKey { table, attribute: MODEL.partition_key.name, reason: "it is empty" });
@@ -348,132 +324,8 @@ impl Locks {
     }
 }
 
-impl<O, N> Acquire<O, N> {
-    /// How long the lock lasts without a heartbeat.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.locks = self.locks.ttl(ttl);
-        self
-    }
-
-    /// The name under which others see the holder.
-    pub fn owner(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.locks = self.locks.owner(name);
-        self
-    }
-
-    /// When a lock whose holder does not renew it may be taken over.
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.locks = self.locks.expiry(expiry);
-        self
-    }
-
-    /// The longest time for which it is renewed.
-    pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.locks = self.locks.max_hold(longest);
-        self
-    }
-
-    /// Whether it is renewed in the background; without that, [`Held::extend`] does.
-    pub fn heartbeat(mut self, heartbeat: bool) -> Self {
-        self.locks.terms.heartbeat = heartbeat;
-        self
-    }
-
-    /// Something for whoever looks at the lock, or takes it over after a crash. It stays when the lock is released.
-    pub fn payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
-        self.payload = Some(payload.into().into());
-        self
-    }
-
-    fn asking(&self, name: &Arc<str>) -> Result<Asking> {
-        let row = self.locks.row(name)?;
-        let Locks { connection, terms, wait, owner, limits, .. } = self.locks.clone();
-        let (label, payload) = (Arc::clone(name), self.payload.clone());
-        Ok(Asking { connection, row, label, terms, wait, name: owner, payload, limits })
-    }
-}
-
-impl Acquire<Held> {
-    /// How long to wait while somebody else holds it.
-    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.locks = self.locks.wait(wait);
-        self
-    }
-}
-
-impl Acquire<HeldAll, Vec<Arc<str>>> {
-    /// How long to wait while somebody else holds one of them.
-    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.locks = self.locks.wait(wait);
-        self
-    }
-
-    /// Each lock once, in the order of their names.
-    fn asking_all(mut self) -> Result<AskingAll> {
-        self.names.sort_unstable();
-        self.names.dedup();
-        match self.names.len() {
-            0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
-            items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => Ok(AskingAll { locks: self.names.iter().map(|name| self.asking(name)).collect::<Result<_>>()? }),
-        }
-    }
-}
-
-impl IntoFuture for Acquire<Held> {
-    type Output = Result<Held>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let asking = self.asking(&self.names)?;
-            Held::acquire(asking).await
-        })
-    }
-}
-
-impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>> {
-    type Output = Result<HeldAll>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { HeldAll::acquire(self.asking_all()?).await })
-    }
-}
-
-impl IntoFuture for Acquire<Option<Held>> {
-    type Output = Result<Option<Held>>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let asking = self.asking(&self.names)?;
-            match Held::acquire(Asking { wait: Wait::No, ..asking }).await {
-                Ok(held) => Ok(Some(held)),
-                Err(Error::Locked(_)) => Ok(None),
-                Err(error) => Err(error),
-            }
-        })
-    }
-}
-
-impl fmt::Debug for LockInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, owner, fence, remaining, .. } = self;
-        let mut shown = f.debug_struct("LockInfo");
-        shown.field("name", name).field("owner", owner).field("fence", fence).field("remaining", remaining);
-        shown.finish_non_exhaustive()
-    }
-}
-
 impl fmt::Debug for Locks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Locks").field("table", &self.table).field("terms", &self.terms).finish_non_exhaustive()
-    }
-}
-
-impl<O, N: fmt::Debug> fmt::Debug for Acquire<O, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acquire").field("names", &self.names).field("locks", &self.locks).finish_non_exhaustive()
     }
 }

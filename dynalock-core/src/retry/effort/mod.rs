@@ -1,0 +1,269 @@
+mod read;
+mod transact;
+mod write;
+
+pub(crate) use transact::{Transacted, TransactionAim};
+pub(crate) use write::{Aim, Answered, Late, Proof, Written};
+
+use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
+
+use super::{
+    Backoff, Connection, Limits,
+    connection::DEPARTED,
+    pace::{Pacer, Step},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::{self, Item},
+    error::{Error, Refusal},
+    operation::{Failure, Get},
+    random,
+};
+
+/// How long DynamoDB remembers a ClientRequestToken.
+const TOKEN_LIFE: Duration = Duration::from_mins(10);
+
+/// One call of the public API, over all its requests.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    connection: Arc<Connection>,
+    limits: Limits,
+    started: Instant,
+    attempts: u32,
+    pauses: u32,
+    rng: fastrand::Rng,
+    backoff: Backoff,
+    pacer: Pacer,
+}
+
+impl Effort {
+    pub(crate) fn new(connection: &Arc<Connection>, limits: Limits) -> Self {
+        Self {
+            limits,
+            started: clock::now(),
+            connection: Arc::clone(connection),
+            attempts: 0,
+            pauses: 0,
+            rng: random::generator(),
+            backoff: Backoff::default(),
+            pacer: Pacer::new(limits.pace),
+        }
+    }
+
+    /// Attempts so far, and the time since the call began.
+    pub(crate) fn spent(&self) -> (u32, Duration) {
+        (self.attempts, self.elapsed())
+    }
+
+    /// An effort of a call that began before, and has sent so many requests that failed or met a conflict.
+    pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
+        Self { started, attempts, ..Self::new(connection, limits) }
+    }
+
+    /// Counts requests that were sent beside it.
+    pub(crate) fn has_sent(&mut self, attempts: u32) {
+        self.attempts = attempts;
+    }
+
+    /// How often it has slept between requests.
+    pub(crate) fn pauses(&self) -> u32 {
+        self.pauses
+    }
+
+    pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
+        &mut self.rng
+    }
+
+    /// Sends a request that may be repeated without harm, until an answer comes.
+    pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, mut request: impl FnMut() -> F) -> Result<O, Error>
+    where
+        F: Future<Output = Result<O, Failure>>,
+    {
+        loop {
+            match self.attempt(request()).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => self.pause(table, failure).await?,
+            }
+        }
+    }
+
+    /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
+    pub(crate) async fn after_conflict(
+        &mut self,
+        returned: Option<Item>,
+        get: &Get,
+        version: impl Fn(&Item) -> u64,
+        conflict: impl FnOnce(Option<Item>, (u32, Duration)) -> Error,
+    ) -> Result<Option<Item>, Error> {
+        let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
+        let size = returned.as_ref().map_or(0, codec::size);
+        let pause = self.pace(size, number(&returned));
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(conflict(returned, self.spent())));
+        }
+        if pause.is_zero() {
+            return Ok(returned);
+        }
+        clock::sleep(pause).await;
+        let item = self.read(get).await?;
+        self.read_after_pause(number(&item));
+        Ok(item)
+    }
+
+    /// Sleeps after a conflict with an item of this size at this version, if the pace says so, and says whether it did.
+    pub(crate) async fn pause_after_conflict(
+        &mut self,
+        size: usize,
+        version: u64,
+        conflict: impl FnOnce((u32, Duration)) -> Error,
+    ) -> Result<bool, Error> {
+        let pause = self.pace(size, version);
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(conflict(self.spent())));
+        }
+        if !pause.is_zero() {
+            clock::sleep(pause).await;
+        }
+        Ok(!pause.is_zero())
+    }
+
+    /// The version that the item of the last conflict is at after the sleep.
+    pub(crate) fn read_after_pause(&mut self, version: u64) {
+        self.pacer.read(version, clock::now(), self.connection.round_trip.get());
+    }
+
+    /// How long to sleep before the next attempt; not at all while an item that was returned is new.
+    fn pace(&mut self, size: usize, version: u64) -> Duration {
+        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
+        let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
+            Step::AtOnce => Duration::ZERO,
+            Step::Sleep(pause) => pause,
+        };
+        tracing::debug!(attempts = self.attempts, ?pause, "conflict");
+        pause
+    }
+
+    /// Waits between two requests of a call that waits for something on the server.
+    pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
+        let pause = backoff.next(Backoff::FIRST, &mut self.rng);
+        if !self.may_go_on(pause) {
+            return Err(self.exhausted(last));
+        }
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    /// One request under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch credentials
+    /// and open a connection, and one that is cut off there starts anew.
+    async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+        let sent = clock::now();
+        let timeout = self.limits.attempt_timeout.saturating_mul(1 << self.backoff.failures().min(3)).min(self.left());
+        self.attempts += 1;
+        let attempt = async {
+            let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
+            (outcome, DEPARTED.with(Cell::get))
+        };
+        let outcome = match DEPARTED.scope(Cell::new(false), attempt).await {
+            // What could not be signed, or waited for credentials, was not sent.
+            (Err(Failure::Ambiguous(why)), false) => Err(Failure::Unsent(why)),
+            (outcome, _) => outcome,
+        };
+        let answered = match &outcome {
+            Ok(_) | Err(Failure::Condition(_)) => true,
+            Err(Failure::Cancelled(reasons)) => !reasons.pass(),
+            Err(_) => false,
+        };
+        if answered {
+            self.connection.budget.deposit();
+            self.connection.round_trip.sample(clock::now().duration_since(sent));
+            self.backoff.reset();
+        }
+        outcome
+    }
+
+    /// Sleeps before the next attempt, or says why there is none.
+    async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
+        let (last, costs) = match failure {
+            Failure::NoTable => {
+                let (attempts, elapsed) = self.spent();
+                return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed });
+            }
+            Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
+            Failure::Condition(_) | Failure::Cancelled(_) => {
+                return Err(Error::Rejected(unexpected_condition().after(self.spent())));
+            }
+            Failure::TokenReused => {
+                let (attempts, elapsed) = self.spent();
+                return Err(Error::TokenReused { attempts, elapsed });
+            }
+            // Both will end, and are no outage that retries could make worse.
+            Failure::Contention(refusal) | Failure::InProgress(refusal) => {
+                (Error::Contention(refusal.after(self.spent())), false)
+            }
+            Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
+            Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
+        };
+        self.pause_after(last, costs).await
+    }
+
+    /// Sleeps before the next attempt, or gives up with what the last one met. A retry that `costs` is paid for by the budget.
+    async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
+        let first = match &last {
+            // The ring shows what became of a lost reply only until others have written it full: ask before that.
+            Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
+            _ => Backoff::FIRST,
+        };
+        let pause = self.backoff.next(first, &mut self.rng);
+        tracing::debug!(attempts = self.attempts, ?pause, error = %last, "again");
+        if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
+            return Err(self.exhausted(last));
+        }
+        self.pauses += 1;
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    fn may_go_on(&self, pause: Duration) -> bool {
+        let attempts_left = self.limits.attempts.is_none_or(|limit| self.attempts < limit);
+        attempts_left && self.elapsed() + pause < self.limits.deadline
+    }
+
+    fn left(&self) -> Duration {
+        self.limits.deadline.saturating_sub(self.elapsed())
+    }
+
+    fn elapsed(&self) -> Duration {
+        clock::now().duration_since(self.started)
+    }
+
+    fn exhausted(&self, last: Error) -> Error {
+        Error::Exhausted { attempts: self.attempts, elapsed: self.elapsed(), last: Box::new(last) }
+    }
+
+    /// A write in doubt of which no more can be found out, and what ended the search.
+    fn indeterminate(&self, table: &Arc<str>, expected: Option<u64>, found: Option<u64>, stop: Option<Error>) -> Error {
+        let last = stop.map(|stop| match stop {
+            Error::Exhausted { last, .. } => last,
+            stop => Box::new(stop),
+        });
+        let (attempts, elapsed) = self.spent();
+        Error::Indeterminate { table: Arc::clone(table), expected, found, attempts, elapsed, last }
+    }
+}
+
+/// The names of all tables of a request, each once.
+pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
+    let mut names: Vec<&str> = Vec::new();
+    for table in all {
+        if !names.contains(&&**table) {
+            names.push(table);
+        }
+    }
+    names.join(", ").into()
+}
+
+/// What DynamoDB does not answer to a request without a condition, and a broken gateway may.
+pub(crate) fn unexpected_condition() -> Refusal {
+    let message = "a request without a condition was refused for its condition";
+    Refusal::new("ConditionalCheckFailedException", message, None)
+}

@@ -1,0 +1,166 @@
+use std::sync::Arc;
+
+use super::{Effort, TOKEN_LIFE};
+use crate::{
+    codec::{Item, ring_of, version_in},
+    error::{Error, Unavailable},
+    operation::{Failure, Get, Sending, Update, Write},
+    version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
+};
+
+/// What a write rests on, and what marks it.
+#[derive(Clone, Copy)]
+pub(crate) struct Aim<'a> {
+    pub(crate) expected: Expected<'a>,
+    pub(crate) id: WriteId,
+    pub(crate) version_attribute: &'static str,
+    pub(crate) late: Late,
+}
+
+/// What becomes of a late copy of a write that was refused although the item has not been written since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// It may be applied yet.
+    MayPass,
+    /// It is refused for ever, as the write of a holder is whose beat was overtaken.
+    Refused,
+}
+
+/// Whether an earlier attempt may have been applied, and whether DynamoDB would have known it.
+#[derive(Clone, Copy)]
+struct Doubt {
+    in_doubt: bool,
+    known_token: bool,
+}
+
+/// What became of a conditional write.
+pub(crate) enum Written {
+    /// It was applied, and this says so.
+    Applied(Proof),
+    /// It was not applied; the item that it met.
+    Conflict(Option<Item>),
+}
+
+/// What shows that a write was applied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof {
+    /// The reply to the attempt that was sent last.
+    Reply,
+    /// The id in an item of this incarnation: some attempt was applied.
+    Id(Incarnation),
+    /// There is no item where one was to be deleted: some attempt was applied, or somebody else's.
+    Absence,
+}
+
+/// What became of an update that may be repeated.
+pub(crate) enum Answered {
+    /// It was applied; the item before it.
+    Applied(Option<Item>),
+    /// Its condition was false; the item that it met.
+    Refused(Option<Item>),
+}
+
+impl Effort {
+    /// Sends a write until its outcome is known, each time under the same id. `again` makes it anew, which costs less than to keep a
+    /// copy of each write that succeeds at once.
+    pub(crate) async fn write(
+        &mut self,
+        mut write: Write,
+        mut again: impl FnMut() -> Result<Write, Error>,
+        sending: &Sending,
+        aim: Aim<'_>,
+    ) -> Result<Written, Error> {
+        let client = self.connection.client.clone();
+        let table = Arc::clone(&write.table);
+        let mut in_doubt = false;
+        if self.left().is_zero() {
+            return Err(self.exhausted(Error::Unavailable(Unavailable::TooLate)));
+        }
+        loop {
+            let stop = match self.attempt(Box::pin(write.send(&client, sending))).await {
+                Ok(()) => return Ok(Written::Applied(Proof::Reply)),
+                Err(Failure::Condition(item)) => match self.seen(item, &mut again).await {
+                    Ok(item) => {
+                        // An applied write whose token DynamoDB knows would have succeeded again.
+                        let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
+                        let doubt = Doubt { in_doubt, known_token };
+                        return self.judge(&table, aim, doubt, item);
+                    }
+                    Err(stop) => stop,
+                },
+                Err(failure) => {
+                    in_doubt |= failure.leaves_doubt();
+                    match self.pause(&table, failure).await.and_then(|()| again()) {
+                        Ok(same) => {
+                            write = same;
+                            continue;
+                        }
+                        Err(stop) => stop,
+                    }
+                }
+            };
+            return Err(match in_doubt {
+                true => self.indeterminate(&table, aim.expected.version(), None, Some(stop)),
+                false => stop,
+            });
+        }
+    }
+
+    /// Sends an update until it is answered, made anew for each attempt: its own condition has to make repeating it harmless.
+    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> Update) -> Result<Answered, Error> {
+        let client = self.connection.client.clone();
+        loop {
+            let update = make();
+            let (table, key) = (Arc::clone(&update.table), update.key.clone());
+            match self.attempt(Box::pin(update.send(&client))).await {
+                Ok(before) => return Ok(Answered::Applied(before)),
+                Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
+                Err(Failure::Condition(None)) => {
+                    return Ok(Answered::Refused(self.read(&Get { table, key, consistent: true }).await?));
+                }
+                Err(failure) => self.pause(&table, failure).await?,
+            }
+        }
+    }
+
+    /// The item that a condition met. An engine that does not return it is asked for it; so is DynamoDB when there was none.
+    async fn seen(
+        &mut self,
+        returned: Option<Item>,
+        again: &mut impl FnMut() -> Result<Write, Error>,
+    ) -> Result<Option<Item>, Error> {
+        match returned {
+            Some(item) => Ok(Some(item)),
+            None => {
+                let Write { table, key, .. } = again()?;
+                self.read(&Get { table, key, consistent: true }).await
+            }
+        }
+    }
+
+    fn judge(&self, table: &Arc<str>, aim: Aim<'_>, doubt: Doubt, item: Option<Item>) -> Result<Written, Error> {
+        let ring = item.as_ref().and_then(ring_of);
+        let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
+        let verdict = match verdict(aim.expected, aim.id, doubt.in_doubt && !doubt.known_token, found) {
+            // It was refused for something that may pass, like a lease: a copy that is still on its way may be applied then.
+            Verdict::Conflict if doubt.in_doubt && aim.late == Late::MayPass && is_unmoved(aim, item.as_ref()) => {
+                Verdict::Unknown
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::Applied => Ok(Written::Applied(ring.map_or(Proof::Absence, |ring| Proof::Id(ring.incarnation())))),
+            Verdict::Conflict => Ok(Written::Conflict(item)),
+            Verdict::Unknown => {
+                let found = item.as_ref().and_then(|item| version_in(item, aim.version_attribute));
+                Err(self.indeterminate(table, aim.expected.version(), found, None))
+            }
+        }
+    }
+}
+
+/// Whether the item is still in the revision that the write rested on.
+fn is_unmoved(aim: Aim<'_>, item: Option<&Item>) -> bool {
+    let (Expected::Unchanged(read) | Expected::Deleted(read)) = aim.expected else { return false };
+    item.is_some_and(|item| version_in(item, aim.version_attribute) == read.version && ring_of(item) == read.ring)
+}
