@@ -72,7 +72,7 @@ struct Watched {
 pub(super) struct Waiting {
     pub(super) started: Instant,
     pub(super) requests: u32,
-    end: Option<Instant>,
+    pub(super) end: Option<Instant>,
     rng: fastrand::Rng,
     watched: Option<Watched>,
 }
@@ -211,7 +211,7 @@ impl Asking {
     }
 
     /// The row, as it was some moments ago.
-    async fn look(&self) -> Result<Option<Mark>, Error> {
+    pub(super) async fn look(&self) -> Result<Option<Mark>, Error> {
         let item = Effort::new(&self.connection, self.limits).read(&self.row.get(false)).await?;
         Ok(item.map(|item| Mark::read(&self.row.layout, &item)))
     }
@@ -230,7 +230,7 @@ impl Asking {
     }
 
     /// How long until the lease of the holder has ended, if it is not renewed.
-    fn left(&self, mark: &Mark, waiting: &Waiting) -> Duration {
+    pub(super) fn left(&self, mark: &Mark, waiting: &Waiting) -> Duration {
         match self.terms.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
@@ -246,7 +246,7 @@ impl Asking {
     }
 
     /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing.
-    fn pause(&self, mark: &Mark, waiting: &mut Waiting) -> Duration {
+    pub(super) fn pause(&self, mark: &Mark, waiting: &mut Waiting) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
         let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + waiting.rng.f64());
@@ -290,7 +290,7 @@ impl Asking {
 
 impl Waiting {
     /// Starts anew when there is a sign of life.
-    fn watch(&mut self, mark: &Mark) {
+    pub(super) fn watch(&mut self, mark: &Mark) {
         let same = self.watched.as_ref().is_some_and(|seen| seen.owner == mark.owner && seen.beat == mark.beat);
         if !same {
             self.watched = Some(Watched { owner: mark.owner.clone(), beat: mark.beat, since: clock::now() });

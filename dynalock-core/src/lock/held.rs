@@ -11,6 +11,7 @@ use super::{
 use crate::{
     codec::Item,
     error::{Lost, Result},
+    expression::Holder,
 };
 
 /// A named lock that is held: [`Locks::acquire`](crate::Locks::acquire).
@@ -111,6 +112,11 @@ impl Held {
     pub fn detach(mut self) -> LockToken {
         self.guard.end();
         self.token()
+    }
+
+    /// The table of its row, and what a transaction asks for that is to happen under this lock.
+    pub(super) fn row(&self) -> (&Arc<str>, Holder) {
+        (&self.guard.grip.row.table, self.guard.grip.guard())
     }
 
     /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for whoever knows that this guard is gone: two

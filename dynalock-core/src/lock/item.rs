@@ -2,6 +2,7 @@ use std::{fmt, future::IntoFuture, pin::Pin, sync::Arc, time::Duration};
 
 use super::{
     acquire::{Asking, Granted},
+    acquire_any::AskingAny,
     grip::Grip,
     guard::{self, Guard},
     lease::Lease,
@@ -19,12 +20,13 @@ use crate::{
     retry::Effort,
 };
 
-/// A request for the lease of an item that has not been sent: set what it needs, then `.await` it. Made by [`Repository::lock`] and
-/// [`Repository::try_lock`].
+/// A request for the lease of an item that has not been sent: set what it needs, then `.await` it. Made by [`Repository::lock`],
+/// [`Repository::try_lock`] and [`Repository::lock_any`].
 #[must_use = "a lease is not asked for until this is awaited"]
 pub struct Lock<T> {
     repository: Repository<T>,
-    key: Key,
+    /// Any of these: at least one, if it can be granted.
+    keys: Vec<Key>,
     terms: Terms,
     wait: Wait,
     owner: Arc<str>,
@@ -56,7 +58,7 @@ impl<T: Lockable> Repository<T> {
     pub fn lock(&self, key: impl Into<T::Key>) -> Lock<T> {
         Lock {
             repository: self.clone(),
-            key: key.into().into(),
+            keys: vec![key.into().into()],
             terms: self.terms,
             wait: Wait::Forever,
             owner: "".into(),
@@ -70,6 +72,22 @@ impl<T: Lockable> Repository<T> {
     /// [`Error::Locked`] if somebody else holds it, which says who, and for how long; the others as of [`lock`](Self::lock).
     pub fn try_lock(&self, key: impl Into<T::Key>) -> Lock<T> {
         Lock { wait: Wait::No, ..self.lock(key) }
+    }
+
+    /// Asks for the lease of the first item that is free, in the order of the keys, and waits while all are held. Waiting costs one cheap read of each
+    /// item a poll.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if none of the items is there, or no key is given; the others as of [`lock`](Self::lock).
+    pub fn lock_any<K: Into<T::Key>>(&self, keys: impl IntoIterator<Item = K>) -> Lock<T> {
+        Lock {
+            repository: self.clone(),
+            keys: keys.into_iter().map(|key| key.into().into()).collect(),
+            terms: self.terms,
+            wait: Wait::Forever,
+            owner: "".into(),
+        }
     }
 
     /// Goes on with a lease that was [detached](Lease::detach): it is renewed first, by one heartbeat, and the item is read.
@@ -148,24 +166,23 @@ impl<T: Lockable> IntoFuture for Lock<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { repository, key, terms, wait, owner } = self;
-            let (connection, row) = (Arc::clone(&repository.connection), repository.row(&key)?);
-            let asking = Asking {
-                connection,
-                row,
-                terms,
-                wait,
-                name: owner,
-                payload: None,
-                limits: repository.limits,
-                label: "".into(),
+            let Self { repository, keys, terms, wait, owner } = self;
+            let asking = |key| {
+                let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
+                let (name, label) = (Arc::clone(&owner), "".into());
+                Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits: repository.limits })
             };
+            let locks = keys.iter().map(asking).collect::<Result<Vec<_>>>()?;
+            if locks.is_empty() {
+                let table = Arc::clone(&repository.table);
+                return Err(Error::NotFound { table, attempts: 0, elapsed: Duration::ZERO });
+            }
             let make = move |_, Granted { grip, row }: Granted| {
                 let guard = Guard::new(grip);
                 // The grant asks for an item, so there is one.
                 Lease::new(repository, guard, row.unwrap_or_default())
             };
-            guard::acquire(asking, make).await
+            guard::acquire(AskingAny { locks }, make).await
         })
     }
 }

@@ -160,8 +160,12 @@ impl<T: Lockable> Lease<T> {
         LockToken::of_item(&stored.key(), &guard.grip)
     }
 
+    pub(super) fn repository(&self) -> &Repository<T> {
+        &self.repository
+    }
+
     /// What a transaction asks for that is to happen under this lease.
-    pub(crate) fn holder(&self) -> Holder {
+    pub(super) fn holder(&self) -> Holder {
         self.guard.grip.guard()
     }
 

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The rows of locks.
-const MODEL: Model = Model {
+pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
@@ -35,7 +35,7 @@ const MODEL: Model = Model {
     version_is_field: false,
     write_ids: 0,
     aliases: &[],
-    lock: None,
+    lock: Some(LAYOUT),
 };
 
 /// The attributes of those rows.

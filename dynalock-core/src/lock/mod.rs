@@ -77,6 +77,7 @@ mod terms;
 
 mod acquire;
 mod acquire_all;
+mod acquire_any;
 mod grip;
 
 mod guard;
@@ -85,6 +86,7 @@ mod held_all;
 mod info;
 mod item;
 mod lease;
+mod leased;
 mod list;
 mod locks;
 mod request;
@@ -95,6 +97,7 @@ pub use held_all::HeldAll;
 pub use info::LockInfo;
 pub use item::Lock;
 pub use lease::Lease;
+pub use leased::Leased;
 pub use list::LockList;
 pub use locks::Locks;
 pub use request::Acquire;

@@ -19,8 +19,8 @@ use crate::{
     Condition, Repository,
     codec::Stored,
     error::{Error, InvalidTransaction, Result},
-    lock::Lease,
-    model::{Lockable, Versioned},
+    lock::Leased,
+    model::Versioned,
     plan::Requirement,
     retry::{Effort, Limits},
     version::Revision,
@@ -169,10 +169,10 @@ impl Transaction {
         self.add(repository, Draft::when(repository, key.into().into(), condition))
     }
 
-    /// Makes the whole depend on a lease: it happens only while the lease is held. A write of the leased item itself needs this too, or it is
-    /// refused like anybody else's.
-    pub fn guard<T: Lockable>(&mut self, repository: &Repository<T>, lease: &Lease<T>) -> Op<T, ()> {
-        self.add(repository, Draft::guard(repository, lease))
+    /// Makes the whole depend on a lease, or on a lock by name in the same account and Region: it happens only while that is held, and is
+    /// [`Error::Lost`] otherwise. A write of the leased item itself needs this too, or it is refused like anybody else's.
+    pub fn guard(&mut self, lease: &impl Leased) {
+        self.drafts.push(Draft::guard(lease));
     }
 
     /// How many operations it has.

@@ -12,8 +12,8 @@ use crate::{
     error::Error,
     expression::Placeholders,
     key::Key,
-    lock::{Lease, Stance},
-    model::{Lockable, Versioned},
+    lock::{Leased, Stance},
+    model::Versioned,
     plan::Requirement,
 };
 
@@ -88,9 +88,10 @@ impl Draft {
         Self { subject: Subject::of(repository, key, None), purpose: Purpose::Check, step }
     }
 
-    /// The lease of an item, which the transaction is to happen under.
-    pub(super) fn guard<T: Lockable>(repository: &Repository<T>, lease: &Lease<T>) -> Self {
-        Self::require(repository, lease.key(), Requirement::Held(lease.holder()))
+    /// A lease that the transaction is to happen under.
+    pub(super) fn guard(lease: &impl Leased) -> Self {
+        let (subject, holder) = lease.leased();
+        Self { subject, purpose: Purpose::Check, step: Step::Known(Act::Check(Requirement::Held(holder))) }
     }
 
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {

@@ -36,7 +36,7 @@ pub(super) enum Act {
 }
 
 impl Subject {
-    pub(super) fn of<T: Versioned>(repository: &Repository<T>, key: Key, expected: Option<u64>) -> Self {
+    pub(crate) fn of<T: Versioned>(repository: &Repository<T>, key: Key, expected: Option<u64>) -> Self {
         Self { table: Arc::clone(&repository.table), model: T::MODEL, key, expected }
     }
 

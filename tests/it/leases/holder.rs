@@ -146,7 +146,7 @@ async fn a_transaction_under_a_lease_happens_only_while_it_is_held() {
         let (mut a, mut b) = (a.await.unwrap().unwrap(), b.await.unwrap().unwrap());
         (a.items, b.items) = (items, items);
         let mut tx = Transaction::new(&shop.client);
-        tx.guard(&table.items, &lease);
+        tx.guard(&lease);
         tx.update(&table.items, a);
         tx.update(&table.items, b);
         tx.commit().await
@@ -173,4 +173,31 @@ async fn a_lost_reply_to_a_write_or_a_commit_is_neither_lost_nor_done_twice() {
         assert_eq!((stored.items, stored.version()), (3, 3), "{fault:?}");
         table.others.update_with("a", |it| it.items += 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_of_work_under_a_lock_by_name_happens_only_while_it_is_held() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let locks = dynalock::Locks::new(&shop.client, "locks").ttl(TTL);
+    locks.create_table().await.unwrap();
+    let held = &locks.acquire("shelf").heartbeat(false).await.unwrap();
+    let items = &table.items;
+    let add = async || {
+        dynalock::transact(&shop.client, |tx| async move {
+            tx.guard(held);
+            let mut it = tx.get(items, "a").await?.expect("an item");
+            it.items += 1;
+            tx.update(items, it);
+            Ok::<_, Error>(())
+        })
+        .await
+    };
+    add().await.unwrap();
+    travel(TTL + SKEW + millis(10)).await;
+    let next = locks.acquire("shelf").await.unwrap();
+    let lost = expect_error!(add().await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 6);
 }

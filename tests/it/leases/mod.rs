@@ -1,5 +1,6 @@
 //! Leases on items, on paused time: the holder writes, and nobody else does.
 
+mod any;
 mod foreign;
 mod holder;
 mod others;

@@ -40,7 +40,7 @@ async fn a_commit_that_finds_its_change_made_releases() {
     let mut read = table.items.get("a").await.unwrap().unwrap();
     read.items = 4;
     let mut tx = Transaction::new(&shop.client);
-    tx.guard(&table.items, &lease);
+    tx.guard(&lease);
     tx.update(&table.items, read);
     tx.commit().await.unwrap();
     let stored = lease.commit(|it| it.items = 4).await.unwrap();

@@ -14,8 +14,8 @@ use crate::{
     codec::{Item, Stored, decode, key_of},
     error::{Error, InvalidTransaction, Result},
     key::Key,
-    lock::Lease,
-    model::{Lockable, Versioned},
+    lock::Leased,
+    model::Versioned,
     operation::Get,
     plan::{Requirement, checked_key},
     retry::Effort,
@@ -148,9 +148,10 @@ impl Tx {
         self.add(repository, Draft::when(repository, key.into().into(), condition));
     }
 
-    /// Makes the whole depend on a lease: it happens only while the lease is held. A write of the leased item itself needs this too.
-    pub fn guard<T: Lockable>(&self, repository: &Repository<T>, lease: &Lease<T>) {
-        self.add(repository, Draft::guard(repository, lease));
+    /// Makes the whole depend on a lease, or on a lock by name: it happens only while that is held, and is [`Error::Lost`] otherwise. A write
+    /// of the leased item itself needs this too.
+    pub fn guard(&self, lease: &impl Leased) {
+        self.run().drafts.push(Draft::guard(lease));
     }
 
     fn add<T: Versioned>(&self, repository: &Repository<T>, draft: Draft) {

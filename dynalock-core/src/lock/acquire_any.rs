@@ -1,0 +1,117 @@
+//! Asking for one of several leases.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    acquire::{Asked, Asking, Caller, Granted, Waiting},
+    guard::Ask,
+    mark::Mark,
+};
+use crate::{clock, error::Error};
+
+/// Several locks, of which any will do: at least one.
+pub(super) struct AskingAny {
+    pub(super) locks: Vec<Asking>,
+}
+
+/// One of them on the way.
+struct Candidate<'a> {
+    asking: &'a Asking,
+    owner: Arc<str>,
+    waiting: Waiting,
+    /// What it said last; nothing if there is nothing to lock.
+    mark: Option<Mark>,
+}
+
+impl Ask for AskingAny {
+    type Grant = Granted;
+
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Granted>, Error>> + Send {
+        self.acquire(caller)
+    }
+}
+
+impl AskingAny {
+    /// Asks for each in turn, and waits until one of them may be free; nothing if the caller is gone.
+    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        let candidate = |asking| Candidate { asking, owner: asking.owner(), waiting: asking.waiting(), mark: None };
+        let mut candidates: Vec<_> = self.locks.iter().map(candidate).collect();
+        loop {
+            let mut missing = None;
+            for candidate in &mut candidates {
+                match candidate.ask().await {
+                    Ok(Some(granted)) => return Ok(Some(granted)),
+                    Ok(None) => {}
+                    Err(error @ Error::NotFound { .. }) => missing = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+            if let Some(error) = missing.filter(|_| candidates.iter().all(|candidate| candidate.mark.is_none())) {
+                return Err(error);
+            }
+            if !wait(&mut candidates, caller).await? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Candidate<'_> {
+    async fn ask(&mut self) -> Result<Option<Granted>, Error> {
+        self.waiting.requests += 1;
+        self.mark = None;
+        match self.asking.ask(&self.owner, &self.asking.dead(&self.waiting)).await? {
+            Asked::Granted(granted) => Ok(Some(granted)),
+            Asked::Refused(mark) => {
+                if !mark.is_of_another(&self.owner) {
+                    self.owner = self.asking.owner();
+                }
+                self.mark = Some(mark);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether it may be free by now, by what is known or a cheap read.
+    async fn may_be_free(&mut self) -> Result<bool, Error> {
+        let Some(mark) = &self.mark else { return Ok(false) };
+        if self.asking.left(mark, &self.waiting).is_zero() {
+            return Ok(true);
+        }
+        match self.asking.look().await? {
+            Some(seen) if seen.is_of_another(&self.owner) => {
+                self.waiting.watch(&seen);
+                self.mark = Some(seen);
+                Ok(false)
+            }
+            Some(_) | None => Ok(true),
+        }
+    }
+}
+
+/// Waits until one of them may be free; `false` if the caller is gone.
+async fn wait(candidates: &mut [Candidate<'_>], caller: &mut impl Caller) -> Result<bool, Error> {
+    loop {
+        let mut pause = Duration::MAX;
+        for Candidate { asking, waiting, mark, .. } in candidates.iter_mut() {
+            if let Some(mark) = mark {
+                waiting.watch(mark);
+                pause = pause.min(asking.pause(mark, waiting));
+            }
+        }
+        let held = candidates.iter().find_map(|candidate| candidate.mark.as_ref().map(|mark| (candidate, mark)));
+        let Some((first, mark)) = held else { return Ok(true) };
+        let left = first.waiting.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
+        if left.is_zero() {
+            return Err(first.asking.locked(mark, &first.waiting));
+        }
+        if clock::within(pause.min(left), caller.gone()).await.is_some() {
+            return Ok(false);
+        }
+        for candidate in candidates.iter_mut() {
+            if candidate.may_be_free().await? {
+                return Ok(true);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use dynalock::{Error, Expiry, Wait, local::Faults};
+
+use super::{Crate, SKEW, TTL, kill};
+use crate::support::{Shop, Table, expect_error, millis, secs, travel};
+
+async fn crates(shop: &Shop) -> Table<Crate> {
+    let table = shop.table::<Crate>().await;
+    for id in ["a", "b", "c"] {
+        table.others.create(Crate::new(id, 5)).await.unwrap();
+    }
+    table
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_free_one_is_granted_in_the_order_of_the_keys() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let first = table.others.lock_any(["b", "a"]).await.unwrap();
+    assert_eq!(first.id, "b");
+    let second = table.items.lock_any(["b", "missing", "a", "c"]).await.unwrap();
+    assert_eq!((&*second.id, shop.requests()), ("a", 4));
+    let third = table.items.lock_any(["a", "b", "c"]).await.unwrap();
+    assert_eq!(third.id, "c");
+    let wait = table.items.lock_any(["a", "b", "c"]).wait(Wait::No);
+    let locked = expect_error!(wait.await, Error::Locked(locked) => locked);
+    assert_eq!(&*locked.owner, second.owner());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_with_the_first_that_is_released_or_dies() {
+    for expiry in [Expiry::default(), Expiry::Observed] {
+        let shop = Shop::in_process(Faults::none());
+        let table = crates(&shop).await;
+        let (items, others) = (table.items.clone().expiry(expiry), table.others.clone().expiry(expiry));
+        let [a, b, c] = ["a", "b", "c"].map(|id| others.lock(id));
+        let (a, b, c) = (a.await.unwrap(), b.await.unwrap(), c.await.unwrap());
+        let waiting = tokio::spawn(items.lock_any(["a", "b", "c"]).into_future());
+        travel(secs(30)).await;
+        assert!(!waiting.is_finished());
+        b.release().await.unwrap();
+        travel(secs(2)).await;
+        let granted = waiting.await.unwrap().unwrap();
+        assert_eq!(granted.id, "b");
+
+        let waiting = tokio::spawn(items.lock_any(["a", "b", "c"]).into_future());
+        kill(c);
+        travel(TTL + SKEW + secs(3)).await;
+        let granted = waiting.await.unwrap().unwrap();
+        assert_eq!(granted.id, "c");
+        assert!(granted.acquired_after_crash().is_some());
+        drop(a);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_to_lock_is_not_found() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    expect_error!(table.items.lock_any(["x", "y"]).await, Error::NotFound { attempts: 1, .. });
+    expect_error!(table.items.lock_any(Vec::<&str>::new()).await, Error::NotFound { attempts: 0, .. });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_goes_away_leaves_nothing() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let held = table.others.lock("a").await.unwrap();
+    let waiting = tokio::spawn(table.items.lock_any(["a"]).into_future());
+    travel(millis(700)).await;
+    waiting.abort();
+    held.release().await.unwrap();
+    travel(secs(60)).await;
+    assert!(!table.raw.get("a").await.unwrap().contains_key("_owner"));
+}
