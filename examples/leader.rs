@@ -8,6 +8,7 @@
 //! that a write which the dead one had begun is refused. By hand, each in a terminal of its own, and with Ctrl-C to end one in order:
 //!
 //! ```text
+//! cargo run --example leader -- --serve 8000
 //! cargo run --example leader -- --endpoint http://127.0.0.1:8000 --name alice
 //! ```
 
@@ -46,6 +47,9 @@ type Failure = Box<dyn StdError>;
 /// One of several processes works at a time.
 #[derive(Debug, Parser)]
 struct Args {
+    /// Serve a `DynamoDB` on this port of the loopback address, for workers that are started by hand.
+    #[arg(long, value_name = "PORT", conflicts_with = "endpoint")]
+    serve: Option<u16>,
     /// Be one worker, on the `DynamoDB` at this URL; region and credentials are any.
     #[arg(long, value_name = "URL", requires = "name")]
     endpoint: Option<String>,
@@ -216,11 +220,21 @@ async fn show() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Serves an empty database until the program is ended.
+async fn serve(port: u16) -> Result<(), Failure> {
+    let server = local::serve(([127, 0, 0, 1], port).into()).await?;
+    println!("A DynamoDB on {}, until Ctrl-C", server.url());
+    tokio::signal::ctrl_c().await?;
+    server.shutdown().await?;
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = Args::parse();
-    let ended = match (&args.endpoint, &args.name) {
-        (Some(url), Some(name)) => work(url, name).await,
+    let ended = match (&args.endpoint, &args.name, args.serve) {
+        (Some(url), Some(name), _) => work(url, name).await,
+        (_, _, Some(port)) => serve(port).await,
         _ => show().await,
     };
     match ended {
