@@ -112,8 +112,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if somebody else wrote or deleted the item; [`Error::KeyChanged`];
-    /// [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`], [`Error::InvalidKey`],
+    /// [`Error::Conflict`] if somebody else wrote or deleted the item; [`Error::Locked`] if somebody holds a lease on it;
+    /// [`Error::KeyChanged`]; [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`], [`Error::InvalidKey`],
     /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`]. A value from [`Stored::assume`] is read first:
     /// [`Error::Decode`] and [`Error::Corrupt`] as of [`get`](Self::get).
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>> {
@@ -121,7 +121,8 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Writes the whole value, changed or not, over the item that it was read from: attributes that `T` does not know are gone
-    /// afterwards.
+    /// afterwards. An item that can be leased is read first: what the value does not have is removed attribute by attribute, so that the
+    /// fence of its lease stays.
     ///
     /// # Errors
     ///
