@@ -65,6 +65,10 @@ pub struct LockModel {
     pub until: &'static str,
     /// The last holder that released it.
     pub released: &'static str,
+    /// Who stands in the fair queue: a list, whose head holds it.
+    pub queue: &'static str,
+    /// When the queue last changed at one of its ends: epoch milliseconds.
+    pub turn: &'static str,
     /// The unit of `until`.
     pub unit: TimeUnit,
     /// How long it lasts without a heartbeat.
@@ -108,8 +112,8 @@ impl TimeUnit {
 
 impl LockModel {
     /// The attribute names.
-    pub fn names(&self) -> [&'static str; 5] {
-        [self.owner, self.fence, self.beat, self.until, self.released]
+    pub fn names(&self) -> [&'static str; 7] {
+        [self.owner, self.fence, self.beat, self.until, self.released, self.queue, self.turn]
     }
 }
 

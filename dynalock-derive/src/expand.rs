@@ -102,9 +102,10 @@ fn model(item: &Item<'_>) -> TokenStream {
     }
 }
 
-fn lock(krate: &Path, Lock { ttl, names: [owner, fence, beat, until, released], seconds }: &Lock) -> TokenStream {
+fn lock(krate: &Path, Lock { ttl, names, seconds }: &Lock) -> TokenStream {
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let unit = if *seconds { quote!(Seconds) } else { quote!(Milliseconds) };
+    let [owner, fence, beat, until, released, queue, turn] = names;
     quote! {
         #krate::private::LockModel {
             owner: #owner,
@@ -112,6 +113,8 @@ fn lock(krate: &Path, Lock { ttl, names: [owner, fence, beat, until, released], 
             beat: #beat,
             until: #until,
             released: #released,
+            queue: #queue,
+            turn: #turn,
             unit: #krate::private::TimeUnit::#unit,
             ttl: ::core::time::Duration::from_millis(#ttl),
         }

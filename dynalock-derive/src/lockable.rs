@@ -9,7 +9,7 @@ use crate::{
     suggest::nearest,
 };
 
-const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "unit"];
+const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "queue", "turn", "unit"];
 
 /// `#[lockable(..)]` on the struct: the words themselves, where errors point.
 pub(crate) struct Lockable {
@@ -17,14 +17,21 @@ pub(crate) struct Lockable {
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
     /// In the order of [`Lockable::NAMES`].
-    pub(crate) names: [Option<LitStr>; 5],
+    pub(crate) names: [Option<LitStr>; 7],
     pub(crate) unit: Option<LitStr>,
 }
 
 impl Lockable {
     /// The keys that name an attribute, and the names that they have unless said.
-    pub(crate) const NAMES: [(&str, &str); 5] =
-        [("owner", "_owner"), ("fence", "_fence"), ("beat", "_beat"), ("until", "_until"), ("released", "_released")];
+    pub(crate) const NAMES: [(&str, &str); 7] = [
+        ("owner", "_owner"),
+        ("fence", "_fence"),
+        ("beat", "_beat"),
+        ("until", "_until"),
+        ("released", "_released"),
+        ("queue", "_queue"),
+        ("turn", "_turn"),
+    ];
 
     pub(crate) fn read(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
         let mut found = attributes.iter().filter(|attribute| attribute.path().is_ident("lockable"));
@@ -32,7 +39,7 @@ impl Lockable {
         if let Some(second) = found.next() {
             errors.at(second, "duplicate `#[lockable]`: write all of it in one");
         }
-        let mut lockable = Self { word: first.path().clone(), ttl: None, names: [const { None }; 5], unit: None };
+        let mut lockable = Self { word: first.path().clone(), ttl: None, names: [const { None }; 7], unit: None };
         if !matches!(first.meta, Meta::Path(_)) {
             for entries in entries(std::slice::from_ref(first), "lockable") {
                 match entries {

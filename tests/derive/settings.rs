@@ -161,6 +161,8 @@ fn a_lease_has_names_a_time_and_a_unit() {
         beat: "_beat",
         until: "_until",
         released: "_released",
+        queue: "_queue",
+        turn: "_turn",
         unit: TimeUnit::Milliseconds,
         ttl: Duration::from_secs(20),
     };

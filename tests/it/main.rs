@@ -44,4 +44,5 @@ mod futures;
 mod handlers;
 mod leases;
 mod locks;
+mod queue;
 mod transactions;

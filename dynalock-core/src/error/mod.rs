@@ -83,6 +83,40 @@ pub enum Error {
     #[error("{0}")]
     Locked(Box<Locked>),
 
+    /// The fair queue is full: as many stand in it as its callers allow. Nobody was added.
+    ///
+    /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::Acquire::max_queue).
+    #[error(
+        "the queue of a lock in table `{table}` is full: {waiting} stand in it ({attempts} requests in {elapsed:.1?}); \
+         ask again later"
+    )]
+    QueueFull {
+        /// The table.
+        table: Arc<str>,
+        /// How many stand in the queue, the holder counted.
+        waiting: usize,
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
+
+    /// The place in the fair queue is gone: its turn came, it did not show itself for a whole ttl, and others took it out. Nothing is held.
+    ///
+    /// The process or its runtime stood still for that long, or DynamoDB could not be reached. Ask again, at the end of the queue.
+    #[error(
+        "the place in the queue of a lock in table `{table}` was taken away, since it did not show itself when its turn had come \
+         ({attempts} requests in {elapsed:.1?}); ask again"
+    )]
+    Evicted {
+        /// The table.
+        table: Arc<str>,
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
+
     /// The lock is held no more: whatever it protects may be somebody else's by now.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),

@@ -24,9 +24,38 @@ pub(crate) enum Standing {
 /// The lease of a holder, and what a write of it does to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
+    pub(crate) hold: Hold,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
     pub(crate) then: Then,
+}
+
+/// By what a lease is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// By being the owner; the fence attribute is the fence.
+    Plain,
+    /// By being the head of the queue. The fence attribute is one less than the fence: it is raised by whoever takes the head away, so that
+    /// to enter the queue is one write, whether it is empty or not.
+    Fair,
+}
+
+impl Hold {
+    /// The fence of a holder, by what the fence attribute says while it holds.
+    pub(crate) fn fence(self, stored: u64) -> u64 {
+        match self {
+            Self::Plain => stored,
+            Self::Fair => stored.saturating_add(1),
+        }
+    }
+
+    /// What the fence attribute says while a lease under this fence is held.
+    pub(crate) fn stored_fence(self, fence: u64) -> u64 {
+        match self {
+            Self::Plain => fence,
+            Self::Fair => fence.saturating_sub(1),
+        }
+    }
 }
 
 /// What a holder's write does to its lease.
@@ -41,7 +70,19 @@ pub(crate) enum Then {
         until: u64,
     },
     /// It ends it.
-    Release,
+    Release {
+        /// Epoch milliseconds now.
+        at: u64,
+    },
+}
+
+/// What a write does to a lease.
+#[derive(Default)]
+pub(super) struct Effect {
+    pub(super) set: Vec<(Name, Value)>,
+    pub(super) remove: Vec<Name>,
+    /// The queue whose head goes.
+    pub(super) leave: Option<Name>,
 }
 
 impl Standing {
@@ -56,44 +97,79 @@ impl Standing {
     }
 
     /// What the write does to the lease.
-    pub(crate) fn changes(&self, model: &Model, to: &mut Placeholders) -> (Vec<(Name, Value)>, Vec<Name>) {
-        let Some(lock) = model.lock else { return (Vec::new(), Vec::new()) };
+    pub(super) fn effect(&self, model: &Model, to: &mut Placeholders) -> Effect {
+        let Some(lock) = model.lock else { return Effect::default() };
         match self {
-            Self::Ignoring => (Vec::new(), Vec::new()),
-            Self::Outside { .. } => (Vec::new(), vec![to.name(lock.owner), to.name(lock.until)]),
-            Self::Holder(Holder { owner, then, .. }) => match then {
-                Then::Keep => (Vec::new(), Vec::new()),
-                Then::Renew { beat, until } => {
-                    let beat = (to.name(lock.beat), to.value(number(*beat)));
-                    (vec![beat, (to.name(lock.until), to.value(number(lock.unit.end(*until))))], Vec::new())
-                }
-                Then::Release => {
-                    let released = (to.name(lock.released), to.value(AttributeValue::S(owner.to_string())));
-                    (vec![released], vec![to.name(lock.owner), to.name(lock.until)])
-                }
+            Self::Ignoring => Effect::default(),
+            Self::Outside { .. } => {
+                Effect { remove: vec![to.name(lock.owner), to.name(lock.until)], ..Effect::default() }
+            }
+            Self::Holder(holder) => holder.effect(&lock, to),
+        }
+    }
+}
+
+impl Holder {
+    fn effect(&self, lock: &LockModel, to: &mut Placeholders) -> Effect {
+        match (self.then, self.hold) {
+            (Then::Keep, _) => Effect::default(),
+            (Then::Renew { beat, until }, _) => {
+                let beat = (to.name(lock.beat), to.value(number(beat)));
+                let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
+                Effect { set: vec![beat, until], ..Effect::default() }
+            }
+            (Then::Release { .. }, Hold::Plain) => Effect {
+                set: vec![self.released(lock, to)],
+                remove: vec![to.name(lock.owner), to.name(lock.until)],
+                leave: None,
             },
+            (Then::Release { at }, Hold::Fair) => {
+                let turn = (to.name(lock.turn), to.value(number(at)));
+                let fence = (to.name(lock.fence), to.value(number(self.fence)));
+                Effect {
+                    set: vec![self.released(lock, to), turn, fence],
+                    remove: vec![to.name(lock.beat), to.name(lock.until)],
+                    leave: Some(to.name(lock.queue)),
+                }
+            }
         }
+    }
+
+    fn released(&self, lock: &LockModel, to: &mut Placeholders) -> (Name, Value) {
+        (to.name(lock.released), to.value(AttributeValue::S(self.owner.to_string())))
     }
 }
 
+/// Nobody holds it and nobody waits in its queue.
 fn free(lock: &LockModel, dead_before: Option<u64>, to: &mut Placeholders) -> String {
-    let (owner, until) = (to.name(lock.owner), to.name(lock.until));
+    let (owner, until, queue) = (to.name(lock.owner), to.name(lock.until), to.name(lock.queue));
     match dead_before {
-        None => format!("attribute_not_exists({owner})"),
+        None => format!("attribute_not_exists({owner}) AND attribute_not_exists({queue}[0])"),
         Some(moment) => {
-            format!("(attribute_not_exists({owner}) OR {until} < {})", to.value(number(lock.unit.moment(moment))))
+            let moment = to.value(number(lock.unit.moment(moment)));
+            format!("(attribute_not_exists({owner}) OR {until} < {moment}) AND attribute_not_exists({queue}[0])")
         }
     }
 }
 
-fn held(lock: &LockModel, Holder { owner, fence, then }: &Holder, to: &mut Placeholders) -> String {
+fn held(lock: &LockModel, Holder { hold, owner, fence, then }: &Holder, to: &mut Placeholders) -> String {
     let me = to.value(AttributeValue::S(owner.to_string()));
-    let fence = to.value(number(*fence));
-    let held = format!("{} = {me} AND {} = {fence}", to.name(lock.owner), to.name(lock.fence));
-    match then {
+    let fence = to.value(number(hold.stored_fence(*fence)));
+    let held = match hold {
+        Hold::Plain => format!("{} = {me} AND {} = {fence}", to.name(lock.owner), to.name(lock.fence)),
+        Hold::Fair => format!("{}[0] = {me} AND {} = {fence}", to.name(lock.queue), to.name(lock.fence)),
+    };
+    match (then, hold) {
+        (Then::Keep | Then::Release { .. }, _) => held,
         // Without that, a late copy of the write would shorten the lease.
-        Then::Renew { beat, .. } => format!("{held} AND {} < {}", to.name(lock.beat), to.value(number(*beat))),
-        Then::Keep | Then::Release => held,
+        (Then::Renew { beat, .. }, Hold::Plain) => {
+            format!("{held} AND {} < {}", to.name(lock.beat), to.value(number(*beat)))
+        }
+        // The head has not beaten yet when it enters.
+        (Then::Renew { beat, .. }, Hold::Fair) => {
+            let (name, beat) = (to.name(lock.beat), to.value(number(*beat)));
+            format!("{held} AND (attribute_not_exists({name}) OR {name} < {beat})")
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod user;
 
 pub use attribute::{Attribute, Opaque};
 pub(crate) use condition::{absent, exists, unchanged};
-pub(crate) use lease::{Holder, Standing, Then};
+pub(crate) use lease::{Hold, Holder, Standing, Then};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use update::update;
 pub use user::Condition;

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::{Name, Placeholders, Standing, Terms};
+use super::{Name, Placeholders, Standing, Terms, lease::Effect};
 use crate::{
     codec::Changes,
     model::Model,
@@ -20,7 +20,7 @@ pub(crate) fn update(
 ) -> String {
     let mut remove: Vec<Name> = changes.remove.iter().map(|name| to.name(name)).collect();
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
-    let (lease, ended) = standing.changes(model, to);
+    let Effect { set: lease, remove: ended, leave } = standing.effect(model, to);
     remove.extend(ended);
     remove.sort_unstable();
     remove.dedup();
@@ -44,10 +44,12 @@ pub(crate) fn update(
         return set;
     }
 
-    let mut terms = Terms::new(&set, ",");
-    terms.push(format_args!(" REMOVE {}", remove[0]));
-    for name in &remove[1..] {
+    let mut terms = Terms::new(&format!("{set} REMOVE "), ",");
+    for name in &remove {
         terms.push(format_args!("{name}"));
+    }
+    if let Some(queue) = leave {
+        terms.push(format_args!("{queue}[0]"));
     }
     terms.finish()
 }

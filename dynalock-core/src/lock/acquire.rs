@@ -1,4 +1,4 @@
-//! Asking for a lock, and waiting for it.
+//! Asking for a lock, and watcher for it.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 use super::{
     grip::Grip,
     guard::Ask,
-    mark::Mark,
+    mark::{Head, Mark, ttl_of},
+    queue::Evidence,
     row::{Claim, Dead, Row},
     terms::{Expiry, Terms, Wait},
 };
@@ -15,6 +16,7 @@ use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Locked, Lost},
+    expression::Hold,
     random,
     retry::{Answered, Connection, Effort, Limits},
 };
@@ -24,7 +26,7 @@ use crate::{
 pub(super) struct Asking {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
-    /// The name of the lock.
+    /// The name of the lock's row, if it has one.
     pub(super) label: Arc<str>,
     pub(super) terms: Terms,
     pub(super) wait: Wait,
@@ -62,14 +64,14 @@ impl<T: Send> Caller for oneshot::Sender<T> {
 /// Somebody's sign of life, and since when it has been the last one.
 #[derive(Debug, Clone)]
 struct Watched {
-    owner: Option<String>,
+    holder: Option<String>,
     beat: Option<u64>,
     /// After the response that showed it first.
     since: Instant,
 }
 
 /// One asker on its way to one lock.
-pub(super) struct Waiting {
+pub(super) struct Watcher {
     pub(super) started: Instant,
     pub(super) requests: u32,
     pub(super) end: Option<Instant>,
@@ -96,53 +98,53 @@ impl Ask for Asking {
 impl Asking {
     /// Asks until the lock is granted or the wait is over; nothing if the caller is gone.
     async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let mut waiting = self.waiting();
+        let mut watcher = self.watcher();
         let mut owner = self.owner();
         loop {
-            waiting.requests += 1;
-            let mark = match self.ask(&owner, &self.dead(&waiting)).await? {
+            watcher.requests += 1;
+            let mark = match self.ask(&owner, &mut watcher).await? {
                 Asked::Granted(granted) => return Ok(Some(granted)),
                 Asked::Refused(mark) => mark,
             };
             if !mark.is_of_another(&owner) {
                 owner = self.owner();
             }
-            match self.wait(&mut waiting, mark, &owner, caller).await? {
+            match self.wait(&mut watcher, mark, &owner, caller).await? {
                 Waited::ToAsk => {}
                 Waited::Gone => return Ok(None),
             }
         }
     }
 
-    pub(super) fn waiting(&self) -> Waiting {
+    pub(super) fn watcher(&self) -> Watcher {
         let started = clock::now();
         let end = match self.wait {
             Wait::No => Some(started),
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        Waiting { started, requests: 0, end, rng: random::generator(), watched: None }
+        Watcher { started, requests: 0, end, rng: random::generator(), watched: None }
     }
 
     /// Waits until the lock may be free, by cheap reads.
     pub(super) async fn wait(
         &self,
-        waiting: &mut Waiting,
+        watcher: &mut Watcher,
         mut mark: Mark,
         owner: &str,
         caller: &mut impl Caller,
     ) -> Result<Waited, Error> {
         loop {
-            waiting.watch(&mark);
-            let left = waiting.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
+            watcher.watch(&mark);
+            let left = watcher.left();
             if left.is_zero() {
-                return Err(self.locked(&mark, waiting));
+                return Err(self.locked(&mark, watcher));
             }
-            let pause = self.pause(&mark, waiting).min(left);
+            let pause = self.pause(&mark, watcher).min(left);
             if clock::within(pause, caller.gone()).await.is_some() {
                 return Ok(Waited::Gone);
             }
-            if self.left(&mark, waiting).is_zero() {
+            if self.left(&mark, watcher).is_zero() {
                 return Ok(Waited::ToAsk);
             }
             match self.look().await? {
@@ -152,8 +154,70 @@ impl Asking {
         }
     }
 
+    /// Asks once; where the head of a queue is in the way that has died, once more without it.
+    pub(super) async fn ask(&self, owner: &Arc<str>, watcher: &mut Watcher) -> Result<Asked, Error> {
+        loop {
+            let asked = self.ask_once(owner, &self.dead(watcher)).await?;
+            let Asked::Refused(mark) = &asked else { return Ok(asked) };
+            match self.dead_head(mark, watcher) {
+                Some(head) if self.evict(&head).await? => {}
+                Some(_) | None => return Ok(asked),
+            }
+        }
+    }
+
+    /// The head of the queue, if its lease has ended.
+    pub(super) fn dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> Option<Head> {
+        let head = mark.head()?;
+        watcher.watch(mark);
+        let ttl = ttl_of(&head.entry).unwrap_or(self.terms.ttl);
+        mark.dead_head(&self.terms).or_else(|| watcher.has_watched_for(ttl).then_some(head))
+    }
+
+    /// Takes a dead head out of the queue; `false` if it has shown itself meanwhile, or somebody else was first.
+    pub(super) async fn evict(&self, head: &Head) -> Result<bool, Error> {
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let answer = effort.update(|| self.row.evict(head, Evidence::Silence, self.terms.now())).await?;
+        Ok(matches!(answer, Answered::Applied(_)))
+    }
+
+    /// Takes away an owner whose lease has ended; `false` if there is none.
+    pub(super) async fn clear(&self, mark: &Mark, watcher: &mut Watcher) -> Result<bool, Error> {
+        watcher.watch(mark);
+        let Some(owner) = mark.owner.as_ref().filter(|_| self.left(mark, watcher).is_zero()) else { return Ok(false) };
+        let Some(clear) = self.row.clear(owner, &self.dead(watcher)) else { return Ok(false) };
+        let answer = Effort::new(&self.connection, self.limits).update(|| clear.clone()).await?;
+        Ok(matches!(answer, Answered::Applied(_)))
+    }
+
+    /// Gives up a place in the queue, wherever it is by now.
+    pub(super) async fn abandon(&self, entry: &str) -> Result<(), Error> {
+        let place = |item: Option<Item>| item.and_then(|item| Mark::read(&self.row.layout, &item).place_of(entry));
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let mut found = place(effort.read(&self.row.get(true)).await?);
+        while let Some(index) = found {
+            let answer = effort.update(|| match index {
+                0 => self.row.leave(entry, self.terms.now()),
+                behind => self.row.abandon(entry, behind),
+            });
+            found = match answer.await? {
+                Answered::Applied(_) => None,
+                Answered::Refused(met) => place(met),
+            };
+        }
+        Ok(())
+    }
+
+    /// Gives up, in the background, a place that may have been taken.
+    pub(super) fn abandon_later(&self, entry: Arc<str>) {
+        let asking = self.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { asking.abandon(&entry).await });
+        }
+    }
+
     /// One conditional write, for this owner.
-    pub(super) async fn ask(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
+    async fn ask_once(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut sent = clock::now();
         let mut now = 0;
@@ -177,7 +241,7 @@ impl Asking {
             Answered::Applied(before) => {
                 let mark = before.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
                 let fence = mark.fence.unwrap_or(now).saturating_add(1);
-                let crashed = mark.owner.is_some().then_some(fence - 1);
+                let crashed = mark.crashed();
                 Ok(Asked::Granted(Granted {
                     grip: self.grip(Arc::clone(owner), (fence, crashed), 0, sent),
                     row: before,
@@ -192,7 +256,8 @@ impl Asking {
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
-                        let grip = self.grip(Arc::clone(owner), (fence, Some(fence - 1)), 0, clock::now());
+                        let grip =
+                            self.grip(Arc::clone(owner), (fence, Some(fence.saturating_sub(1))), 0, clock::now());
                         match grip.beat().await {
                             Ok(()) => Ok(Asked::Granted(Granted { grip, row: met })),
                             Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
@@ -217,11 +282,11 @@ impl Asking {
     }
 
     /// Whose lease this asker may take over.
-    pub(super) fn dead(&self, waiting: &Waiting) -> Dead {
-        match (self.terms.dead_before(), &waiting.watched) {
+    pub(super) fn dead(&self, watcher: &Watcher) -> Dead {
+        match (self.terms.dead_before(), &watcher.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { owner: Some(owner), beat: Some(beat), since }))
-                if clock::now() >= *since + self.terms.ttl =>
+            (None, Some(Watched { holder: Some(owner), beat: Some(beat), .. }))
+                if watcher.has_watched_for(self.terms.ttl) =>
             {
                 Dead::Silent { owner: owner.clone(), beat: *beat }
             }
@@ -230,28 +295,41 @@ impl Asking {
     }
 
     /// How long until the lease of the holder has ended, if it is not renewed.
-    pub(super) fn left(&self, mark: &Mark, waiting: &Waiting) -> Duration {
+    pub(super) fn left(&self, mark: &Mark, watcher: &Watcher) -> Duration {
         match self.terms.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
                 let step = self.row.layout.unit.to_millis(1);
-                let until = mark.until.unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
-                Duration::from_millis(until.saturating_sub(self.terms.now()))
+                let end = mark.end(self.terms.ttl).unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
+                Duration::from_millis(end.saturating_sub(self.terms.now()))
             }
             Expiry::Observed => {
-                let since = waiting.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
-                (since + self.terms.ttl).saturating_duration_since(clock::now())
+                let since = watcher.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
+                let ttl = mark.head().and_then(|head| ttl_of(&head.entry)).unwrap_or(self.terms.ttl);
+                (since + ttl).saturating_duration_since(clock::now())
             }
         }
     }
 
     /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing.
-    pub(super) fn pause(&self, mark: &Mark, waiting: &mut Waiting) -> Duration {
+    pub(super) fn pause(&self, mark: &Mark, watcher: &mut Watcher) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
-        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + waiting.rng.f64());
-        let jitter = SHORTEST.mul_f64(waiting.rng.f64());
-        self.left(mark, waiting).saturating_add(jitter).min(look).max(Duration::from_millis(1))
+        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + watcher.rng.f64());
+        let jitter = SHORTEST.mul_f64(watcher.rng.f64());
+        self.left(mark, watcher).saturating_add(jitter).min(look).max(Duration::from_millis(1))
+    }
+
+    /// Until the next look at a queue, the longer the farther behind.
+    pub(super) fn pause_in_queue(&self, mark: &Mark, index: usize, watcher: &mut Watcher) -> Duration {
+        const SHORTEST: Duration = Duration::from_millis(10);
+        const LONGEST: Duration = Duration::from_millis(250);
+        let each = (self.terms.ttl / 40).clamp(SHORTEST, LONGEST);
+        let look = each.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
+        // A turn that comes is seen long before it is over.
+        let look = look.min(self.terms.ttl / 6).mul_f64(0.5 + watcher.rng.f64());
+        let jitter = SHORTEST.mul_f64(1.0 + watcher.rng.f64());
+        self.left(mark, watcher).saturating_add(jitter).min(look)
     }
 
     /// A name, and a nonce for one grant: kept until it is granted, so that a copy that comes late is the grant and no ghost.
@@ -265,7 +343,7 @@ impl Asking {
 
     pub(super) fn grip(&self, owner: Arc<str>, fences: (u64, Option<u64>), beat: u64, sent: Instant) -> Arc<Grip> {
         let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
-        Arc::new(Grip::new(of, owner, fences, beat, sent))
+        Arc::new(Grip::new(of, (Hold::Plain, owner), fences, beat, sent))
     }
 
     /// Releases, in the background, what may have been granted.
@@ -276,24 +354,39 @@ impl Asking {
         }
     }
 
-    pub(super) fn locked(&self, mark: &Mark, waiting: &Waiting) -> Error {
+    pub(super) fn locked(&self, mark: &Mark, watcher: &Watcher) -> Error {
         Error::Locked(Box::new(Locked {
             table: Arc::clone(&self.row.table),
-            owner: mark.owner.as_deref().unwrap_or_default().into(),
-            fence: mark.fence.unwrap_or(0),
-            remaining: mark.remaining(self.terms.now()),
-            attempts: waiting.requests,
-            elapsed: clock::now().duration_since(waiting.started),
+            owner: mark.holder().unwrap_or_default().into(),
+            fence: mark.last_fence().unwrap_or(0),
+            remaining: mark.remaining(self.terms.now(), self.terms.ttl),
+            attempts: watcher.requests,
+            elapsed: watcher.elapsed(),
         }))
     }
 }
 
-impl Waiting {
+impl Watcher {
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
-        let same = self.watched.as_ref().is_some_and(|seen| seen.owner == mark.owner && seen.beat == mark.beat);
+        let holder = mark.holder();
+        let same = self.watched.as_ref().is_some_and(|seen| seen.holder.as_deref() == holder && seen.beat == mark.beat);
         if !same {
-            self.watched = Some(Watched { owner: mark.owner.clone(), beat: mark.beat, since: clock::now() });
+            self.watched = Some(Watched { holder: holder.map(str::to_owned), beat: mark.beat, since: clock::now() });
         }
+    }
+
+    /// Whether the last sign of life is as old as this.
+    fn has_watched_for(&self, ttl: Duration) -> bool {
+        self.watched.as_ref().is_some_and(|watched| clock::now() >= watched.since + ttl)
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        clock::now().duration_since(self.started)
+    }
+
+    /// The time that is left to wait.
+    pub(super) fn left(&self) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
 }

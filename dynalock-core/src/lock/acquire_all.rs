@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    acquire::{Asking, Caller, Granted, Waited, Waiting},
+    acquire::{Asking, Caller, Granted, Waited, Watcher},
     guard::Ask,
     mark::Mark,
     row::Claim,
@@ -42,7 +42,7 @@ impl AskingAll {
     /// Asks until all are granted at once or the wait is over; nothing if the caller is gone. Nothing is held meanwhile, so nobody waits for
     /// one who waits.
     async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
-        let mut waits: Vec<_> = self.locks.iter().map(Asking::waiting).collect();
+        let mut waits: Vec<_> = self.locks.iter().map(Asking::watcher).collect();
         let mut owner = self.locks[0].owner();
         loop {
             let asked = self.ask(&owner, &waits).await;
@@ -63,6 +63,10 @@ impl AskingAll {
                 wait.requests += 1;
             }
             for (place, mark) in taken {
+                if let Some(head) = self.locks[place].dead_head(&mark, &mut waits[place]) {
+                    self.locks[place].evict(&head).await?;
+                    continue;
+                }
                 match self.locks[place].wait(&mut waits[place], mark, &owner, caller).await? {
                     Waited::ToAsk => {}
                     Waited::Gone => return Ok(None),
@@ -72,16 +76,16 @@ impl AskingAll {
     }
 
     /// One transaction, which is sent until it is answered: under one token, it is applied once.
-    async fn ask(&self, owner: &Arc<str>, waits: &[Waiting]) -> Result<Asked, Error> {
+    async fn ask(&self, owner: &Arc<str>, waits: &[Watcher]) -> Result<Asked, Error> {
         let (connection, limits) = (&self.locks[0].connection, self.locks[0].limits);
         let limits = Limits { deadline: limits.deadline.max(Limits::of_transaction().deadline), ..limits };
         let mut effort = Effort::new(connection, limits);
         // All of it is of this moment, whichever attempt is applied.
         let sent = clock::now();
-        let writes = self.locks.iter().zip(waits).map(|(asking, waiting)| {
+        let writes = self.locks.iter().zip(waits).map(|(asking, watcher)| {
             let (now, until) = (asking.terms.now(), asking.terms.until());
             let claim = Claim { owner, until, now, payload: asking.payload.as_deref() };
-            Write::from(asking.row.acquire(&claim, &asking.dead(waiting)))
+            Write::from(asking.row.acquire(&claim, &asking.dead(watcher)))
         });
         let token = format!("{:032x}", random::generator().u128(..));
         let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;

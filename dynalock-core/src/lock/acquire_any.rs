@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    acquire::{Asked, Asking, Caller, Granted, Waiting},
+    acquire::{Asked, Asking, Caller, Granted, Watcher},
     guard::Ask,
     mark::Mark,
 };
@@ -18,7 +18,7 @@ pub(super) struct AskingAny {
 struct Candidate<'a> {
     asking: &'a Asking,
     owner: Arc<str>,
-    waiting: Waiting,
+    watcher: Watcher,
     /// What it said last; nothing if there is nothing to lock.
     mark: Option<Mark>,
 }
@@ -34,7 +34,7 @@ impl Ask for AskingAny {
 impl AskingAny {
     /// Asks for each in turn, and waits until one of them may be free; nothing if the caller is gone.
     async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let candidate = |asking| Candidate { asking, owner: asking.owner(), waiting: asking.waiting(), mark: None };
+        let candidate = |asking| Candidate { asking, owner: asking.owner(), watcher: asking.watcher(), mark: None };
         let mut candidates: Vec<_> = self.locks.iter().map(candidate).collect();
         loop {
             let mut missing = None;
@@ -58,9 +58,9 @@ impl AskingAny {
 
 impl Candidate<'_> {
     async fn ask(&mut self) -> Result<Option<Granted>, Error> {
-        self.waiting.requests += 1;
+        self.watcher.requests += 1;
         self.mark = None;
-        match self.asking.ask(&self.owner, &self.asking.dead(&self.waiting)).await? {
+        match self.asking.ask(&self.owner, &mut self.watcher).await? {
             Asked::Granted(granted) => Ok(Some(granted)),
             Asked::Refused(mark) => {
                 if !mark.is_of_another(&self.owner) {
@@ -75,12 +75,12 @@ impl Candidate<'_> {
     /// Whether it may be free by now, by what is known or a cheap read.
     async fn may_be_free(&mut self) -> Result<bool, Error> {
         let Some(mark) = &self.mark else { return Ok(false) };
-        if self.asking.left(mark, &self.waiting).is_zero() {
+        if self.asking.left(mark, &self.watcher).is_zero() {
             return Ok(true);
         }
         match self.asking.look().await? {
             Some(seen) if seen.is_of_another(&self.owner) => {
-                self.waiting.watch(&seen);
+                self.watcher.watch(&seen);
                 self.mark = Some(seen);
                 Ok(false)
             }
@@ -93,17 +93,17 @@ impl Candidate<'_> {
 async fn wait(candidates: &mut [Candidate<'_>], caller: &mut impl Caller) -> Result<bool, Error> {
     loop {
         let mut pause = Duration::MAX;
-        for Candidate { asking, waiting, mark, .. } in candidates.iter_mut() {
+        for Candidate { asking, watcher, mark, .. } in candidates.iter_mut() {
             if let Some(mark) = mark {
-                waiting.watch(mark);
-                pause = pause.min(asking.pause(mark, waiting));
+                watcher.watch(mark);
+                pause = pause.min(asking.pause(mark, watcher));
             }
         }
         let held = candidates.iter().find_map(|candidate| candidate.mark.as_ref().map(|mark| (candidate, mark)));
         let Some((first, mark)) = held else { return Ok(true) };
-        let left = first.waiting.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()));
+        let left = first.watcher.left();
         if left.is_zero() {
-            return Err(first.asking.locked(mark, &first.waiting));
+            return Err(first.asking.locked(mark, &first.watcher));
         }
         if clock::within(pause.min(left), caller.gone()).await.is_some() {
             return Ok(false);

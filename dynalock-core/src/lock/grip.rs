@@ -7,12 +7,17 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{mark::Mark, row::Row, stance::Ends, terms::Terms};
+use super::{
+    mark::Mark,
+    row::{Beat, Row},
+    stance::Ends,
+    terms::Terms,
+};
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Lost},
-    expression::{Holder, Then},
+    expression::{Hold, Holder, Then},
     random,
     retry::{Answered, Connection, Effort, Limits},
 };
@@ -23,6 +28,7 @@ pub(crate) struct Grip {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
     pub(super) terms: Terms,
+    pub(super) hold: Hold,
     pub(super) owner: Arc<str>,
     pub(super) fence: u64,
     /// The fence of the holder before, if its lease was taken over.
@@ -52,14 +58,14 @@ enum Beaten {
 impl Grip {
     pub(super) fn new(
         (connection, row, terms): (Arc<Connection>, Row, Terms),
-        owner: Arc<str>,
+        (hold, owner): (Hold, Arc<str>),
         (fence, crashed): (u64, Option<u64>),
         beat: u64,
         sent: Instant,
     ) -> Self {
         let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None };
         let lost = watch::Sender::new(None);
-        Self { connection, row, terms, owner, fence, crashed, granted: sent, lease: Mutex::new(lease), lost }
+        Self { connection, row, terms, hold, owner, fence, crashed, granted: sent, lease: Mutex::new(lease), lost }
     }
 
     /// The time that is left before somebody else may enter.
@@ -97,12 +103,17 @@ impl Grip {
 
     /// Renews the lease with one heartbeat, which is sent again until the lease ends.
     pub(super) async fn beat(&self) -> Result<(), Error> {
+        self.beat_with(None).await
+    }
+
+    /// As [`beat`](Self::beat), with what the holder leaves in the lock.
+    pub(super) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         let pause = self.terms.ttl / 40;
         loop {
             if let Some(lost) = self.is_lost() {
                 return Err(Error::Lost(lost));
             }
-            match self.beat_once().await {
+            match self.beat_once(payload).await {
                 Ok(Beaten::Renewed) => return Ok(()),
                 Ok(Beaten::Overtaken) => continue,
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
@@ -122,15 +133,15 @@ impl Grip {
     /// What a write under the lease asks for and does to it.
     pub(super) fn holder(&self, ends: Ends) -> Holder {
         let then = match ends {
-            Ends::Yes => Then::Release,
+            Ends::Yes => Then::Release { at: self.terms.now() },
             Ends::No => Then::Renew { beat: self.next_beat(), until: self.terms.until() },
         };
-        Holder { owner: Arc::clone(&self.owner), fence: self.fence, then }
+        Holder { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then }
     }
 
     /// What a transaction asks for that does not write the item.
     pub(super) fn guard(&self) -> Holder {
-        Holder { owner: Arc::clone(&self.owner), fence: self.fence, then: Then::Keep }
+        Holder { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then: Then::Keep }
     }
 
     /// A request that renews the lease was answered; it was sent no earlier than this.
@@ -147,7 +158,7 @@ impl Grip {
     }
 
     /// One heartbeat, one request.
-    async fn beat_once(&self) -> Result<Beaten, Error> {
+    async fn beat_once(&self, payload: Option<&[u8]>) -> Result<Beaten, Error> {
         let beat = self.next_beat();
         // A request that is lost must leave time for others, and one that is slow must have a chance.
         let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
@@ -155,7 +166,10 @@ impl Grip {
             Limits { attempts: Some(1), attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::default() };
         let sent = clock::now();
         let mut effort = Effort::new(&self.connection, limits);
-        let answer = effort.update(|| self.row.beat(&self.owner, beat, self.terms.until()));
+        let answer = effort.update(|| {
+            let beat = Beat { number: beat, until: self.terms.until(), payload };
+            self.row.beat(self.hold, &self.owner, &beat)
+        });
         match answer.await? {
             Answered::Applied(_) => {
                 self.renewed(sent);
@@ -184,7 +198,7 @@ impl Grip {
         self.lose(Lost::Expired);
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(&self.connection, limits);
-        effort.update(|| self.row.release(&self.owner)).await.map(drop)
+        effort.update(|| self.row.release(self.hold, &self.owner, self.terms.now())).await.map(drop)
     }
 
     /// Beats until the lock is lost or dropped, or held for as long as it may be.

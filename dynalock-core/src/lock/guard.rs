@@ -80,11 +80,11 @@ pub(super) trait Ask: Send + 'static {
     fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Self::Grant>>> + Send;
 }
 
-/// Asks in a task of its own: if nobody waits for the answer when a grant comes, it is released.
-pub(super) async fn acquire<A: Ask + Sync, G: Send + 'static>(
+/// Asks in a task of its own, which begins now: if nobody waits for the answer when a grant comes, it is released.
+pub(super) fn acquire<A: Ask + Sync, G: Send + 'static>(
     asking: A,
     make: impl FnOnce(A, A::Grant) -> Result<G> + Send + 'static,
-) -> Result<G> {
+) -> impl Future<Output = Result<G>> + Send + 'static {
     let (mut answer, asked) = oneshot::channel();
     tokio::spawn(async move {
         let granted = match asking.ask(&mut answer).await {
@@ -96,7 +96,7 @@ pub(super) async fn acquire<A: Ask + Sync, G: Send + 'static>(
         drop(answer.send(granted));
     });
     // The task ends without an answer only if the runtime does.
-    asked.await.unwrap_or(Err(Error::Lost(Lost::Expired)))
+    async { asked.await.unwrap_or(Err(Error::Lost(Lost::Expired))) }
 }
 
 /// Runs `work`, and drops it where it stands if the lock is lost.

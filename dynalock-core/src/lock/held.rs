@@ -4,7 +4,9 @@ use tokio::task::JoinHandle;
 
 use super::{
     acquire::{Asking, Granted},
+    acquire_fair::AskingFair,
     guard::{self, Guard},
+    name::parts,
     row::PAYLOAD,
     token::LockToken,
 };
@@ -22,7 +24,7 @@ use crate::{
 /// lock protects outside of DynamoDB should refuse an older [`fence`](Self::fence) than it has seen.
 #[must_use = "a lock that is dropped is released"]
 pub struct Held {
-    name: Arc<str>,
+    row_name: Arc<str>,
     guard: Guard,
     payload: Option<Vec<u8>>,
 }
@@ -32,15 +34,28 @@ impl Held {
         guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted))).await
     }
 
+    pub(super) fn acquire_fair(asking: AskingFair) -> impl Future<Output = Result<Self>> + Send + 'static {
+        guard::acquire(asking, |asking, granted| Ok(Self::new(asking.asking.label, granted)))
+    }
+
     /// Takes care of a grant.
-    pub(super) fn new(name: Arc<str>, Granted { grip, row }: Granted) -> Self {
+    pub(super) fn new(row_name: Arc<str>, Granted { grip, row }: Granted) -> Self {
         let payload = row.as_ref().and_then(payload_of);
-        Self { name, guard: Guard::new(grip), payload }
+        Self { row_name, guard: Guard::new(grip), payload }
     }
 
     /// The name of the lock.
     pub fn name(&self) -> &str {
-        &self.name
+        parts(&self.row_name).0
+    }
+
+    /// The namespace that it is in: [`Locks::namespace`](crate::Locks::namespace).
+    pub fn namespace(&self) -> Option<&str> {
+        parts(&self.row_name).1
+    }
+
+    pub(super) fn row_name(&self) -> &Arc<str> {
+        &self.row_name
     }
 
     /// A number that grows with each grant of this lock, over releases and crashes. Give it to what the lock protects, which can then refuse
@@ -122,7 +137,7 @@ impl Held {
     /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for whoever knows that this guard is gone: two
     /// who use one grant do not keep each other out.
     pub fn token(&self) -> LockToken {
-        LockToken::of(&self.name, &self.guard.grip)
+        LockToken::of(&self.row_name, &self.guard.grip)
     }
 }
 
@@ -133,7 +148,7 @@ pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held")
-            .field("name", &self.name)
+            .field("name", &self.name())
             .field("owner", &self.guard.grip.owner)
             .field("fence", &self.guard.grip.fence)
             .field("remaining", &self.remaining())

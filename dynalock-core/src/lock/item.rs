@@ -1,12 +1,17 @@
 use std::{fmt, future::IntoFuture, pin::Pin, sync::Arc, time::Duration};
 
+use tokio::sync::watch;
+
 use super::{
     acquire::{Asking, Granted},
     acquire_any::AskingAny,
+    acquire_fair::AskingFair,
     grip::Grip,
     guard::{self, Guard},
     lease::Lease,
     locks::LAYOUT,
+    order::{AnyOne, AnyOrder, Fair},
+    queued::{Queued, Waiting},
     row::Row,
     terms::{Expiry, Terms, Wait},
     token::LockToken,
@@ -23,13 +28,14 @@ use crate::{
 /// A request for the lease of an item that has not been sent: set what it needs, then `.await` it. Made by [`Repository::lock`],
 /// [`Repository::try_lock`] and [`Repository::lock_any`].
 #[must_use = "a lease is not asked for until this is awaited"]
-pub struct Lock<T> {
+pub struct Lock<T, Q = AnyOrder> {
     repository: Repository<T>,
     /// Any of these: at least one, if it can be granted.
     keys: Vec<Key>,
     terms: Terms,
     wait: Wait,
     owner: Arc<str>,
+    order: Q,
 }
 
 impl<T: Lockable> Repository<T> {
@@ -62,6 +68,7 @@ impl<T: Lockable> Repository<T> {
             terms: self.terms,
             wait: Wait::Forever,
             owner: "".into(),
+            order: AnyOrder,
         }
     }
 
@@ -80,13 +87,14 @@ impl<T: Lockable> Repository<T> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if none of the items is there, or no key is given; the others as of [`lock`](Self::lock).
-    pub fn lock_any<K: Into<T::Key>>(&self, keys: impl IntoIterator<Item = K>) -> Lock<T> {
+    pub fn lock_any<K: Into<T::Key>>(&self, keys: impl IntoIterator<Item = K>) -> Lock<T, AnyOne> {
         Lock {
             repository: self.clone(),
             keys: keys.into_iter().map(|key| key.into().into()).collect(),
             terms: self.terms,
             wait: Wait::Forever,
             owner: "".into(),
+            order: AnyOne,
         }
     }
 
@@ -102,10 +110,10 @@ impl<T: Lockable> Repository<T> {
             attribute: T::MODEL.partition_key.name,
             reason: "the token is that of a lock by name, or of something else",
         })?;
-        let LockToken { owner, fence, beat, ttl, .. } = token;
+        let LockToken { owner, fence, beat, ttl, hold, .. } = token;
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
         let of = (Arc::clone(&self.connection), self.row(&key)?, terms);
-        let grip = Arc::new(Grip::new(of, owner, (fence, None), beat, clock::now()));
+        let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
         grip.beat().await?;
         let guard = Guard::new(Arc::clone(&grip));
         match Effort::new(&self.connection, self.limits).read(&grip.row.get(true)).await? {
@@ -122,7 +130,7 @@ impl<T: Lockable> Repository<T> {
     }
 }
 
-impl<T> Lock<T> {
+impl<T, Q> Lock<T, Q> {
     /// How long the lease lasts without a heartbeat.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.terms.ttl = ttl.min(Terms::LONGEST);
@@ -160,34 +168,118 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T> Lock<T> {
+    /// First come, first served: whoever asks stands in a queue of the item, and is served in its order, as [`Acquire::fair`](crate::Acquire::fair)
+    /// says. Everybody else's writes are refused while somebody stands in it.
+    ///
+    /// The queue is kept in the item: what it costs grows with the item's size.
+    pub fn fair(self) -> Lock<T, Fair> {
+        let Self { repository, keys, terms, wait, owner, .. } = self;
+        Lock { repository, keys, terms, wait, owner, order: Fair::default() }
+    }
+}
+
+impl<T: Lockable> Lock<T, Fair> {
+    /// How many may stand in the queue, the holder counted: 100 by default. One who comes later gets [`Error::QueueFull`].
+    pub fn max_queue(mut self, most: usize) -> Self {
+        self.order = Fair { most };
+        self
+    }
+
+    /// Takes a place in the queue, and gives it at once: to see how the wait goes.
+    ///
+    /// # Errors
+    ///
+    /// As of awaiting the request, as far as they show before there is a place: [`Error::NotFound`], [`Error::QueueFull`], [`Error::Locked`]
+    /// while somebody holds the item without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
+    /// [`Error::Exhausted`].
+    pub async fn enter(self) -> Result<Queued<Lease<T>>> {
+        let (progress, mut seen) = watch::channel(None);
+        let answer = self.ask_fair(progress)?;
+        // The first report, or the end of whoever reports.
+        if seen.changed().await.is_ok() {
+            return Ok(Queued::new(answer, seen));
+        }
+        let lease = answer.await?;
+        Ok(Queued::new(std::future::ready(Ok(lease)), seen))
+    }
+
+    fn ask_fair(
+        self,
+        progress: watch::Sender<Option<Waiting>>,
+    ) -> Result<impl Future<Output = Result<Lease<T>>> + Send + 'static> {
+        let most = self.order.most(self.wait);
+        // A request for one item has its key.
+        let asking = self.keys.first().map(|key| self.asking(key)).unwrap_or_else(|| Err(self.nothing()))?;
+        let repository = self.repository;
+        Ok(guard::acquire(AskingFair { asking, most, progress }, move |_, granted| leased(repository, granted)))
+    }
+}
+
+impl<T: Lockable, Q> Lock<T, Q> {
+    fn asking(&self, key: &Key) -> Result<Asking> {
+        let Self { repository, terms, wait, owner, .. } = self;
+        let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
+        let (name, label) = (Arc::clone(owner), "".into());
+        let (terms, wait, limits) = (*terms, *wait, repository.limits);
+        Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits })
+    }
+
+    fn nothing(&self) -> Error {
+        let table = Arc::clone(&self.repository.table);
+        Error::NotFound { table, attempts: 0, elapsed: Duration::ZERO }
+    }
+
+    /// Asks for any of the keys.
+    fn ask(self) -> Pin<Box<dyn Future<Output = Result<Lease<T>>> + Send>>
+    where
+        Q: Send + 'static,
+    {
+        Box::pin(async move {
+            let locks = self.keys.iter().map(|key| self.asking(key)).collect::<Result<Vec<_>>>()?;
+            if locks.is_empty() {
+                return Err(self.nothing());
+            }
+            let repository = self.repository;
+            guard::acquire(AskingAny { locks }, move |_, granted| leased(repository, granted)).await
+        })
+    }
+}
+
+fn leased<T: Lockable>(repository: Repository<T>, Granted { grip, row }: Granted) -> Result<Lease<T>> {
+    let guard = Guard::new(grip);
+    // The grant asks for an item, so there is one.
+    Lease::new(repository, guard, row.unwrap_or_default())
+}
+
 impl<T: Lockable> IntoFuture for Lock<T> {
     type Output = Result<Lease<T>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { repository, keys, terms, wait, owner } = self;
-            let asking = |key| {
-                let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
-                let (name, label) = (Arc::clone(&owner), "".into());
-                Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits: repository.limits })
-            };
-            let locks = keys.iter().map(asking).collect::<Result<Vec<_>>>()?;
-            if locks.is_empty() {
-                let table = Arc::clone(&repository.table);
-                return Err(Error::NotFound { table, attempts: 0, elapsed: Duration::ZERO });
-            }
-            let make = move |_, Granted { grip, row }: Granted| {
-                let guard = Guard::new(grip);
-                // The grant asks for an item, so there is one.
-                Lease::new(repository, guard, row.unwrap_or_default())
-            };
-            guard::acquire(AskingAny { locks }, make).await
-        })
+        self.ask()
     }
 }
 
-impl<T> fmt::Debug for Lock<T> {
+impl<T: Lockable> IntoFuture for Lock<T, AnyOne> {
+    type Output = Result<Lease<T>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.ask()
+    }
+}
+
+impl<T: Lockable> IntoFuture for Lock<T, Fair> {
+    type Output = Result<Lease<T>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.ask_fair(watch::Sender::new(None))?.await })
+    }
+}
+
+impl<T, Q> fmt::Debug for Lock<T, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lock").field("repository", &self.repository).field("terms", &self.terms).finish_non_exhaustive()
     }

@@ -37,7 +37,7 @@ impl sealed::Sealed for Held {
     #[expect(private_interfaces, reason = "it is called here alone")]
     fn leased(&self) -> (Subject, Holder) {
         let (table, holder) = self.row();
-        let key = Key::new(KeyValue::S(self.name().to_owned()), None);
+        let key = Key::new(KeyValue::S(self.row_name().to_string()), None);
         (Subject { table: Arc::clone(table), model: &MODEL, key, expected: None }, holder)
     }
 }

@@ -7,9 +7,11 @@ use super::{
     grip::Grip,
     held::{Held, payload_of},
     held_all::HeldAll,
-    info::LockInfo,
+    info::{LockInfo, Waiter},
     list::LockList,
     mark::Mark,
+    name::{parts, row_name},
+    queue::Evidence,
     request::Acquire,
     row::Row,
     terms::{Expiry, Terms, Wait},
@@ -19,6 +21,7 @@ use crate::{
     clock,
     codec::Item,
     error::{Error, Result},
+    expression::Hold,
     key::KeyType,
     model::{KeyModel, LockModel, Model, TimeUnit},
     operation::{Failure, Sending},
@@ -45,6 +48,8 @@ pub(super) const LAYOUT: LockModel = LockModel {
     beat: "_beat",
     until: "_until",
     released: "_released",
+    queue: "_queue",
+    turn: "_turn",
     unit: TimeUnit::Milliseconds,
     ttl: Terms::TTL,
 };
@@ -76,6 +81,7 @@ pub(super) const LAYOUT: LockModel = LockModel {
 pub struct Locks {
     pub(super) connection: Arc<Connection>,
     pub(super) table: Arc<str>,
+    namespace: Option<Arc<str>>,
     pub(super) terms: Terms,
     pub(super) wait: Wait,
     pub(super) owner: Arc<str>,
@@ -88,11 +94,28 @@ impl Locks {
         Self {
             connection: Arc::new(Connection::over(client)),
             table: table.into(),
+            namespace: None,
             terms: Terms::default(),
             wait: Wait::default(),
             owner: "".into(),
             limits: Limits::default(),
         }
+    }
+
+    /// The locks of a namespace: those of other namespaces, and of none, are others, whatever their names. One thing can have several queues
+    /// so, each independent of the others.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn copy(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let scanner = locks.clone().namespace("scanner").acquire("office 4").fair().await?;
+    /// let printer = locks.clone().namespace("printer").acquire("office 4").fair().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn namespace(mut self, namespace: impl Into<Arc<str>>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
     }
 
     /// How long a lock lasts without a heartbeat; 20 seconds by default, a year at most. It is renewed every third of that.
@@ -217,10 +240,10 @@ impl Locks {
     /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::Rejected`],
     /// [`Error::TableNotFound`].
     pub async fn resume(&self, token: LockToken) -> Result<Held> {
-        let LockToken { name, owner, fence, beat, ttl } = token;
+        let LockToken { name, owner, fence, beat, ttl, hold } = token;
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
-        let of = (Arc::clone(&self.connection), self.row(&name)?, terms);
-        let grip = Arc::new(Grip::new(of, owner, (fence, None), beat, clock::now()));
+        let of = (Arc::clone(&self.connection), self.row_named(&name), terms);
+        let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
         grip.beat().await?;
         Ok(Held::new(name, Granted { grip, row: None }))
     }
@@ -256,10 +279,22 @@ impl Locks {
 
     /// Nothing for a row that is none of a lock.
     pub(super) fn info(&self, item: &Item) -> Option<LockInfo> {
-        let name = item.get(MODEL.partition_key.name)?.as_s().ok()?.clone();
+        let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
         let mark = Mark::read(&LAYOUT, item);
-        let remaining = if mark.owner.is_some() { mark.remaining(self.terms.now()) } else { Duration::ZERO };
-        Some(LockInfo { name, fence: mark.fence?, owner: mark.owner, remaining, payload: payload_of(item) })
+        let owner = mark.holder().map(str::to_owned);
+        let remaining = match &owner {
+            Some(_) => mark.remaining(self.terms.now(), self.terms.ttl),
+            None => Duration::ZERO,
+        };
+        Some(LockInfo {
+            name: name.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            owner,
+            waiting: mark.queue.len().saturating_sub(1),
+            fence: mark.last_fence()?,
+            remaining,
+            payload: payload_of(item),
+        })
     }
 
     /// Deletes the row of a lock that will not be needed again: if nobody holds it. Should the name come back all the same, its fence goes on
@@ -303,24 +338,58 @@ impl Locks {
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         let row = self.row(name.as_ref())?;
         let mut effort = Effort::new(&self.connection, self.limits);
-        match effort.update(|| row.take_away(expected_fence)).await? {
-            Answered::Applied(_) => Ok(true),
-            Answered::Refused(met) => {
-                let mark = met.map(|item| Mark::read(&row.layout, &item)).unwrap_or_default();
-                // An attempt whose reply was lost did it, if the lock is free under this fence.
+        let met = match effort.update(|| row.take_away(expected_fence)).await? {
+            Answered::Applied(_) => return Ok(true),
+            Answered::Refused(met) => met,
+        };
+        let mark = met.map(|item| Mark::read(&row.layout, &item)).unwrap_or_default();
+        match mark.head() {
+            Some(head) if mark.last_fence() == Some(expected_fence) => {
+                let evidence = Evidence::Fence(Hold::Fair.stored_fence(expected_fence));
+                let mut effort = Effort::new(&self.connection, self.limits);
+                let answer = effort.update(|| row.evict(&head, evidence, self.terms.now())).await?;
+                // A head that is gone after an attempt whose reply was lost was taken out by that, or has left.
+                let (attempts, _) = effort.spent();
+                Ok(matches!(answer, Answered::Applied(_)) || attempts > 1)
+            }
+            Some(_) => Ok(false),
+            // An attempt whose reply was lost did it, if the lock is free under this fence.
+            None => {
                 let (attempts, _) = effort.spent();
                 Ok(attempts > 1 && mark.owner.is_none() && mark.fence == Some(expected_fence))
             }
         }
     }
 
+    /// Who stands in the fair queue of a lock, the holder first; nobody if it is not in use. Of a lock that is held without the queue it is
+    /// empty: [`inspect`](Self::inspect) says who holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn waiters(&self, name: impl AsRef<str>) -> Result<Vec<Waiter>> {
+        let row = self.row(name.as_ref())?;
+        let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
+        let queue = item.map(|item| Mark::read(&LAYOUT, &item).queue).unwrap_or_default();
+        Ok(queue.into_iter().enumerate().map(|(position, owner)| Waiter { position, owner }).collect())
+    }
+
+    /// The name of a lock's row.
+    pub(super) fn row_name(&self, name: &str) -> Result<Arc<str>> {
+        row_name(name, self.namespace.as_deref()).map_err(|reason| Error::InvalidKey {
+            table: Arc::clone(&self.table),
+            attribute: MODEL.partition_key.name,
+            reason,
+        })
+    }
+
     pub(super) fn row(&self, name: &str) -> Result<Row> {
-        if name.is_empty() {
-            let table = Arc::clone(&self.table);
-            return Err(Error::InvalidKey { table, attribute: MODEL.partition_key.name, reason: "it is empty" });
-        }
-        let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(name.to_owned()));
-        Ok(Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None })
+        Ok(self.row_named(&self.row_name(name)?))
+    }
+
+    pub(super) fn row_named(&self, row_name: &str) -> Row {
+        let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
+        Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None }
     }
 }
 

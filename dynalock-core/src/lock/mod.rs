@@ -71,6 +71,8 @@
 //! - **An operator** who breaks a lock, or a program that writes the row without these conditions.
 
 mod mark;
+mod name;
+mod queue;
 mod row;
 mod stance;
 mod terms;
@@ -78,6 +80,7 @@ mod terms;
 mod acquire;
 mod acquire_all;
 mod acquire_any;
+mod acquire_fair;
 mod grip;
 
 mod guard;
@@ -89,17 +92,21 @@ mod lease;
 mod leased;
 mod list;
 mod locks;
+mod order;
+mod queued;
 mod request;
 mod token;
 
 pub use held::Held;
 pub use held_all::HeldAll;
-pub use info::LockInfo;
+pub use info::{LockInfo, Waiter};
 pub use item::Lock;
 pub use lease::Lease;
 pub use leased::Leased;
 pub use list::LockList;
 pub use locks::Locks;
+pub use order::{AnyOne, AnyOrder, Fair};
+pub use queued::{Queued, Waiting};
 pub use request::Acquire;
 pub(crate) use stance::Stance;
 pub(crate) use terms::Terms;

@@ -1,29 +1,66 @@
 use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
+use tokio::sync::watch;
+
 use super::{
     acquire::Asking,
     acquire_all::AskingAll,
+    acquire_fair::AskingFair,
     held::Held,
     held_all::HeldAll,
     locks::Locks,
+    order::{AnyOrder, Fair},
+    queued::Queued,
     terms::{Expiry, Wait},
 };
 use crate::error::{Error, InvalidTransaction, Result};
 
-/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives, `N` what it names.
+/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives, `N` what it names, and `Q` the order in
+/// which those who ask are served.
 #[must_use = "a lock is not asked for until this is awaited"]
-pub struct Acquire<O, N = Arc<str>> {
+pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     locks: Locks,
     names: N,
     payload: Option<Arc<[u8]>>,
+    order: Q,
     gives: PhantomData<fn() -> O>,
 }
 
 impl<O, N> Acquire<O, N> {
     pub(super) fn new(locks: &Locks, names: N) -> Self {
-        Self { locks: locks.clone(), names, payload: None, gives: PhantomData }
+        Self { locks: locks.clone(), names, payload: None, order: AnyOrder, gives: PhantomData }
     }
 
+    /// First come, first served: whoever asks stands in a queue, and is served in its order. Plain and fair requests for one lock exclude each
+    /// other; a plain one is granted only when nobody waits in the queue.
+    ///
+    /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 30 who wait, and
+    /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. Nothing is
+    /// left of it but the fence.
+    ///
+    /// A holder that dies is taken out of the queue when its lease has ended, one that dies waiting within a ttl of its turn.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use std::time::Duration;
+    ///
+    /// use dynalock::{Error, Wait};
+    ///
+    /// # async fn print(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// match locks.acquire("printer").fair().wait(Wait::For(Duration::from_secs(60))).await {
+    ///     Ok(printer) => printer.release().await,
+    ///     Err(Error::Locked(locked)) => Ok(println!("`{}` still prints", locked.owner)),
+    ///     Err(error) => Err(error),
+    /// }
+    /// # }
+    /// ```
+    pub fn fair(self) -> Acquire<O, N, Fair> {
+        let Self { locks, names, payload, gives, .. } = self;
+        Acquire { locks, names, payload, order: Fair::default(), gives }
+    }
+}
+
+impl<O, N, Q> Acquire<O, N, Q> {
     /// How long the lock lasts without a heartbeat.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.locks = self.locks.ttl(ttl);
@@ -61,14 +98,15 @@ impl<O, N> Acquire<O, N> {
     }
 
     fn asking(&self, name: &Arc<str>) -> Result<Asking> {
-        let row = self.locks.row(name)?;
+        let label = self.locks.row_name(name)?;
+        let row = self.locks.row_named(&label);
         let Locks { connection, terms, wait, owner, limits, .. } = self.locks.clone();
-        let (label, payload) = (Arc::clone(name), self.payload.clone());
+        let payload = self.payload.clone();
         Ok(Asking { connection, row, label, terms, wait, name: owner, payload, limits })
     }
 }
 
-impl Acquire<Held> {
+impl<Q> Acquire<Held, Arc<str>, Q> {
     /// How long to wait while somebody else holds it.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.locks = self.locks.wait(wait);
@@ -76,7 +114,7 @@ impl Acquire<Held> {
     }
 }
 
-impl Acquire<HeldAll, Vec<Arc<str>>> {
+impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
     /// How long to wait while somebody else holds one of them.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.locks = self.locks.wait(wait);
@@ -84,7 +122,7 @@ impl Acquire<HeldAll, Vec<Arc<str>>> {
     }
 
     /// Each lock once, in the order of their names.
-    fn asking_all(mut self) -> Result<AskingAll> {
+    fn asking_all(&mut self) -> Result<AskingAll> {
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
@@ -92,6 +130,41 @@ impl Acquire<HeldAll, Vec<Arc<str>>> {
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
             _ => Ok(AskingAll { locks: self.names.iter().map(|name| self.asking(name)).collect::<Result<_>>()? }),
         }
+    }
+}
+
+impl<O, N> Acquire<O, N, Fair> {
+    /// How many may stand in the queue, the holder counted: 100 by default. One who comes later gets [`Error::QueueFull`].
+    pub fn max_queue(mut self, most: usize) -> Self {
+        self.order = Fair { most };
+        self
+    }
+}
+
+impl<O> Acquire<O, Arc<str>, Fair> {
+    fn asking_fair(&self, wait: Wait) -> Result<(AskingFair, watch::Receiver<Option<super::queued::Waiting>>)> {
+        let (progress, seen) = watch::channel(None);
+        let asking = Asking { wait, ..self.asking(&self.names)? };
+        Ok((AskingFair { asking, most: self.order.most(wait), progress }, seen))
+    }
+}
+
+impl Acquire<Held, Arc<str>, Fair> {
+    /// Takes a place in the queue, and gives it at once: to see how the wait goes.
+    ///
+    /// # Errors
+    ///
+    /// As of awaiting the request, as far as they show before there is a place: [`Error::QueueFull`], [`Error::Locked`] while somebody holds
+    /// the lock without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn enter(self) -> Result<Queued<Held>> {
+        let (asking, mut seen) = self.asking_fair(self.locks.wait)?;
+        let answer = Held::acquire_fair(asking);
+        // The first report, or the end of whoever reports.
+        if seen.changed().await.is_ok() {
+            return Ok(Queued::new(answer, seen));
+        }
+        let held = answer.await?;
+        Ok(Queued::new(std::future::ready(Ok(held)), seen))
     }
 }
 
@@ -107,11 +180,23 @@ impl IntoFuture for Acquire<Held> {
     }
 }
 
+impl IntoFuture for Acquire<Held, Arc<str>, Fair> {
+    type Output = Result<Held>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (asking, _) = self.asking_fair(self.locks.wait)?;
+            Held::acquire_fair(asking).await
+        })
+    }
+}
+
 impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>> {
     type Output = Result<HeldAll>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    fn into_future(self) -> Self::IntoFuture {
+    fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move { HeldAll::acquire(self.asking_all()?).await })
     }
 }
@@ -123,17 +208,35 @@ impl IntoFuture for Acquire<Option<Held>> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let asking = self.asking(&self.names)?;
-            match Held::acquire(Asking { wait: Wait::No, ..asking }).await {
-                Ok(held) => Ok(Some(held)),
-                Err(Error::Locked(_)) => Ok(None),
-                Err(error) => Err(error),
-            }
+            if_free(Held::acquire(Asking { wait: Wait::No, ..asking }).await)
         })
     }
 }
 
-impl<O, N: fmt::Debug> fmt::Debug for Acquire<O, N> {
+impl IntoFuture for Acquire<Option<Held>, Arc<str>, Fair> {
+    type Output = Result<Option<Held>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (asking, _) = self.asking_fair(Wait::No)?;
+            if_free(Held::acquire_fair(asking).await)
+        })
+    }
+}
+
+fn if_free(acquired: Result<Held>) -> Result<Option<Held>> {
+    match acquired {
+        Ok(held) => Ok(Some(held)),
+        Err(Error::Locked(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl<O, N: fmt::Debug, Q: fmt::Debug> fmt::Debug for Acquire<O, N, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acquire").field("names", &self.names).field("locks", &self.locks).finish_non_exhaustive()
+        let Self { locks, names, order, .. } = self;
+        let mut shown = f.debug_struct("Acquire");
+        shown.field("names", names).field("locks", locks).field("order", order).finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
     codec::Item,
-    expression::{Placeholders, Terms},
+    expression::{Hold, Placeholders, Terms},
     model::LockModel,
     operation::{Action, Get, Update, Write},
 };
@@ -43,6 +43,15 @@ pub(super) struct Claim<'a> {
     pub(super) payload: Option<&'a [u8]>,
 }
 
+/// What a heartbeat writes.
+#[derive(Debug, Clone)]
+pub(super) struct Beat<'a> {
+    pub(super) number: u64,
+    /// Epoch milliseconds at which the lease ends.
+    pub(super) until: u64,
+    pub(super) payload: Option<&'a [u8]>,
+}
+
 /// The attribute that holds the payload of a named lock.
 pub(super) const PAYLOAD: &str = "payload";
 
@@ -60,46 +69,59 @@ impl Row {
         let (start, one) = (to.value(number(claim.now)), to.value(number(1)));
         set.push(format_args!("{fence}=if_not_exists({fence},{start})+{one}"));
         if let Some(payload) = claim.payload {
-            let value = to.value(AttributeValue::B(Blob::new(payload)));
+            let value = to.value(bytes(payload));
             set.push(format_args!("{}={value}", to.name(PAYLOAD)));
         }
 
-        let free = match dead {
-            Dead::Nobody => format!("attribute_not_exists({owner})"),
-            Dead::EndedBefore(moment) => {
-                format!(
-                    "(attribute_not_exists({owner}) OR {until} < {})",
-                    to.value(number(self.layout.unit.moment(*moment)))
-                )
-            }
-            Dead::Silent { owner: seen, beat: last } => {
-                let (seen, last) = (to.value(text(seen)), to.value(number(*last)));
-                format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {beat} = {last}))")
-            }
-        };
         let mut condition = Terms::new("", " AND ");
-        condition.push(format_args!("{free}"));
+        match self.is_dead(dead, &mut to) {
+            None => condition.push(format_args!("attribute_not_exists({owner})")),
+            Some(dead) => condition.push(format_args!("(attribute_not_exists({owner}) OR {dead})")),
+        }
         condition.push(format_args!("{released} <> {me}"));
         if let Some(key) = self.existing {
             condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
-        self.update(set.finish(), condition.finish(), to)
+        // Nobody stands in it: it is empty, if it is there.
+        let queue = to.name(self.layout.queue);
+        condition.push(format_args!("attribute_not_exists({queue}[0])"));
+        let set = set.finish();
+        self.update(format!("{set} REMOVE {queue}"), condition.finish(), to)
     }
 
     /// A heartbeat: on the owner and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the owner alone,
     /// or a late copy would put an old beat back.
-    pub(super) fn beat(&self, owner: &str, beat: u64, until: u64) -> Update {
+    pub(super) fn beat(&self, hold: Hold, owner: &str, beat: &Beat<'_>) -> Update {
         let mut to = Placeholders::default();
-        let beat_value = to.value(number(beat));
-        let [owner_name, beat_name, until_name] =
-            [self.layout.owner, self.layout.beat, self.layout.until].map(|name| to.name(name));
-        let set =
-            format!("SET {beat_name}={beat_value},{until_name}={}", to.value(number(self.layout.unit.end(until))));
-        let condition = format!("{owner_name} = {} AND {beat_name} <= {beat_value}", to.value(text(owner)));
-        self.update(set, condition, to)
+        let (beat_name, until_name) = (to.name(self.layout.beat), to.name(self.layout.until));
+        let (number_value, until_value) =
+            (to.value(number(beat.number)), to.value(number(self.layout.unit.end(beat.until))));
+        let mut set = Terms::new("SET ", ",");
+        set.push(format_args!("{beat_name}={number_value}"));
+        set.push(format_args!("{until_name}={until_value}"));
+        if let Some(payload) = beat.payload {
+            set.push(format_args!("{}={}", to.name(PAYLOAD), to.value(bytes(payload))));
+        }
+        let me = to.value(text(owner));
+        let condition = match hold {
+            Hold::Plain => format!("{} = {me} AND {beat_name} <= {number_value}", to.name(self.layout.owner)),
+            Hold::Fair => {
+                let queue = to.name(self.layout.queue);
+                format!("{queue}[0] = {me} AND (attribute_not_exists({beat_name}) OR {beat_name} <= {number_value})")
+            }
+        };
+        self.update(set.finish(), condition, to)
     }
 
-    pub(super) fn release(&self, owner: &str) -> Update {
+    /// What lets the next one in.
+    pub(super) fn release(&self, hold: Hold, owner: &str, now: u64) -> Update {
+        match hold {
+            Hold::Plain => self.disown(owner),
+            Hold::Fair => self.leave(owner, now),
+        }
+    }
+
+    fn disown(&self, owner: &str) -> Update {
         let mut to = Placeholders::default();
         let me = to.value(text(owner));
         let [owner_name, until_name, released] =
@@ -108,7 +130,22 @@ impl Row {
         self.update(set, format!("{owner_name} = {me}"), to)
     }
 
-    /// Takes the lock from whoever has it under this fence.
+    /// That the owner's lease has ended.
+    pub(super) fn is_dead(&self, dead: &Dead, to: &mut Placeholders) -> Option<String> {
+        let LockModel { owner, beat, until, unit, .. } = self.layout;
+        match dead {
+            Dead::Nobody => None,
+            Dead::EndedBefore(moment) => {
+                Some(format!("{} < {}", to.name(until), to.value(number(unit.moment(*moment)))))
+            }
+            Dead::Silent { owner: seen, beat: last } => {
+                let (owner, beat) = (to.name(owner), to.name(beat));
+                Some(format!("{owner} = {} AND {beat} = {}", to.value(text(seen)), to.value(number(*last))))
+            }
+        }
+    }
+
+    /// Takes the lock from whoever owns it under this fence.
     pub(super) fn take_away(&self, fence: u64) -> Update {
         let mut to = Placeholders::default();
         let [owner, until, released, fence_name] =
@@ -121,8 +158,10 @@ impl Row {
     /// Deletes the row of a lock that nobody holds and whose fence is less than this.
     pub(super) fn retire(&self, fence: u64) -> Write {
         let mut to = Placeholders::default();
-        let [owner, fence_name] = [self.layout.owner, self.layout.fence].map(|name| to.name(name));
-        let condition = format!("attribute_not_exists({owner}) AND {fence_name} < {}", to.value(number(fence)));
+        let [owner, fence_name, queue] =
+            [self.layout.owner, self.layout.fence, self.layout.queue].map(|name| to.name(name));
+        let free = format!("attribute_not_exists({owner}) AND attribute_not_exists({queue}[0])");
+        let condition = format!("{free} AND {fence_name} < {}", to.value(number(fence)));
         let (names, values) = to.finish();
         let (table, key) = (Arc::clone(&self.table), self.key.clone());
         Write { table, key, action: Action::Delete, condition: Some(condition), names, values }
@@ -132,16 +171,20 @@ impl Row {
         Get { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
-    fn update(&self, text: String, condition: String, to: Placeholders) -> Update {
+    pub(super) fn update(&self, text: String, condition: String, to: Placeholders) -> Update {
         let (names, values) = to.finish();
         Update { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
     }
 }
 
-fn text(text: &str) -> AttributeValue {
+pub(super) fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-fn number(number: u64) -> AttributeValue {
+pub(super) fn bytes(bytes: &[u8]) -> AttributeValue {
+    AttributeValue::B(Blob::new(bytes))
+}
+
+pub(super) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }

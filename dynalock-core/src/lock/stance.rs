@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::{grip::Grip, mark::Mark, terms::Terms};
+use super::{grip::Grip, mark::Mark, queue::Evidence, row::Row, terms::Terms};
 use crate::{
     codec::Item,
     error::{Error, Locked},
     expression::Standing,
     model::{LockModel, Model},
     plan::Repeats,
-    retry::Late,
+    retry::{Answered, Effort, Late},
 };
 
 /// How the writes of a call stand to the leases of their items.
@@ -84,6 +84,22 @@ impl Stance {
         }
     }
 
+    /// Takes a dead head out of the queue of the item that a refused write has met: `true` if the write is to be sent again. (A dead owner is
+    /// taken away by the write itself, which an expression cannot do with a queue that may not be there.)
+    pub(crate) async fn make_way(
+        &self,
+        effort: &mut Effort,
+        (model, table): (&'static Model, &Arc<str>),
+        met: &Item,
+    ) -> Result<bool, Error> {
+        let (Self::Outside { terms, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
+        let Some(head) = Mark::read(&layout, met).dead_head(terms) else { return Ok(false) };
+        let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
+        let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None };
+        let answer = effort.update(|| row.evict(&head, Evidence::Silence, terms.now())).await?;
+        Ok(matches!(answer, Answered::Applied(_)))
+    }
+
     /// The error that a refused write is, if the lease of the item that it met is the reason. Before the version is looked at.
     pub(crate) fn refusal(
         &self,
@@ -100,9 +116,9 @@ impl Stance {
                 mark.is_alive(&lock, asked.moment()).then(|| {
                     Error::Locked(Box::new(Locked {
                         table: Arc::clone(table),
-                        owner: mark.owner.as_deref().unwrap_or_default().into(),
-                        fence: mark.fence.unwrap_or(0),
-                        remaining: mark.remaining(terms.now()),
+                        owner: mark.holder().unwrap_or_default().into(),
+                        fence: mark.last_fence().unwrap_or(0),
+                        remaining: mark.remaining(terms.now(), terms.ttl),
                         attempts,
                         elapsed,
                     }))
@@ -121,6 +137,7 @@ impl Mark {
     /// Whether somebody holds the lock, by the moment that a condition has compared it with.
     fn is_alive(&self, lock: &LockModel, dead_before: Option<u64>) -> bool {
         let is_dead = |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
-        self.owner.is_some() && !dead_before.is_some_and(is_dead)
+        // Whoever stands in the queue is for others to take out.
+        self.head().is_some() || (self.owner.is_some() && !dead_before.is_some_and(is_dead))
     }
 }

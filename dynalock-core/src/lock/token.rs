@@ -2,18 +2,23 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::grip::Grip;
-use crate::key::{Key, KeyValue};
+use super::{grip::Grip, name::parts};
+use crate::{
+    expression::Hold,
+    key::{Key, KeyValue},
+};
 
 /// A held lock without its guard, to be resumed elsewhere: [`Held::detach`](crate::Held::detach). It survives a trip to another process
 /// as a string (`Display`, `FromStr`, serde), and whoever has it has the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
+    /// That of the row.
     pub(super) name: Arc<str>,
     pub(super) owner: Arc<str>,
     pub(super) fence: u64,
     pub(super) beat: u64,
     pub(super) ttl: Duration,
+    pub(super) hold: Hold,
 }
 
 /// The text is no token of a lock.
@@ -29,6 +34,7 @@ impl LockToken {
             fence: grip.fence,
             beat: grip.last_beat(),
             ttl: grip.terms.ttl,
+            hold: grip.hold,
         }
     }
 
@@ -58,7 +64,7 @@ impl LockToken {
 
     /// The name of the lock.
     pub fn name(&self) -> &str {
-        &self.name
+        parts(&self.name).0
     }
 
     /// The fence of the grant.
@@ -94,10 +100,16 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     hex.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// `<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`
+/// What stands before the token of a place in a fair queue.
+const FAIR: &str = "fair-";
+
+/// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { name, owner, fence, beat, ttl } = self;
+        let Self { name, owner, fence, beat, ttl, hold } = self;
+        if *hold == Hold::Fair {
+            f.write_str(FAIR)?;
+        }
         write!(f, "{fence}-{beat}-{}-{}-{owner}{name}", ttl.as_millis(), owner.len())
     }
 }
@@ -106,6 +118,10 @@ impl std::str::FromStr for LockToken {
     type Err = ParseLockTokenError;
 
     fn from_str(text: &str) -> Result<Self, ParseLockTokenError> {
+        let (hold, text) = match text.strip_prefix(FAIR) {
+            Some(text) => (Hold::Fair, text),
+            None => (Hold::Plain, text),
+        };
         let mut parts = text.splitn(5, '-');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);
         let (fence, beat, ttl, length) = (number()?, number()?, number()?, number()?);
@@ -115,7 +131,7 @@ impl std::str::FromStr for LockToken {
         if owner.is_empty() || name.is_empty() {
             return Err(ParseLockTokenError);
         }
-        Ok(Self { name: name.into(), owner: owner.into(), fence, beat, ttl: Duration::from_millis(ttl) })
+        Ok(Self { name: name.into(), owner: owner.into(), fence, beat, ttl: Duration::from_millis(ttl), hold })
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
 use crate::codec::Item;
 
 /// An UpdateItem that returns the item as it was.
+#[derive(Clone)]
 pub(crate) struct Update {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,

@@ -193,26 +193,32 @@ impl<T: Versioned> Session<T> {
 
     async fn write(
         &mut self,
-        write: Write,
-        again: impl FnMut() -> Result<Write, Error>,
+        mut write: Write,
+        mut again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
     ) -> Result<Written, Error> {
         let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version, late: self.stance.late() };
-        let written = if self.once {
-            let token = format!("{:032x}", self.effort.rng().u128(..));
-            let same = write.clone();
-            self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?
-        } else {
-            self.effort.write(write, again, &Sending::Plain, aim).await?
-        };
-        let asked = matches!(expected, Expected::Unchanged(_) | Expected::Deleted(_));
-        if let Written::Conflict(met) = &written
-            && asked
-            && let Some(refusal) = self.stance.refusal(T::MODEL, self.table(), met.as_ref(), self.effort.spent())
-        {
-            return Err(refusal);
+        let table = Arc::clone(self.table());
+        loop {
+            let written = if self.once {
+                let token = format!("{:032x}", self.effort.rng().u128(..));
+                let same = write.clone();
+                self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?
+            } else {
+                self.effort.write(write, &mut again, &Sending::Plain, aim).await?
+            };
+            let (Written::Conflict(met), Expected::Unchanged(_) | Expected::Deleted(_)) = (&written, expected) else {
+                return Ok(written);
+            };
+            let Some(refusal) = self.stance.refusal(T::MODEL, &table, met.as_ref(), self.effort.spent()) else {
+                return Ok(written);
+            };
+            match met {
+                Some(met) if self.stance.make_way(&mut self.effort, (T::MODEL, &table), met).await? => {}
+                Some(_) | None => return Err(refusal),
+            }
+            write = again()?;
         }
-        Ok(written)
     }
 }
 

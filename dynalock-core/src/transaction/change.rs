@@ -24,6 +24,9 @@ pub(super) trait Change: Send + Sync {
     /// The error that its refusal is, if the lease of the item that it met is the reason.
     fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error>;
 
+    /// How it stands to the lease of its item.
+    fn stance(&self) -> &Stance;
+
     /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left;
 }
@@ -113,6 +116,10 @@ impl<T: Versioned> Change for ChangeOf<T> {
             Kind::Replace(_) | Kind::Overwrite(..) | Kind::Delete(_) => true,
         };
         self.stance.refusal(T::MODEL, table, met, spent).filter(|_| asked)
+    }
+
+    fn stance(&self) -> &Stance {
+        &self.stance
     }
 
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left {

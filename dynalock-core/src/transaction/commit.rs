@@ -126,7 +126,14 @@ pub(super) async fn send(
     let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
     let rests = rests(operations, &places);
-    match effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await {
+    let mut sent = effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await;
+    while let Ok(Transacted::Cancelled(reasons)) = &sent
+        && make_way(effort, operations, &places, reasons).await?
+    {
+        // DynamoDB remembers the tokens of transactions that have happened alone.
+        sent = effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await;
+    }
+    match sent {
         Ok(Transacted::Applied) => Ok(()),
         Ok(Transacted::Cancelled(reasons)) => {
             let is_known = token.origin == Origin::Given;
@@ -141,6 +148,23 @@ pub(super) async fn send(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Takes dead heads out of the queues of items that are in the way: `true` if the same is to be sent again.
+pub(super) async fn make_way(
+    effort: &mut Effort,
+    operations: &[Operation],
+    places: &[usize],
+    reasons: &[Reason],
+) -> Result<bool, Error> {
+    let mut is_made = false;
+    for (operation, place) in operations.iter().zip(places) {
+        let Subject { model, table, .. } = &operation.subject;
+        if let (Some(stance), Some(met)) = (operation.stance(), &reasons[*place].item) {
+            is_made |= stance.make_way(effort, (model, table), met).await?;
+        }
+    }
+    Ok(is_made)
 }
 
 /// By write: the revision that its condition rests on, if there is one.

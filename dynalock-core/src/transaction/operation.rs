@@ -7,6 +7,7 @@ use crate::{
     error::Error,
     expression::Holder,
     key::Key,
+    lock::Stance,
     model::{Model, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
@@ -85,6 +86,14 @@ impl Operation {
         match &self.act {
             Act::Change(change) => change.refusal(table, met, spent),
             Act::Check(Requirement::Held(holder)) => holder.lost(model.lock?, met).map(Error::Lost),
+            Act::Check(_) => None,
+        }
+    }
+
+    /// How its write stands to the lease of the item.
+    pub(super) fn stance(&self) -> Option<&Stance> {
+        match &self.act {
+            Act::Change(change) => Some(change.stance()),
             Act::Check(_) => None,
         }
     }

@@ -11,7 +11,7 @@ use crate::{errors::Errors, lockable::Lockable, model::Struct};
 pub(crate) struct Lock {
     pub(crate) ttl: Duration,
     /// In the order of [`Lockable::NAMES`].
-    pub(crate) names: [String; 5],
+    pub(crate) names: [String; 7],
     pub(crate) seconds: bool,
 }
 
@@ -44,7 +44,7 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-fn names(lockable: &Lockable, errors: &mut Errors) -> [String; 5] {
+fn names(lockable: &Lockable, errors: &mut Errors) -> [String; 7] {
     let mut index = 0;
     Lockable::NAMES.map(|(_, default)| {
         let said = &lockable.names[index];

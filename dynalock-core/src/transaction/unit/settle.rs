@@ -6,7 +6,7 @@ use super::{
     super::{
         Subject, TransactionId,
         assembly::{Assembly, assemble},
-        commit::{self, Token, cancelled, send},
+        commit::{self, Token, cancelled, make_way, send},
         draft::{Draft, Purpose},
         link::Link,
         operation::Operation,
@@ -235,13 +235,17 @@ async fn write_alone(
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
     let aim = Aim { expected, id: marks.id, version_attribute: operation.subject.model.version, late: Late::MayPass };
-    let again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
-    let write = assembly.writes.swap_remove(0);
-    match effort.write(write, again, &Sending::Plain, aim).await? {
-        Written::Applied(_) => Ok(()),
-        Written::Conflict(item) => {
-            Err(cancelled(id, operations, &assembly.places, &[Reason::conflict(item)], effort.spent()))
+    let mut again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
+    let mut write = assembly.writes.swap_remove(0);
+    loop {
+        let Written::Conflict(item) = effort.write(write, &mut again, &Sending::Plain, aim).await? else {
+            return Ok(());
+        };
+        let reasons = [Reason::conflict(item)];
+        if !make_way(effort, operations, &assembly.places, &reasons).await? {
+            return Err(cancelled(id, operations, &assembly.places, &reasons, effort.spent()));
         }
+        write = again()?;
     }
 }
 

@@ -1,0 +1,212 @@
+//! Asking for a lock in the order of those who ask.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{
+    acquire::{Asking, Caller, Granted, Waited, Watcher},
+    grip::Grip,
+    guard::Ask,
+    mark::{Mark, entry},
+    queued::{Pace, Waiting},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    error::{Error, Lost},
+    expression::Hold,
+    retry::{Answered, Effort},
+};
+
+/// What it is asked for in turn.
+pub(super) struct AskingFair {
+    pub(super) asking: Asking,
+    /// How many may stand in the queue, its head counted.
+    pub(super) most: usize,
+    /// What is said of the wait.
+    pub(super) progress: watch::Sender<Option<Waiting>>,
+}
+
+/// What an enqueue came to.
+enum Entered {
+    Place(Place),
+    /// What is in the way: an owner, or a full queue.
+    Refused(Mark),
+}
+
+/// Where somebody stands, by the row as it was seen last.
+struct Place {
+    row: Option<Item>,
+    mark: Mark,
+    /// How many stand before; it never grows, though old reads may say so.
+    index: usize,
+    /// Sent before the last consistent answer that showed somebody else at the head: the turn came after it. Nothing if it is not known.
+    behind: Option<Instant>,
+    /// Epoch milliseconds when it was entered: where the fences of a new row start.
+    entered: u64,
+}
+
+impl Ask for AskingFair {
+    type Grant = Granted;
+
+    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        let me: Arc<str> = entry(&self.asking.owner(), self.asking.terms.ttl).into();
+        let granted = self.stand(&me, caller).await;
+        match &granted {
+            Ok(Some(_)) | Err(Error::Evicted { .. } | Error::QueueFull { .. } | Error::NotFound { .. }) => {}
+            // Whoever is told that the wait is over does not stand there any more.
+            Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me).await),
+            Err(_) => self.asking.abandon_later(me),
+        }
+        granted
+    }
+}
+
+impl AskingFair {
+    /// Enters the queue, and waits there for its turn; nothing if the caller is gone.
+    async fn stand(&self, me: &Arc<str>, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        let mut watcher = self.asking.watcher();
+        let Some(mut place) = self.enter(me, &mut watcher, caller).await? else { return Ok(None) };
+        let pace = Pace::new(place.index);
+        while place.index > 0 {
+            self.progress.send_replace(Some(Waiting::new(&place.mark, place.index, &pace)));
+            let mut is_next = place.index == 1;
+            if let Some(head) = self.asking.dead_head(&place.mark, &mut watcher) {
+                self.asking.evict(&head).await?;
+                is_next = true;
+            } else {
+                let left = watcher.left();
+                if left.is_zero() {
+                    return Err(self.asking.locked(&place.mark, &watcher));
+                }
+                let pause = self.asking.pause_in_queue(&place.mark, place.index, &mut watcher).min(left);
+                if clock::within(pause, caller.gone()).await.is_some() {
+                    return Ok(None);
+                }
+            }
+            place = self.look(me, place, is_next, &watcher).await?;
+        }
+        self.take(me, place, &watcher).await.map(Some)
+    }
+
+    /// Takes a place; nothing if the caller is gone.
+    async fn enter(
+        &self,
+        me: &Arc<str>,
+        watcher: &mut Watcher,
+        caller: &mut impl Caller,
+    ) -> Result<Option<Place>, Error> {
+        loop {
+            watcher.requests += 1;
+            let mark = match self.enqueue(me).await? {
+                Entered::Place(place) => return Ok(Some(place)),
+                Entered::Refused(mark) => mark,
+            };
+            if let Some(head) = self.asking.dead_head(&mark, watcher) {
+                self.asking.evict(&head).await?;
+            } else if mark.owner.is_none() && mark.queue.len() >= self.most {
+                return Err(self.full(&mark, watcher));
+            } else if !self.asking.clear(&mark, watcher).await?
+                && let Waited::Gone = self.asking.wait(watcher, mark, me, caller).await?
+            {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// One conditional write.
+    async fn enqueue(&self, me: &Arc<str>) -> Result<Entered, Error> {
+        let Asking { connection, row, terms, limits, .. } = &self.asking;
+        let mut effort = Effort::new(connection, *limits);
+        let (mut sent, mut entered) = (clock::now(), 0);
+        let answer = effort
+            .update(|| {
+                (sent, entered) = (clock::now(), terms.now());
+                row.enqueue(me, entered, self.most)
+            })
+            .await?;
+        let (item, is_applied) = match answer {
+            Answered::Applied(before) => (before, true),
+            Answered::Refused(None) if row.existing.is_some() => {
+                let (attempts, elapsed) = effort.spent();
+                return Err(Error::NotFound { table: Arc::clone(&row.table), attempts, elapsed });
+            }
+            Answered::Refused(met) => (met, false),
+        };
+        let mut mark = item.as_ref().map(|item| Mark::read(&row.layout, item)).unwrap_or_default();
+        if is_applied {
+            mark.queue.push(me.to_string());
+        }
+        Ok(match mark.place_of(me) {
+            // Of a copy whose reply was lost nobody knows when it came to be the head.
+            Some(index) => {
+                let behind = (is_applied || index > 0).then_some(sent);
+                Entered::Place(Place { row: item, mark, index, behind, entered })
+            }
+            None => Entered::Refused(mark),
+        })
+    }
+
+    /// Reads the row. An old read may show anything that was true once: that somebody has been evicted is for a consistent one to say.
+    async fn look(&self, me: &str, place: Place, is_next: bool, watcher: &Watcher) -> Result<Place, Error> {
+        let Asking { connection, row, limits, .. } = &self.asking;
+        let mut consistent = is_next;
+        loop {
+            let sent = clock::now();
+            let item = Effort::new(connection, *limits).read(&row.get(consistent)).await?;
+            let mark = item.as_ref().map(|item| Mark::read(&row.layout, item)).unwrap_or_default();
+            match mark.place_of(me) {
+                Some(index) => {
+                    let behind = if consistent && index > 0 { Some(sent) } else { place.behind };
+                    return Ok(Place { row: item, mark, index: index.min(place.index), behind, ..place });
+                }
+                None if consistent && item.is_none() && row.existing.is_some() => {
+                    let (attempts, elapsed) = (watcher.requests, watcher.elapsed());
+                    return Err(Error::NotFound { table: Arc::clone(&row.table), attempts, elapsed });
+                }
+                None if consistent => return Err(self.evicted(watcher)),
+                None => consistent = true,
+            }
+        }
+    }
+
+    /// The turn has come: the lease counts from when it cannot have come yet, or from a heartbeat.
+    async fn take(&self, me: &Arc<str>, place: Place, watcher: &Watcher) -> Result<Granted, Error> {
+        let Asking { connection, row, terms, payload, .. } = &self.asking;
+        let Place { row: item, mark, behind, entered, .. } = place;
+        let fresh = behind.filter(|behind| clock::now().duration_since(*behind) < terms.ttl / 2);
+        let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
+        let of = (Arc::clone(connection), row.clone(), *terms);
+        let sent = fresh.unwrap_or_else(clock::now);
+        let grip = Arc::new(Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent));
+        if fresh.is_none() || payload.is_some() {
+            match grip.beat_with(payload.as_deref()).await {
+                Ok(()) => {}
+                Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
+                    return Err(self.evicted(watcher));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Granted { grip, row: item })
+    }
+
+    /// A queue that is full; of one who does not wait, it is full as soon as there is a head.
+    fn full(&self, mark: &Mark, watcher: &Watcher) -> Error {
+        if self.most == 1 {
+            return self.asking.locked(mark, watcher);
+        }
+        Error::QueueFull {
+            table: Arc::clone(&self.asking.row.table),
+            waiting: mark.queue.len(),
+            attempts: watcher.requests,
+            elapsed: watcher.elapsed(),
+        }
+    }
+
+    fn evicted(&self, watcher: &Watcher) -> Error {
+        let table = Arc::clone(&self.asking.row.table);
+        Error::Evicted { table, attempts: watcher.requests, elapsed: watcher.elapsed() }
+    }
+}

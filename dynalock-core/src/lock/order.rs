@@ -1,0 +1,33 @@
+use super::terms::Wait;
+
+/// Of several who wait for a lock, any may be next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnyOrder;
+
+/// Of several locks, any will do: [`Repository::lock_any`](crate::Repository::lock_any).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnyOne;
+
+/// Whoever came first is next: [`Acquire::fair`](crate::Acquire::fair) and [`Lock::fair`](crate::Lock::fair).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fair {
+    pub(super) most: usize,
+}
+
+impl Fair {
+    /// How many may stand in the queue, for one who waits so long: who does not wait at all stands nowhere but at its head.
+    pub(super) fn most(self, wait: Wait) -> usize {
+        match wait {
+            Wait::No => 1,
+            Wait::For(_) | Wait::Forever => self.most.max(1),
+        }
+    }
+}
+
+impl Default for Fair {
+    fn default() -> Self {
+        Self { most: 100 }
+    }
+}

@@ -1,0 +1,97 @@
+use std::sync::{Arc, Mutex};
+
+use dynalock::{Error, Wait, local::Faults};
+use tokio::task::JoinSet;
+
+use super::{SKEW, TTL, kill};
+use crate::support::{Shop, expect_error, millis, n, now, secs, travel};
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_first_is_served_first() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = others.acquire("printer").fair().await.unwrap();
+    let served = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for number in 0..20 {
+        let (locks, served) = (locks.clone(), Arc::clone(&served));
+        tasks.spawn(async move {
+            let held = locks.acquire("printer").fair().await.unwrap();
+            served.lock().unwrap().push((number, held.fence()));
+            travel(millis(300)).await;
+            held.release().await.unwrap();
+        });
+        travel(millis(50)).await;
+    }
+    let fence = first.fence();
+    first.release().await.unwrap();
+    tasks.join_all().await;
+    let served = served.lock().unwrap().clone();
+    assert_eq!(served, (0..20).map(|number| (number, fence + 1 + number)).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_of_a_queue_but_the_fence() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = locks.acquire("printer").fair().await.unwrap();
+    let fence = held.fence();
+    let mut behind = others.acquire("printer").fair().enter().await.unwrap();
+    assert_eq!(behind.position(), 1);
+    let waiting = behind.next().await.unwrap();
+    assert_eq!((waiting.position, waiting.waiting, &*waiting.holder), (1, 1, held.owner()));
+    held.release().await.unwrap();
+    let next = behind.await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, None));
+    next.release().await.unwrap();
+    let row = shop.raw("locks", "name").get("printer").await.unwrap();
+    let mut left: Vec<_> = row.keys().map(String::as_str).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["_fence", "_queue", "_released", "_turn", "name"]);
+    assert_eq!((&row["_fence"], row["_queue"].as_l().unwrap().len()), (&n(fence + 1), 0));
+    let plain = locks.acquire("printer").await.unwrap();
+    assert_eq!(plain.fence(), fence + 2);
+    plain.release().await.unwrap();
+    let row = shop.raw("locks", "name").get("printer").await.unwrap();
+    assert!(!row.contains_key("_queue"), "{row:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn plain_and_fair_requests_exclude_each_other() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let plain = locks.acquire("printer").await.unwrap();
+    assert!(others.try_acquire("printer").fair().await.unwrap().is_none());
+    let locked = expect_error!(others.acquire("printer").fair().wait(secs(1)).await, Error::Locked(locked) => locked);
+    assert_eq!((&*locked.owner, locked.fence), (plain.owner(), plain.fence()));
+    let fence = plain.fence();
+    plain.release().await.unwrap();
+    let fair = others.try_acquire("printer").fair().await.unwrap().unwrap();
+    assert_eq!(fair.fence(), fence + 1);
+    assert!(locks.try_acquire("printer").await.unwrap().is_none());
+    assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
+    let locked = expect_error!(locks.acquire("printer").wait(Wait::No).await, Error::Locked(locked) => locked);
+    assert_eq!((&*locked.owner, locked.fence), (fair.owner(), fair.fence()));
+    fair.release().await.unwrap();
+    let plain = locks.try_acquire("printer").await.unwrap().unwrap();
+    assert_eq!(plain.fence(), fence + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_dies_costs_the_queue_one_ttl() {
+    for beats in [0, 2] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let dead = others.acquire("printer").fair().heartbeat(false).await.unwrap();
+        for _ in 0..beats {
+            dead.extend().await.unwrap();
+        }
+        let fence = dead.fence();
+        kill(dead);
+        let started = now();
+        let next = locks.acquire("printer").fair().await.unwrap();
+        let took = started.elapsed();
+        assert!(took >= TTL - millis(1) && took < TTL + SKEW + secs(1), "{took:?}");
+        assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
+    }
+}
