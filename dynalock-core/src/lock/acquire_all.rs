@@ -30,6 +30,27 @@ enum Asked {
     Refused(Vec<(usize, Mark)>),
 }
 
+/// One transaction over rows of one table, sent until it is answered: under one token, it is applied once. The reasons if it was refused.
+pub(super) async fn together(
+    effort: &mut Effort,
+    Asking { connection, row, .. }: &Asking,
+    writes: impl Iterator<Item = Write>,
+) -> Result<Option<Vec<Reason>>, Error> {
+    let token = format!("{:032x}", random::generator().u128(..));
+    let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
+    let client = connection.client.clone();
+    effort
+        .repeat(&row.table, || async {
+            match Box::pin(request.send(&client)).await {
+                Ok(()) => Ok(None),
+                Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
+                Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
+                Err(failure) => Err(failure),
+            }
+        })
+        .await
+}
+
 impl Ask for AskingAll {
     type Grant = Vec<Granted>;
 
@@ -75,7 +96,7 @@ impl AskingAll {
         }
     }
 
-    /// One transaction, which is sent until it is answered: under one token, it is applied once.
+    /// One transaction.
     async fn ask(&self, owner: &Arc<str>, waits: &[Watcher]) -> Result<Asked, Error> {
         let (connection, limits) = (&self.locks[0].connection, self.locks[0].limits);
         let limits = Limits { deadline: limits.deadline.max(Limits::of_transaction().deadline), ..limits };
@@ -87,21 +108,9 @@ impl AskingAll {
             let claim = Claim { owner, until, now, payload: asking.payload.as_deref() };
             Write::from(asking.row.acquire(&claim, &asking.dead(watcher)))
         });
-        let token = format!("{:032x}", random::generator().u128(..));
-        let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
-        let client = connection.client.clone();
-        let table = Arc::clone(&self.locks[0].row.table);
-        let refused = effort
-            .repeat(&table, || async {
-                match Box::pin(request.send(&client)).await {
-                    Ok(()) => Ok(None),
-                    Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
-                    Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
-                    Err(failure) => Err(failure),
-                }
-            })
-            .await?;
-        let Some(reasons) = refused else { return self.read(&mut effort, owner, sent).await };
+        let Some(reasons) = together(&mut effort, &self.locks[0], writes).await? else {
+            return self.read(&mut effort, owner, sent).await;
+        };
         let in_the_way = self.taken(&reasons);
         match in_the_way.iter().any(|(_, mark)| mark.owner.as_deref() == Some(owner)) {
             // A copy of it was applied, nobody knows when: each lease counts from a beat.

@@ -36,15 +36,15 @@ enum Entered {
 }
 
 /// Where somebody stands, by the row as it was seen last.
-struct Place {
-    row: Option<Item>,
-    mark: Mark,
+pub(super) struct Place {
+    pub(super) row: Option<Item>,
+    pub(super) mark: Mark,
     /// How many stand before; it never grows, though old reads may say so.
-    index: usize,
+    pub(super) index: usize,
     /// Sent before the last consistent answer that showed somebody else at the head: the turn came after it. Nothing if it is not known.
-    behind: Option<Instant>,
+    pub(super) behind: Option<Instant>,
     /// Epoch milliseconds when it was entered: where the fences of a new row start.
-    entered: u64,
+    pub(super) entered: u64,
 }
 
 impl Ask for AskingFair {
@@ -87,7 +87,10 @@ impl AskingFair {
             }
             place = self.look(me, place, is_next, &watcher).await?;
         }
-        self.take(me, place, &watcher).await.map(Some)
+        match self.asking.take(me, place).await? {
+            Some(granted) => Ok(Some(granted)),
+            None => Err(self.asking.evicted(&watcher)),
+        }
     }
 
     /// Takes a place; nothing if the caller is gone.
@@ -106,7 +109,7 @@ impl AskingFair {
             if let Some(head) = self.asking.dead_head(&mark, watcher) {
                 self.asking.evict(&head).await?;
             } else if mark.owner.is_none() && mark.queue.len() >= self.most {
-                return Err(self.full(&mark, watcher));
+                return Err(self.asking.full(self.most, &mark, watcher));
             } else if !self.asking.clear(&mark, watcher).await?
                 && let Waited::Gone = self.asking.wait(watcher, mark, me, caller).await?
             {
@@ -165,15 +168,17 @@ impl AskingFair {
                     let (attempts, elapsed) = (watcher.requests, watcher.elapsed());
                     return Err(Error::NotFound { table: Arc::clone(&row.table), attempts, elapsed });
                 }
-                None if consistent => return Err(self.evicted(watcher)),
+                None if consistent => return Err(self.asking.evicted(watcher)),
                 None => consistent = true,
             }
         }
     }
+}
 
-    /// The turn has come: the lease counts from when it cannot have come yet, or from a heartbeat.
-    async fn take(&self, me: &Arc<str>, place: Place, watcher: &Watcher) -> Result<Granted, Error> {
-        let Asking { connection, row, terms, payload, .. } = &self.asking;
+impl Asking {
+    /// The turn has come: the lease counts from when it cannot have come yet, or from a heartbeat. Nothing if others have ended it.
+    pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
+        let Self { connection, row, terms, payload, .. } = self;
         let Place { row: item, mark, behind, entered, .. } = place;
         let fresh = behind.filter(|behind| clock::now().duration_since(*behind) < terms.ttl / 2);
         let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
@@ -183,30 +188,28 @@ impl AskingFair {
         if fresh.is_none() || payload.is_some() {
             match grip.beat_with(payload.as_deref()).await {
                 Ok(()) => {}
-                Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
-                    return Err(self.evicted(watcher));
-                }
+                Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
-        Ok(Granted { grip, row: item })
+        Ok(Some(Granted { grip, row: item }))
     }
 
     /// A queue that is full; of one who does not wait, it is full as soon as there is a head.
-    fn full(&self, mark: &Mark, watcher: &Watcher) -> Error {
-        if self.most == 1 {
-            return self.asking.locked(mark, watcher);
+    pub(super) fn full(&self, most: usize, mark: &Mark, watcher: &Watcher) -> Error {
+        if most == 1 {
+            return self.locked(mark, watcher);
         }
         Error::QueueFull {
-            table: Arc::clone(&self.asking.row.table),
+            table: Arc::clone(&self.row.table),
             waiting: mark.queue.len(),
             attempts: watcher.requests,
             elapsed: watcher.elapsed(),
         }
     }
 
-    fn evicted(&self, watcher: &Watcher) -> Error {
-        let table = Arc::clone(&self.asking.row.table);
+    pub(super) fn evicted(&self, watcher: &Watcher) -> Error {
+        let table = Arc::clone(&self.row.table);
         Error::Evicted { table, attempts: watcher.requests, elapsed: watcher.elapsed() }
     }
 }

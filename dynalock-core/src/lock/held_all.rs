@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{acquire::Granted, acquire_all::AskingAll, guard, held::Held};
+use super::{acquire::Granted, acquire_all::AskingAll, acquire_all_fair::AskingAllFair, guard, held::Held};
 use crate::error::{Lost, Result};
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
@@ -26,6 +26,10 @@ impl HeldAll {
             Ok(Self { locks: names.zip(all).map(|(name, granted)| Held::new(name, granted)).collect() })
         };
         guard::acquire(asking, make).await
+    }
+
+    pub(super) async fn acquire_fair(asking: AskingAllFair) -> Result<Self> {
+        guard::acquire(asking, |_, locks| Ok(Self { locks })).await
     }
 
     /// The locks, in the order of their names.

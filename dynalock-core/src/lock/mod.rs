@@ -79,6 +79,7 @@ mod terms;
 
 mod acquire;
 mod acquire_all;
+mod acquire_all_fair;
 mod acquire_any;
 mod acquire_fair;
 mod grip;

@@ -5,6 +5,7 @@ use tokio::sync::watch;
 use super::{
     acquire::Asking,
     acquire_all::AskingAll,
+    acquire_all_fair::AskingAllFair,
     acquire_fair::AskingFair,
     held::Held,
     held_all::HeldAll,
@@ -122,13 +123,13 @@ impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
     }
 
     /// Each lock once, in the order of their names.
-    fn asking_all(&mut self) -> Result<AskingAll> {
+    fn asking_all(&mut self) -> Result<Vec<Asking>> {
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
             0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => Ok(AskingAll { locks: self.names.iter().map(|name| self.asking(name)).collect::<Result<_>>()? }),
+            _ => self.names.iter().map(|name| self.asking(name)).collect(),
         }
     }
 }
@@ -197,7 +198,19 @@ impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(async move { HeldAll::acquire(self.asking_all()?).await })
+        Box::pin(async move { HeldAll::acquire(AskingAll { locks: self.asking_all()? }).await })
+    }
+}
+
+impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>, Fair> {
+    type Output = Result<HeldAll>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(mut self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (locks, most) = (self.asking_all()?, self.order.most(self.locks.wait));
+            HeldAll::acquire_fair(AskingAllFair { locks, most }).await
+        })
     }
 }
 

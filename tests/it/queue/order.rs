@@ -95,3 +95,31 @@ async fn a_holder_that_dies_costs_the_queue_one_ttl() {
         assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn several_locks_are_queued_for_with_one_ticket() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = others.acquire("b").fair().await.unwrap();
+    let served = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for (number, names) in [["a", "b"], ["b", "c"], ["c", "a"], ["b", "a"]].into_iter().enumerate() {
+        let (locks, served) = (locks.clone(), Arc::clone(&served));
+        tasks.spawn(async move {
+            let all = locks.acquire_all(names).fair().await.unwrap();
+            served.lock().unwrap().push(number);
+            travel(secs(30)).await;
+            assert!(!all.remaining().is_zero());
+            all.release().await.unwrap();
+        });
+        travel(millis(50)).await;
+    }
+    assert!(locks.try_acquire("a").await.unwrap().is_none(), "it is kept for who came first");
+    first.release().await.unwrap();
+    tasks.join_all().await;
+    assert_eq!(*served.lock().unwrap(), [0, 1, 2, 3]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(locks.waiters(name).await.unwrap(), []);
+        locks.try_acquire(name).await.unwrap().unwrap().release().await.unwrap();
+    }
+}

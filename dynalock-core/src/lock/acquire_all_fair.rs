@@ -1,0 +1,180 @@
+//! Asking for several locks in the order of those who ask.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    acquire::{Asking, Caller, Waited, Watcher},
+    acquire_all::together,
+    acquire_fair::Place,
+    guard::Ask,
+    held::Held,
+    mark::{Mark, entry},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    error::Error,
+    operation::{Reason, Write},
+    retry::{Effort, Limits},
+};
+
+/// What it is asked for in turn, each lock once: at least one.
+///
+/// All places are taken in one transaction, so of any two who want several of the same locks, one stands before the other in all of their queues: nobody
+/// waits for one who waits for him.
+pub(super) struct AskingAllFair {
+    pub(super) locks: Vec<Asking>,
+    /// How many may stand in each queue, its head counted.
+    pub(super) most: usize,
+}
+
+/// One of the locks on the way.
+struct Stand<'a> {
+    asking: &'a Asking,
+    watcher: Watcher,
+    /// Sent before the last answer that showed somebody else at the head.
+    behind: Option<Instant>,
+    index: usize,
+    mark: Mark,
+    /// Once its turn has come: it is kept while the others are waited for.
+    held: Option<Held>,
+}
+
+impl Ask for AskingAllFair {
+    type Grant = Vec<Held>;
+
+    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
+        let first = &self.locks[0];
+        let me: Arc<str> = entry(&first.owner(), first.terms.ttl).into();
+        let granted = self.stand(&me, caller).await;
+        match &granted {
+            Ok(Some(_)) | Err(Error::QueueFull { .. }) => {}
+            Ok(None) | Err(Error::Locked(_)) => self.abandon(&me).await,
+            Err(_) => self.locks.iter().for_each(|asking| asking.abandon_later(Arc::clone(&me))),
+        }
+        granted
+    }
+}
+
+impl AskingAllFair {
+    /// Enters all queues at once, and waits for its turn in each; nothing if the caller is gone.
+    async fn stand(&self, me: &Arc<str>, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
+        let mut stands: Vec<_> = self.locks.iter().map(Stand::new).collect();
+        let Some(entered) = self.enter(me, &mut stands, caller).await? else { return Ok(None) };
+        loop {
+            self.look(me, &mut stands, entered).await?;
+            let Some(behind) = stands.iter().position(|stand| stand.held.is_none()) else {
+                return Ok(Some(stands.into_iter().filter_map(|stand| stand.held).collect()));
+            };
+            let left = stands[behind].watcher.left();
+            if left.is_zero() {
+                let Stand { asking, mark, watcher, .. } = &stands[behind];
+                return Err(asking.locked(mark, watcher));
+            }
+            let pause = stands.iter_mut().filter(|stand| stand.held.is_none()).map(Stand::pause).min();
+            if clock::within(pause.unwrap_or(left).min(left), caller.gone()).await.is_some() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes a place in each queue, and says when, in epoch milliseconds; nothing if the caller is gone.
+    async fn enter(
+        &self,
+        me: &Arc<str>,
+        stands: &mut [Stand<'_>],
+        caller: &mut impl Caller,
+    ) -> Result<Option<u64>, Error> {
+        loop {
+            let (sent, entered) = (clock::now(), self.locks[0].terms.now());
+            stands.iter_mut().for_each(|stand| stand.watcher.requests += 1);
+            let Some(reasons) = self.enqueue(me, entered).await? else {
+                // Whose turn it is already, it is since then.
+                stands.iter_mut().for_each(|stand| stand.behind = Some(sent));
+                return Ok(Some(entered));
+            };
+            let in_the_way: Vec<_> =
+                stands.iter_mut().zip(reasons).filter(|(_, reason)| reason.class().is_some()).collect();
+            for (Stand { asking, watcher, .. }, reason) in in_the_way {
+                let mark = reason.item.map(|item| Mark::read(&asking.row.layout, &item)).unwrap_or_default();
+                if mark.place_of(me).is_some() {
+                    // A copy whose reply was lost was applied.
+                    return Ok(Some(entered));
+                }
+                if let Some(head) = asking.dead_head(&mark, watcher) {
+                    asking.evict(&head).await?;
+                } else if mark.owner.is_none() && mark.queue.len() >= self.most {
+                    return Err(asking.full(self.most, &mark, watcher));
+                } else if !asking.clear(&mark, watcher).await?
+                    && let Waited::Gone = asking.wait(watcher, mark, me, caller).await?
+                {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// One transaction; its reasons if it was refused.
+    async fn enqueue(&self, me: &str, now: u64) -> Result<Option<Vec<Reason>>, Error> {
+        let first = &self.locks[0];
+        let limits = Limits { deadline: first.limits.deadline.max(Limits::of_transaction().deadline), ..first.limits };
+        let mut effort = Effort::new(&first.connection, limits);
+        let writes = self.locks.iter().map(|asking| Write::from(asking.row.enqueue(me, now, self.most)));
+        together(&mut effort, first, writes).await
+    }
+
+    /// Reads all rows, takes the locks whose turn has come, and dead heads out of the way.
+    async fn look(&self, me: &Arc<str>, stands: &mut [Stand<'_>], entered: u64) -> Result<(), Error> {
+        let first = &self.locks[0];
+        let sent = clock::now();
+        let keys = self.locks.iter().map(|asking| asking.row.key.clone()).collect();
+        let rows = Effort::new(&first.connection, first.limits).read_many(&first.row.table, keys).await?;
+        for stand in stands {
+            let key = &stand.asking.row.key;
+            let row = rows.iter().find(|row| key.iter().all(|(name, value)| row.get(name) == Some(value)));
+            if !stand.take_in(me, row.cloned(), sent, entered).await? {
+                return Err(stand.asking.evicted(&stand.watcher));
+            }
+        }
+        Ok(())
+    }
+
+    async fn abandon(&self, me: &str) {
+        for asking in &self.locks {
+            // It ends by itself, if this cannot be done.
+            drop(asking.abandon(me).await);
+        }
+    }
+}
+
+impl<'a> Stand<'a> {
+    fn new(asking: &'a Asking) -> Self {
+        Self { asking, watcher: asking.watcher(), behind: None, index: 0, mark: Mark::default(), held: None }
+    }
+
+    /// Goes on by what its row says; `false` if its place is gone.
+    async fn take_in(&mut self, me: &Arc<str>, row: Option<Item>, sent: Instant, entered: u64) -> Result<bool, Error> {
+        let mark = row.as_ref().map(|row| Mark::read(&self.asking.row.layout, row)).unwrap_or_default();
+        let Some(index) = mark.place_of(me) else { return Ok(false) };
+        (self.mark, self.index) = (mark.clone(), index);
+        match &self.held {
+            Some(held) => return Ok(!held.remaining().is_zero()),
+            None if index == 0 => {
+                let place = Place { row, mark, index, behind: self.behind, entered };
+                let Some(granted) = self.asking.take(me, place).await? else { return Ok(false) };
+                self.held = Some(Held::new(Arc::clone(&self.asking.label), granted));
+            }
+            None => {
+                self.behind = Some(sent);
+                if let Some(head) = self.asking.dead_head(&mark, &mut self.watcher) {
+                    self.asking.evict(&head).await?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn pause(&mut self) -> Duration {
+        self.asking.pause_in_queue(&self.mark, self.index, &mut self.watcher)
+    }
+}
