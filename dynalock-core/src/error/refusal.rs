@@ -87,7 +87,7 @@ pub enum Unavailable {
     /// DynamoDB answered with a server error. Whether the request was applied is open.
     #[error("a server error ({0})")]
     Server(Refusal),
-    /// The answer could not be read. Whether the request was applied is open.
+    /// The answer could not be read, or had no content. Whether the request was applied is open.
     #[error("the answer could not be read: {0}")]
     Unreadable(Arc<str>),
 }
