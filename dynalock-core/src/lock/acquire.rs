@@ -177,7 +177,7 @@ impl Asking {
             Answered::Applied(before) => {
                 let mark = before.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
                 let fence = mark.fence.unwrap_or(now).saturating_add(1);
-                let crashed = mark.owner.is_some().then_some(fence - 1);
+                let crashed = mark.owner.is_some().then_some(fence.saturating_sub(1));
                 Ok(Asked::Granted(Granted {
                     grip: self.grip(Arc::clone(owner), (fence, crashed), 0, sent),
                     row: before,
@@ -192,7 +192,8 @@ impl Asking {
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
-                        let grip = self.grip(Arc::clone(owner), (fence, Some(fence - 1)), 0, clock::now());
+                        let grip =
+                            self.grip(Arc::clone(owner), (fence, Some(fence.saturating_sub(1))), 0, clock::now());
                         match grip.beat().await {
                             Ok(()) => Ok(Asked::Granted(Granted { grip, row: met })),
                             Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {

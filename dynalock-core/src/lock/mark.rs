@@ -2,7 +2,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::{codec::Item, error::Lost, expression::Holder, model::LockModel, number::rounded_up};
+use crate::{
+    codec::Item,
+    error::Lost,
+    expression::Holder,
+    model::LockModel,
+    number::{rounded_up, whole_number},
+};
 
 /// What a row says about its lock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,16 +44,13 @@ impl Mark {
                 _ => "(not a string)".to_owned(),
             })
         };
-        let number = |name| item.get(name).and_then(|value| value.as_n().ok()).and_then(|digits| digits.parse().ok());
+        let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
+        let number = |name| digits(name).and_then(|digits| whole_number(digits));
         Self {
             owner: text(layout.owner),
             fence: number(layout.fence),
             beat: number(layout.beat),
-            until: item
-                .get(layout.until)
-                .and_then(|end| end.as_n().ok())
-                .and_then(|end| rounded_up(end))
-                .map(|end| layout.unit.to_millis(end)),
+            until: digits(layout.until).and_then(|end| rounded_up(end)).map(|end| layout.unit.to_millis(end)),
             released: text(layout.released),
         }
     }
@@ -60,5 +63,27 @@ impl Mark {
     /// How long the lease has still to go by a clock that shows `now`.
     pub(crate) fn remaining(&self, now: u64) -> Duration {
         Duration::from_millis(self.until.unwrap_or(0).saturating_sub(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::locks::LAYOUT;
+
+    #[test]
+    fn numbers_are_read_in_the_notations_of_other_programs() {
+        let row = |fence: &str, beat: &str| {
+            let number = |text: &str| AttributeValue::N(text.to_owned());
+            [(LAYOUT.fence.to_owned(), number(fence)), (LAYOUT.beat.to_owned(), number(beat))].into()
+        };
+        let read = |fence, beat| {
+            let mark = Mark::read(&LAYOUT, &row(fence, beat));
+            (mark.fence, mark.beat)
+        };
+        assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
+        assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));
+        assert_eq!(read("1.2E1", "0.0"), (Some(12), Some(0)));
+        assert_eq!(read("5.5", "-1"), (None, None));
     }
 }
