@@ -213,7 +213,7 @@ pub enum Error {
     Throttled(Refusal),
 
     /// No usable answer came: no connection, a timeout, a 5xx, an unreadable body. Seen inside [`Error::Exhausted`] and
-    /// [`Error::Indeterminate`].
+    /// [`Error::Indeterminate`]; by itself from the release of a lock whose runtime was shut down.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 

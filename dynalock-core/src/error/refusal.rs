@@ -81,13 +81,17 @@ pub enum Unavailable {
     /// The deadline was past before the request could be sent.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
+    /// The tokio runtime that a lock was granted on was shut down before it was answered for the release. Whether the lock is free is open; if
+    /// it is not, its lease ends by itself.
+    #[error("the runtime of the lock was shut down before it was known to be released")]
+    RuntimeEnded,
     /// The table is there, but not active yet.
     #[error("the table is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. Whether the request was applied is open.
     #[error("a server error ({0})")]
     Server(Refusal),
-    /// The answer could not be read. Whether the request was applied is open.
+    /// The answer could not be read, or had no content. Whether the request was applied is open.
     #[error("the answer could not be read: {0}")]
     Unreadable(Arc<str>),
 }

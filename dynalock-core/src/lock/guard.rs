@@ -6,14 +6,10 @@ use std::{
     task::Poll,
 };
 
-use tokio::{
-    runtime::Handle,
-    sync::oneshot,
-    task::{AbortHandle, JoinHandle},
-};
+use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use super::{acquire::Caller, grip::Grip};
-use crate::error::{Error, Lost, Result};
+use crate::error::{Error, Lost, Result, Unavailable};
 
 /// Keeps a lock alive while it exists, and releases it when it is dropped, as best it can.
 pub(super) struct Guard {
@@ -38,14 +34,16 @@ impl Guard {
 
     /// Lets the next one in.
     pub(super) async fn release(self) -> Result<()> {
-        self.releasing().await.unwrap_or(Ok(()))
+        self.releasing().await
     }
 
-    /// In a task of its own: a caller who goes away leaves no lock behind.
-    pub(super) fn releasing(mut self) -> JoinHandle<Result<()>> {
+    /// In a task of its own, which has begun: a caller who goes away leaves no lock behind.
+    pub(super) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let grip = Arc::clone(&self.grip);
-        self.runtime.spawn(async move { grip.release().await })
+        let released = self.runtime.spawn(async move { grip.release().await });
+        // Nobody aborts the task but its runtime, when that is shut down under a caller who waits elsewhere.
+        async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
     /// There is nothing more to renew or release here.

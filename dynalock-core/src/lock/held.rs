@@ -1,7 +1,5 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use tokio::task::JoinHandle;
-
 use super::{
     acquire::{Asking, Granted},
     acquire_fair::AskingFair,
@@ -89,7 +87,11 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`](crate::Error::Lost) if it is lost; [`Error::Rejected`](crate::Error::Rejected), [`Error::TableNotFound`](crate::Error::TableNotFound).
+    /// [`Error::Lost`] if it is lost; [`Error::Rejected`], [`Error::TableNotFound`].
+    ///
+    /// [`Error::Lost`]: crate::Error::Lost
+    /// [`Error::Rejected`]: crate::Error::Rejected
+    /// [`Error::TableNotFound`]: crate::Error::TableNotFound
     pub async fn extend(&self) -> Result<()> {
         self.guard.grip.beat().await
     }
@@ -113,13 +115,17 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`](crate::Error::Exhausted) if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`](crate::Error::Rejected). That the lock was
-    /// lost before is no error.
+    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`];
+    /// [`Error::Unavailable`] if the runtime that it was granted on was shut down meanwhile. That the lock was lost before is no error.
+    ///
+    /// [`Error::Exhausted`]: crate::Error::Exhausted
+    /// [`Error::Rejected`]: crate::Error::Rejected
+    /// [`Error::Unavailable`]: crate::Error::Unavailable
     pub async fn release(self) -> Result<()> {
         self.guard.release().await
     }
 
-    pub(super) fn releasing(self) -> JoinHandle<Result<()>> {
+    pub(super) fn releasing(self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.guard.releasing()
     }
 

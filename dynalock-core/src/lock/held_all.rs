@@ -96,8 +96,7 @@ impl HeldAll {
         let releases: Vec<_> = self.locks.into_iter().map(Held::releasing).collect();
         let mut all = Ok(());
         for release in releases {
-            let one = release.await.unwrap_or(Ok(()));
-            all = all.and(one);
+            all = all.and(release.await);
         }
         all
     }

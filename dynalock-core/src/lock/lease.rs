@@ -146,8 +146,8 @@ impl<T: Lockable> Lease<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`]. That the lease was
-    /// lost before is no error.
+    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`];
+    /// [`Error::Unavailable`] if the runtime that it was granted on was shut down meanwhile. That the lease was lost before is no error.
     pub async fn release(self) -> Result<Stored<T>> {
         self.guard.release().await?;
         Ok(self.stored)

@@ -134,3 +134,25 @@ fn text(value: &AttributeValue) -> String {
         _ => "(not a string)".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::locks::LAYOUT;
+
+    #[test]
+    fn numbers_are_read_in_the_notations_of_other_programs() {
+        let row = |fence: &str, beat: &str| {
+            let number = |text: &str| AttributeValue::N(text.to_owned());
+            [(LAYOUT.fence.to_owned(), number(fence)), (LAYOUT.beat.to_owned(), number(beat))].into()
+        };
+        let read = |fence, beat| {
+            let mark = Mark::read(&LAYOUT, &row(fence, beat));
+            (mark.fence, mark.beat)
+        };
+        assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
+        assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));
+        assert_eq!(read("1.2E1", "0.0"), (Some(12), Some(0)));
+        assert_eq!(read("5.5", "-1"), (None, None));
+    }
+}

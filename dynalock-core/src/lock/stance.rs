@@ -13,7 +13,7 @@ use crate::{
     expression::Standing,
     model::{LockModel, Model},
     plan::Repeats,
-    retry::{Answered, Effort, Late},
+    retry::{Answered, Effort, Late, Release},
 };
 
 /// How the writes of a call stand to the leases of their items.
@@ -64,6 +64,16 @@ impl Stance {
         match self {
             Self::Ignoring | Self::Outside { .. } => Late::MayPass,
             Self::Holder { .. } => Late::Refused,
+        }
+    }
+
+    /// What its writes leave in the item that end a lease.
+    pub(crate) fn releases(&self, model: &Model) -> Option<Release<'_>> {
+        match self {
+            Self::Holder { grip, ends: Ends::Yes } => {
+                model.lock.map(|lock| Release { attribute: lock.released, owner: &grip.owner })
+            }
+            Self::Holder { ends: Ends::No, .. } | Self::Outside { .. } | Self::Ignoring => None,
         }
     }
 

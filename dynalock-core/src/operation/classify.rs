@@ -70,7 +70,7 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
             let source = SdkError::<E, _>::ResponseError(context).into_source();
-            let reason = source.map_or_else(|_| "no reason given".into(), |source| chain(source.as_ref()));
+            let reason = source.map_or_else(|_| "no reason given".into(), |source| unreadable(source.as_ref()));
             Failure::Ambiguous(Unavailable::Unreadable(reason.into()))
         }
         SdkError::ServiceError(context) => {
@@ -80,6 +80,16 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
         // `SdkError` may grow; a failure that nobody knows may have been applied.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
+}
+
+/// A success without content. DynamoDB's shortest is `{}`: something on the way has cut it, or answered for it.
+#[derive(Debug, thiserror::Error)]
+#[error("it has no content")]
+pub(crate) struct EmptyAnswer;
+
+fn unreadable(error: &(dyn StdError + 'static)) -> String {
+    let empty = causes(error).find_map(|cause| cause.downcast_ref::<EmptyAnswer>());
+    empty.map_or_else(|| chain(error), ToString::to_string)
 }
 
 fn dispatch(failure: &DispatchFailure) -> Failure {

@@ -197,7 +197,13 @@ impl<T: Versioned> Session<T> {
         mut again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
     ) -> Result<Written, Error> {
-        let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version, late: self.stance.late() };
+        let aim = Aim {
+            expected,
+            id: self.id,
+            version_attribute: T::MODEL.version,
+            late: self.stance.late(),
+            releases: self.stance.releases(T::MODEL),
+        };
         let table = Arc::clone(self.table());
         loop {
             let written = if self.once {
@@ -225,7 +231,7 @@ impl<T: Versioned> Session<T> {
 /// The revision that a write made: of the last attempt, or of the attempt whose id was met.
 fn shown_by(proof: Proof, next: Revision) -> Revision {
     match proof {
-        Proof::Reply | Proof::Absence => next,
+        Proof::Reply | Proof::Release | Proof::Absence => next,
         Proof::Id(incarnation) => next.in_life(incarnation),
     }
 }

@@ -8,14 +8,14 @@ use aws_sdk_dynamodb::{
     Client,
     config::{
         ConfigBag, Intercept, RuntimeComponents, SharedInterceptor,
-        interceptors::BeforeTransmitInterceptorContextRef,
+        interceptors::{AfterDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef},
         retry::{RetryConfig, RetryPartition},
     },
     error::BoxError,
 };
 
 use super::budget::Budget;
-use crate::operation::keep_body;
+use crate::operation::{EmptyAnswer, keep_body};
 
 /// What all calls through one repository share.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Connection {
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
         // One that can be switched off is looked up in the configuration for each of its two dozen hooks.
-        config.push_interceptor(SharedInterceptor::permanent(Departure));
+        config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),
             origin: client.clone(),
@@ -76,13 +76,14 @@ tokio::task_local! {
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// Keeps the body of a request that may have to be sent again as it is, and notes when a request leaves.
+/// What happens to each request on its way: the body of one that may have to be sent again as it is gets kept, its departure is noted, and an
+/// answer without content is refused.
 #[derive(Debug)]
-struct Departure;
+struct Passage;
 
-impl Intercept for Departure {
+impl Intercept for Passage {
     fn name(&self) -> &'static str {
-        "Departure"
+        "Passage"
     }
 
     fn read_after_serialization(
@@ -104,5 +105,20 @@ impl Intercept for Departure {
         // Outside of an attempt nobody asks.
         let _ = DEPARTED.try_with(|departed| departed.set(true));
         Ok(())
+    }
+
+    /// The SDK takes no content for an answer with nothing in it: "applied" for a write, "no item" for a read.
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let response = context.response();
+        let is_empty = response.body().bytes().is_some_and(<[u8]>::is_empty);
+        match response.status().is_success() && is_empty {
+            true => Err(EmptyAnswer.into()),
+            false => Ok(()),
+        }
     }
 }

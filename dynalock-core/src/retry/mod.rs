@@ -12,7 +12,7 @@ mod pace;
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub(crate) use effort::{
-    Aim, Answered, Effort, Late, Proof, Transacted, TransactionAim, Written, tables, unexpected_condition,
+    Aim, Answered, Effort, Late, Proof, Release, Transacted, TransactionAim, Written, tables, unexpected_condition,
 };
 pub use pace::Pace;
 

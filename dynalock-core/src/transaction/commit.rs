@@ -61,9 +61,9 @@ pub(super) async fn resolve(
     drafts: Vec<Draft>,
     known: Option<WriteId>,
 ) -> Result<Vec<Operation>, Error> {
-    let subjects: Vec<_> = drafts.iter().map(|draft| draft.subject.clone()).collect();
-    let mut operations = Vec::with_capacity(drafts.len());
-    for (index, Draft { subject, step, .. }) in drafts.into_iter().enumerate() {
+    let mut operations: Vec<Operation> = Vec::with_capacity(drafts.len());
+    let mut drafts = drafts.into_iter();
+    while let Some(Draft { subject, step, .. }) = drafts.next() {
         let act = match step {
             Step::Known(act) => act,
             Step::Wrong(error) => return Err(error),
@@ -75,7 +75,11 @@ pub(super) async fn resolve(
                 match item.clone().map(rest_on).transpose()?.flatten() {
                     Some(act) => act,
                     None if shows(item.as_ref(), known) => return Err(already_committed(effort)),
-                    None => return Err(refuse(transaction, subjects, index, item, effort.spent())),
+                    None => {
+                        let before = operations.into_iter().map(|operation| operation.subject);
+                        let after = drafts.map(|draft| draft.subject);
+                        return Err(refuse(transaction, before, (subject, item), after, effort.spent()));
+                    }
                 }
             }
         };
@@ -95,20 +99,18 @@ fn already_committed(effort: &Effort) -> Error {
     Error::AlreadyCommitted { attempts, elapsed }
 }
 
-/// A cancellation for the item of one operation.
+/// A cancellation for the item of one operation, among others.
 fn refuse(
     transaction: TransactionId,
-    subjects: Vec<Subject>,
-    guilty: usize,
-    item: Option<Item>,
+    before: impl Iterator<Item = Subject>,
+    (guilty, item): (Subject, Option<Item>),
+    after: impl Iterator<Item = Subject>,
     spent: (u32, Duration),
 ) -> Error {
-    let mut item = Some(item);
-    let reason = |(index, subject)| match item.take_if(|_| index == guilty) {
-        Some(item) => (subject, Reason::conflict(item)),
-        None => (subject, Reason::innocent()),
-    };
-    Error::Cancelled(Cancelled::new(transaction, subjects.into_iter().enumerate().map(reason).collect(), spent))
+    let innocent = |subject| (subject, Reason::innocent());
+    let guilty = (guilty, Reason::conflict(item));
+    let reasons = before.map(innocent).chain([guilty]).chain(after.map(innocent)).collect();
+    Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
 /// Sends a transaction, and gives an error unless it has happened.

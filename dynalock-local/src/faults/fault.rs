@@ -27,7 +27,8 @@ pub enum Fault {
     /// Applied; the answer is status 200 with JSON that ends in the middle.
     TruncatedAfterApply,
 
-    /// Applied; the answer is status 200 without a body, which the SDK takes for an answer without content.
+    /// Applied; the answer is status 200 without a body, which the SDK takes for an answer without content: a success, though the request may have
+    /// been refused.
     EmptyAfterApply,
 
     /// Not delivered; the answer is status 500, `InternalServerError`.

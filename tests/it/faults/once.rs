@@ -74,6 +74,7 @@ async fn lost_replies_under_contention_leave_nothing_open_while_some_reply_comes
         (5, Fault::GarbageAfterApply),
         (6, Fault::NeverAnswerAfterApply),
         (7, Fault::LoseRequest),
+        (8, Fault::EmptyAfterApply),
     ] {
         let shop = Shop::in_process(Faults::seeded(seed).rate(fault.clone(), 0.2));
         let table = shop.table::<Product>().await;

@@ -109,6 +109,31 @@ async fn a_read_modify_write_that_never_gets_its_read_is_exhausted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_empty_answer_to_a_read_is_not_an_item_that_is_not_there() {
+    let shop = Shop::in_process(Faults::none());
+    let table = stocked(&shop).await;
+    shop.faults.script_on("GetItem", 0, Fault::EmptyAfterApply);
+    shop.faults.script_on("GetItem", 1, Fault::EmptyAfterApply);
+    assert_eq!(table.items.get("a").await.unwrap().unwrap().stock, 5);
+    assert_eq!(shop.counts(["GetItem"]), [3]);
+    shop.faults.always(Fault::EmptyAfterApply);
+    let last = expect_error!(table.items.get("a").await, Error::Exhausted { last, .. } => last);
+    assert_eq!(last.to_string(), "no usable answer: the answer could not be read: it has no content");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_to_a_write_that_was_refused_is_not_its_success() {
+    let shop = Shop::in_process(Faults::none());
+    let table = stocked(&shop).await;
+    let mut stale = table.items.get("a").await.unwrap().unwrap();
+    table.others.update_with("a", |product| product.stock = 9).await.unwrap();
+    stale.stock = 6;
+    shop.faults.script_on("UpdateItem", 0, Fault::EmptyAfterApply);
+    let conflict = expect_error!(table.items.update(stale).await, Error::Conflict(conflict) => conflict);
+    assert_eq!(conflict.current::<Product>().unwrap().unwrap().stock, 9);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_takes_longer_than_an_attempt_may_is_asked_for_again() {
     let shop = Shop::in_process(Faults::none());
     let table = stocked(&shop).await;

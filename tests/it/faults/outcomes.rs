@@ -114,6 +114,7 @@ fn after_it_is_applied() -> Vec<Fault> {
         Fault::ErrorAfterApply,
         Fault::GarbageAfterApply,
         Fault::TruncatedAfterApply,
+        Fault::EmptyAfterApply,
         Fault::NeverAnswerAfterApply,
         Fault::Delay(secs(20)),
     ]

@@ -16,6 +16,7 @@ fn storm(seed: u64) -> Faults {
         Fault::ErrorAfterApply,
         Fault::GarbageAfterApply,
         Fault::TruncatedAfterApply,
+        Fault::EmptyAfterApply,
         Fault::ServerError,
         Fault::Throttle,
         Fault::TransactionConflict,

@@ -161,7 +161,13 @@ async fn a_transaction_under_a_lease_happens_only_while_it_is_held() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_to_a_write_or_a_commit_is_neither_lost_nor_done_twice() {
-    for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::GarbageAfterApply, Fault::NeverAnswerAfterApply] {
+    for fault in [
+        Fault::LoseReply,
+        Fault::ErrorAfterApply,
+        Fault::GarbageAfterApply,
+        Fault::EmptyAfterApply,
+        Fault::NeverAnswerAfterApply,
+    ] {
         let shop = Shop::in_process(Faults::none());
         let table = shop.table::<Crate>().await;
         table.others.create(Crate::new("a", 5)).await.unwrap();

@@ -1,6 +1,7 @@
 //! Leases on items, on paused time: the holder writes, and nobody else does.
 
 mod any;
+mod commits;
 mod foreign;
 mod holder;
 mod others;

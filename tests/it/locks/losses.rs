@@ -43,7 +43,13 @@ async fn no_lease_is_lost_over_twenty_heartbeats_with_lost_replies() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_to_a_release_frees_the_lock_once() {
-    for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::GarbageAfterApply, Fault::NeverAnswerAfterApply] {
+    for fault in [
+        Fault::LoseReply,
+        Fault::ErrorAfterApply,
+        Fault::GarbageAfterApply,
+        Fault::EmptyAfterApply,
+        Fault::NeverAnswerAfterApply,
+    ] {
         let shop = Shop::in_process(Faults::none());
         let (locks, others) = shop.locks().await;
         let held = locks.acquire("report").heartbeat(false).await.unwrap();

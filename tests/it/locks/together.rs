@@ -97,7 +97,7 @@ async fn callers_whose_locks_cross_all_get_their_turn_alone() {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let shop = Shop::in_process(Faults::seeded(5));
     let (locks, _) = shop.locks().await;
-    for fault in [Fault::LoseReply, Fault::LoseRequest, Fault::TransactionConflict, Fault::GarbageAfterApply] {
+    for fault in [Fault::LoseReply, Fault::LoseRequest, Fault::TransactionConflict, Fault::EmptyAfterApply] {
         shop.faults.clone().rate(fault, 0.04);
     }
     let inside = Arc::new(Mutex::new(BTreeSet::new()));
@@ -132,6 +132,7 @@ async fn a_grant_whose_reply_was_lost_is_a_grant() {
         Fault::LoseReply,
         Fault::ErrorAfterApply,
         Fault::GarbageAfterApply,
+        Fault::EmptyAfterApply,
         Fault::NeverAnswerAfterApply,
         Fault::DeliverTwice,
         Fault::DeliverLate(millis(1)),

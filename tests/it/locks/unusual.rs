@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dynalock::{
-    Error, Lost, Wait,
+    Error, Lost, Unavailable, Wait,
     local::{Fault, Faults},
 };
 
@@ -180,4 +180,15 @@ async fn work_has_ended_when_the_next_one_enters_at_the_very_edge_of_the_skew() 
         assert!(work.is_finished(), "two are at work");
         next.release().await.unwrap();
     }
+}
+
+#[test]
+fn a_release_whose_runtime_was_shut_down_says_that_it_is_open() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (granted_on, waits_on) = (runtime(), runtime());
+    let shop = Shop::in_process(Faults::none());
+    let held = granted_on.block_on(async { shop.locks().await.0.acquire("report").await.unwrap() });
+    granted_on.shutdown_background();
+    let error = waits_on.block_on(held.release());
+    expect_error!(error, Error::Unavailable(Unavailable::RuntimeEnded));
 }

@@ -33,6 +33,7 @@ fn after_it_is_applied() -> Vec<Fault> {
         Fault::ErrorAfterApply,
         Fault::GarbageAfterApply,
         Fault::TruncatedAfterApply,
+        Fault::EmptyAfterApply,
         Fault::NeverAnswerAfterApply,
         Fault::Delay(secs(20)),
         Fault::DeliverLate(millis(1)),
@@ -43,7 +44,7 @@ fn after_it_is_applied() -> Vec<Fault> {
 
 /// Faults that change nothing for the caller.
 fn harmless() -> Vec<Fault> {
-    vec![Fault::Delay(millis(100)), Fault::DeliverTwice, Fault::EmptyAfterApply]
+    vec![Fault::Delay(millis(100)), Fault::DeliverTwice]
 }
 
 /// Faults after which it makes no sense to send it again.

@@ -3,7 +3,7 @@ mod transact;
 mod write;
 
 pub(crate) use transact::{Transacted, TransactionAim};
-pub(crate) use write::{Aim, Answered, Late, Proof, Written};
+pub(crate) use write::{Aim, Answered, Late, Proof, Release, Written};
 
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 

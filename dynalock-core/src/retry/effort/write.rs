@@ -15,6 +15,14 @@ pub(crate) struct Aim<'a> {
     pub(crate) id: WriteId,
     pub(crate) version_attribute: &'static str,
     pub(crate) late: Late,
+    pub(crate) releases: Option<Release<'a>>,
+}
+
+/// What a write leaves in the item that also ends a lease. Only the holder's own release leaves the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Release<'a> {
+    pub(crate) attribute: &'static str,
+    pub(crate) owner: &'a str,
 }
 
 /// What becomes of a late copy of a write that was refused although the item has not been written since.
@@ -48,6 +56,8 @@ pub(crate) enum Proof {
     Reply,
     /// The id in an item of this incarnation: some attempt was applied.
     Id(Incarnation),
+    /// The end of its lease, in an item without ids: some attempt was applied.
+    Release,
     /// There is no item where one was to be deleted: some attempt was applied, or somebody else's.
     Absence,
 }
@@ -146,10 +156,16 @@ impl Effort {
             Verdict::Conflict if doubt.in_doubt && aim.late == Late::MayPass && is_unmoved(aim, item.as_ref()) => {
                 Verdict::Unknown
             }
+            // No id tells, but the lease does: a release by itself is not sent before the commit has failed.
+            Verdict::Unknown if shows_release(aim.releases, item.as_ref()) => Verdict::Applied,
             verdict => verdict,
         };
         match verdict {
-            Verdict::Applied => Ok(Written::Applied(ring.map_or(Proof::Absence, |ring| Proof::Id(ring.incarnation())))),
+            Verdict::Applied => Ok(Written::Applied(match ring {
+                Some(ring) => Proof::Id(ring.incarnation()),
+                None if item.is_some() => Proof::Release,
+                None => Proof::Absence,
+            })),
             Verdict::Conflict => Ok(Written::Conflict(item)),
             Verdict::Unknown => {
                 let found = item.as_ref().and_then(|item| version_in(item, aim.version_attribute));
@@ -157,6 +173,14 @@ impl Effort {
             }
         }
     }
+}
+
+/// Whether an item shows that the lease was ended by its holder.
+fn shows_release(releases: Option<Release<'_>>, item: Option<&Item>) -> bool {
+    let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
+    releases.is_some_and(|release| {
+        stored(&release).and_then(|stored| stored.as_s().ok()).is_some_and(|by| by == release.owner)
+    })
 }
 
 /// Whether the item is still in the revision that the write rested on.

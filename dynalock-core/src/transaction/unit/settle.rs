@@ -234,7 +234,8 @@ async fn write_alone(
     let rests = operations.iter().find_map(|operation| operation.expected().map(|expected| (operation, expected)));
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
-    let aim = Aim { expected, id: marks.id, version_attribute: operation.subject.model.version, late: Late::MayPass };
+    let version_attribute = operation.subject.model.version;
+    let aim = Aim { expected, id: marks.id, version_attribute, late: Late::MayPass, releases: None };
     let mut again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
     let mut write = assembly.writes.swap_remove(0);
     loop {

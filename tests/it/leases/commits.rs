@@ -1,0 +1,114 @@
+//! Commits whose reply was lost: the end of the lease proves them where no write id does.
+
+use dynalock::{
+    Error, Versioned,
+    local::{Fault, Faults},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{Shop, Table, expect_error, n, s};
+
+/// An item that keeps no write ids.
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "slips", write_ids = 0)]
+#[lockable(ttl = "10s")]
+struct Slip {
+    #[dynalock(partition_key)]
+    id: String,
+    lines: u32,
+}
+
+/// One that keeps as few as can be.
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "notes", write_ids = 4)]
+#[lockable(ttl = "10s")]
+struct Note {
+    #[dynalock(partition_key)]
+    id: String,
+    lines: u32,
+}
+
+async fn slips(shop: &Shop) -> Table<Slip> {
+    let table = shop.table::<Slip>().await;
+    table.others.create(Slip { id: "a".to_owned(), lines: 1 }).await.unwrap();
+    table
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_in_doubt_of_an_item_without_write_ids_is_done_if_its_lease_was_ended() {
+    for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::EmptyAfterApply, Fault::NeverAnswerAfterApply] {
+        let shop = Shop::in_process(Faults::none());
+        let table = slips(&shop).await;
+        let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+        shop.faults.script_on("UpdateItem", 0, fault.clone());
+        let slip = lease.commit(|slip| slip.lines += 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!((slip.lines, slip.version()), (2, 2), "{fault:?}");
+        assert_eq!(table.others.update(slip).await.unwrap().version(), 2, "{fault:?}");
+        assert_eq!(table.others.get("a").await.unwrap().unwrap().lines, 2, "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_in_doubt_is_done_also_if_the_next_holder_has_it_and_writes() {
+    let shop = Shop::in_process(Faults::none());
+    let table = slips(&shop).await;
+    let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let others = table.others.clone();
+    shop.rival.before("UpdateItem", 1, move || async move {
+        let mut next = others.lock("a").heartbeat(false).await.unwrap();
+        next.update(|slip| slip.lines += 10).await.unwrap();
+        drop(next.detach());
+    });
+    let slip = lease.commit(|slip| slip.lines += 1).await.unwrap();
+    assert_eq!((slip.lines, slip.version()), (2, 2));
+    let now = table.others.get("a").await.unwrap().unwrap();
+    assert_eq!((now.lines, now.version()), (12, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_in_doubt_whose_id_was_pushed_out_is_done_at_its_own_version() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Note>().await;
+    table.others.create(Note { id: "a".to_owned(), lines: 1 }).await.unwrap();
+    let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let others = table.others.clone();
+    shop.rival.before("UpdateItem", 1, move || async move {
+        for _ in 0..4 {
+            others.update_with("a", |note| note.lines += 10).await.unwrap();
+        }
+    });
+    let mut note = lease.commit(|note| note.lines += 1).await.unwrap();
+    assert_eq!((note.lines, note.version()), (2, 2));
+    note.lines = 0;
+    let conflict = expect_error!(table.others.update(note).await, Error::Conflict(conflict) => conflict);
+    let current = conflict.current::<Note>().unwrap().unwrap();
+    assert_eq!((current.lines, current.version()), (42, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_in_doubt_after_which_another_holder_released_cannot_be_told() {
+    let shop = Shop::in_process(Faults::none());
+    let table = slips(&shop).await;
+    let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let others = table.others.clone();
+    shop.rival.before("UpdateItem", 1, move || async move {
+        others.lock("a").await.unwrap().release().await.unwrap();
+    });
+    let error = lease.commit(|slip| slip.lines += 1).await;
+    expect_error!(error, Error::Indeterminate { expected: Some(1), found: Some(2), .. });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_never_arrived_is_not_done() {
+    let shop = Shop::in_process(Faults::none());
+    let table = slips(&shop).await;
+    let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
+    table.raw.set("a", "_owner", s("an operator")).await;
+    let error = lease.commit(|slip| slip.lines += 1).await;
+    expect_error!(error, Error::Indeterminate { expected: Some(1), found: Some(1), .. });
+    assert_eq!(table.raw.get("a").await.unwrap()["lines"], n(1));
+}
