@@ -70,7 +70,7 @@ impl AskingFair {
         let Some(mut place) = self.enter(me, &mut watcher, caller).await? else { return Ok(None) };
         let pace = Pace::new(place.index);
         while place.index > 0 {
-            self.progress.send_replace(Some(Waiting::new(&place.mark, place.index, &pace)));
+            Waiting::new(&place.mark, place.index, &pace).report(&self.progress);
             let mut is_next = place.index == 1;
             if let Some(head) = self.asking.dead_head(&place.mark, &mut watcher) {
                 self.asking.evict(&head).await?;

@@ -31,7 +31,7 @@ pub struct Waiting {
 
 /// A place in a fair queue: [`Acquire::enter`](crate::Acquire::enter).
 ///
-/// It is a stream of how the wait goes, and a future of the lock. Dropped, it gives the place up.
+/// It is a stream of how the wait goes, with an element for each change that was seen, and a future of the lock. Dropped, it gives the place up.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -81,6 +81,18 @@ impl Waiting {
             holder: mark.holder().unwrap_or_default().to_owned(),
             estimate: pace.estimate(index),
         }
+    }
+
+    /// Says how it goes, if that is not what was said last: time alone is no news.
+    pub(super) fn report(self, to: &watch::Sender<Option<Self>>) {
+        to.send_if_modified(|last| {
+            let place = |waiting: &Self| (waiting.position, waiting.waiting, waiting.holder.clone());
+            let is_news = last.as_ref().map(place) != Some(place(&self));
+            if is_news {
+                *last = Some(self);
+            }
+            is_news
+        });
     }
 }
 

@@ -20,6 +20,8 @@ mod conditions;
 mod create;
 mod etag;
 mod keys;
+mod leases;
+mod locks;
 mod lost_reply;
 mod modify;
 mod read;

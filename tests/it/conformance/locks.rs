@@ -1,0 +1,145 @@
+//! Locks by name, plain and fair: what the engine makes of their expressions. Time is not waited for: a clock is set forward.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dynalock::{Error, Locks, Lost, Wait};
+
+use crate::support::{Shop, expect_error, secs};
+
+cases![
+    a_lock_is_granted_once_renewed_and_released,
+    a_dead_owner_is_taken_over_and_learns_it,
+    several_locks_are_granted_together_or_not_at_all,
+    an_operator_breaks_and_retires_locks,
+    places_in_a_queue_are_taken_and_left,
+    a_dead_head_is_taken_out_of_the_queue,
+    plain_and_fair_locks_see_each_other,
+    several_queues_are_entered_at_once,
+];
+
+/// The locks of a table of their own: in time, and a minute ahead, when every lease has ended that is not renewed.
+async fn locks(shop: &Shop) -> (Locks, Locks) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let table = format!("locks-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let locks = Locks::new(&shop.client, table).wait(Wait::No).deadline(secs(30));
+    locks.create_table().await.unwrap();
+    (locks.clone(), locks.clock_ahead_by_millis(60_000))
+}
+
+async fn a_lock_is_granted_once_renewed_and_released(shop: &Shop) {
+    let (locks, _) = locks(shop).await;
+    let held = locks.acquire("report").owner("alice").payload("page 7").await.unwrap();
+    held.extend().await.unwrap();
+    let locked = expect_error!(locks.acquire("report").await, Error::Locked(locked) => locked);
+    assert_eq!((&*locked.owner, locked.fence), (held.owner(), held.fence()));
+    let fence = held.fence();
+    held.release().await.unwrap();
+    let next = locks.acquire("report").await.unwrap();
+    assert_eq!((next.fence(), next.payload()), (fence + 1, Some(&b"page 7"[..])));
+    next.release().await.unwrap();
+}
+
+async fn a_dead_owner_is_taken_over_and_learns_it(shop: &Shop) {
+    let (locks, later) = locks(shop).await;
+    let dead = locks.acquire("report").heartbeat(false).await.unwrap();
+    let next = later.acquire("report").await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (dead.fence() + 1, Some(dead.fence())));
+    let by = next.owner().into();
+    assert_eq!(expect_error!(dead.extend().await, Error::Lost(lost) => lost), Lost::Stolen { by, fence: next.fence() });
+    dead.release().await.unwrap();
+    assert_eq!(locks.inspect("report").await.unwrap().unwrap().owner.as_deref(), Some(next.owner()));
+    next.release().await.unwrap();
+}
+
+async fn several_locks_are_granted_together_or_not_at_all(shop: &Shop) {
+    let (locks, later) = locks(shop).await;
+    let one = locks.acquire("b").heartbeat(false).await.unwrap();
+    expect_error!(locks.acquire_all(["a", "b"]).await, Error::Locked(_));
+    assert_eq!(locks.inspect("a").await.unwrap(), None);
+    let all = later.acquire_all(["a", "b"]).await.unwrap();
+    assert_eq!(all.fence("b"), Some(one.fence() + 1));
+    all.release().await.unwrap();
+}
+
+async fn an_operator_breaks_and_retires_locks(shop: &Shop) {
+    let (locks, later) = locks(shop).await;
+    let held = locks.acquire("report").await.unwrap();
+    assert!(!locks.break_lock("report", held.fence() + 1).await.unwrap());
+    assert!(locks.break_lock("report", held.fence()).await.unwrap());
+    let queued = locks.acquire("report").fair().await.unwrap();
+    assert!(!locks.retire("report").await.unwrap());
+    assert!(!locks.break_lock("report", held.fence()).await.unwrap());
+    assert!(locks.break_lock("report", queued.fence()).await.unwrap());
+    assert_eq!(expect_error!(queued.extend().await, Error::Lost(lost) => lost), Lost::Expired);
+    assert!(later.clock_ahead_by_millis(120_000).retire("report").await.unwrap());
+    assert_eq!(locks.inspect("report").await.unwrap(), None);
+}
+
+async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
+    let (locks, _) = locks(shop).await;
+    let first = locks.acquire("printer").fair().payload("page 7").await.unwrap();
+    first.extend().await.unwrap();
+    let second = locks.acquire("printer").wait(Wait::Forever).fair().owner("bob").enter().await.unwrap();
+    let third = locks.acquire("printer").wait(Wait::Forever).fair().enter().await.unwrap();
+    assert_eq!((second.position(), third.position()), (1, 2));
+    assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
+    let full = locks.acquire("printer").wait(Wait::Forever).fair().max_queue(3).await;
+    expect_error!(full, Error::QueueFull { waiting: 3, .. });
+    let standing = locks.waiters("printer").await.unwrap();
+    assert_eq!((standing.len(), &*standing[0].owner), (3, first.owner()));
+    assert!(standing[1].owner.starts_with("bob:"), "{standing:?}");
+
+    let fence = first.fence();
+    // From the middle.
+    drop(second);
+    first.release().await.unwrap();
+    let third = third.await.unwrap();
+    assert!(third.fence() > fence, "{third:?}");
+    assert_eq!((third.payload(), third.acquired_after_crash()), (Some(&b"page 7"[..]), None));
+    third.release().await.unwrap();
+    assert_eq!(locks.waiters("printer").await.unwrap(), []);
+}
+
+async fn a_dead_head_is_taken_out_of_the_queue(shop: &Shop) {
+    let (locks, later) = locks(shop).await;
+    for beats in [false, true] {
+        let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
+        if beats {
+            dead.extend().await.unwrap();
+        }
+        let next = later.try_acquire("printer").fair().await.unwrap().unwrap();
+        assert_eq!((next.fence(), next.acquired_after_crash()), (dead.fence() + 1, Some(dead.fence())));
+        let lost = expect_error!(dead.extend().await, Error::Lost(lost) => lost);
+        assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+        next.release().await.unwrap();
+        let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
+        let plain = later.try_acquire("printer").await.unwrap().unwrap();
+        assert_eq!((plain.fence(), plain.acquired_after_crash()), (dead.fence() + 1, Some(dead.fence())));
+        plain.release().await.unwrap();
+    }
+}
+
+async fn plain_and_fair_locks_see_each_other(shop: &Shop) {
+    let (locks, later) = locks(shop).await;
+    let plain = locks.acquire("printer").heartbeat(false).await.unwrap();
+    expect_error!(locks.acquire("printer").fair().await, Error::Locked(_));
+    let fair = later.acquire("printer").fair().await.unwrap();
+    assert_eq!((fair.fence(), fair.acquired_after_crash()), (plain.fence() + 1, Some(plain.fence())));
+    expect_error!(locks.acquire("printer").await, Error::Locked(_));
+    fair.release().await.unwrap();
+}
+
+async fn several_queues_are_entered_at_once(shop: &Shop) {
+    let (locks, _) = locks(shop).await;
+    let one = locks.acquire("b").fair().await.unwrap();
+    let all = locks.acquire_all(["a", "b"]).fair().wait(Wait::Forever).into_future();
+    let all = tokio::spawn(all);
+    while locks.waiters("b").await.unwrap().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    expect_error!(locks.acquire("a").await, Error::Locked(_));
+    one.release().await.unwrap();
+    let all = all.await.unwrap().unwrap();
+    assert_eq!(all.iter().map(dynalock::Held::name).collect::<Vec<_>>(), ["a", "b"]);
+    all.release().await.unwrap();
+}
