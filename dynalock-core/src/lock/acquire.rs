@@ -326,7 +326,7 @@ impl Asking {
         const LONGEST: Duration = Duration::from_millis(250);
         let each = (self.terms.ttl / 40).clamp(SHORTEST, LONGEST);
         let look = each.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
-        // A turn that comes is seen long before it is over.
+        // A turn that comes is seen long before it could be over.
         let look = look.min(self.terms.ttl / 6).mul_f64(0.5 + watcher.rng.f64());
         let jitter = SHORTEST.mul_f64(1.0 + watcher.rng.f64());
         self.left(mark, watcher).saturating_add(jitter).min(look)

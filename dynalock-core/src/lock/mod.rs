@@ -7,12 +7,14 @@
 //!
 //! | attribute | type | meaning |
 //! |---|---|---|
-//! | `name` | S, the key | the lock |
-//! | `_owner` | S | who holds it: a label, and a nonce for each grant; absent if nobody does |
-//! | `_fence` | N | the number of the last grant; grows by one with each, and starts at the time of day |
+//! | `name` | S, the key | the lock, and behind it, after U+001F, its namespace if it has one |
+//! | `_owner` | S | who holds it: a label, and a nonce for each grant; absent if nobody does, or the head of the queue |
+//! | `_fence` | N | the number of the last grant, of the last but one while a queue is there; grows by one with each, and starts at the time of day |
 //! | `_beat` | N | the number of the holder's last heartbeat, 0 at a grant |
 //! | `_until` | N | when the lease ends, in milliseconds of the Unix epoch by the holder's clock |
-//! | `_released` | S | the owner of the last release |
+//! | `_released` | S | the owner of the last release; absent after the end of one who released nothing |
+//! | `_queue` | L of S | the fair queue: its head holds the lock, the others wait |
+//! | `_turn` | N | when the queue last grew, or its head last changed, in epoch milliseconds by the clock of who did it |
 //! | `payload` | B | what a holder has left |
 //!
 //! Rows are never deleted but by [`Locks::retire`]. Time to live must not be switched on: it would delete a lock that is
@@ -23,7 +25,7 @@
 //! All are `UpdateItem` with a condition, and `ALL_OLD` for its failure.
 //!
 //! 1. **Acquire**: `SET _owner = :me, _beat = 0, _until = :t, _fence = if_not_exists(_fence, :now) + 1` if there is no `_owner` or its lease has
-//!    ended, and `_released <> :me`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
+//!    ended, nobody stands in `_queue`, and `_released <> :me`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _beat <= :k`, with a higher `:k` for each request, every third of a ttl. One
@@ -34,6 +36,37 @@
 //!    the fences. Who is refused holds nothing, waits for the taken ones in the order of their names, and asks for all again.
 //!
 //! A request that was throttled, lost or answered by an error of the server is sent again; the conditions make that harmless.
+//!
+//! # The fair queue
+//!
+//! First come, first served. To take a number and to enter with it as two requests is not exclusive: a process that stands still between
+//! them lets a later number in, and enters itself then. Here the number is the place in a list, and taken by entering.
+//!
+//! 1. **Enter**: `SET _queue = list_append(if_not_exists(_queue, :empty), :me), _turn = :now, _fence = if_not_exists(_fence, :now)` if there is no
+//!    `_owner`, `:me` is not in the queue, it is not full, and `_released <> :me`. `:me` is a label, a nonce, and the ttl in milliseconds behind `/`. A
+//!    copy of it does nothing. Who comes into an empty queue has the lock by this.
+//! 2. **The head holds the lock**; its fence is `_fence + 1`. Heartbeats are as above, if `_queue[0] = :me`, and so are protected writes.
+//! 3. **Leave**: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now, _released = :me` if `_queue[0] = :me`: the next one holds it by
+//!    the same write, and nobody comes between.
+//! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
+//!    another; a head leaves.
+//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until, _released SET _fence = _fence + 1, _turn = :now` if
+//!    `_queue[0]` and `_beat` are as they were seen, and its lease has ended. An owner that has died is taken away by
+//!    `REMOVE _owner, _until, _beat, _released` before anybody enters.
+//! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
+//!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`].
+//! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
+//!    all of them, so no two wait for each other. The locks whose turn has come are kept while the others are waited for.
+//!
+//! While the head has not beaten, `_until` is absent, and it has the lock for its ttl since `_turn`. It counts that from *before* its last consistent
+//! read that showed another head (or its entering), so before anybody can say that it is over; if half of that is past already, it beats
+//! first. By observation, its own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
+//!
+//! A waiter that dies costs nothing until its turn, and then a ttl at most: nobody is skipped who shows itself in time. One that was taken out
+//! because it did not, learns it. The model in `tests/it/queue/model` goes through all that three processes can do, with stalls, lost
+//! replies, late copies and crashes at every step, and through what breaks without each part.
+//!
+//! An acquisition costs two write units while the row is below a kilobyte: about 30 who wait, with short names.
 //!
 //! # When a lease has ended
 //!
@@ -63,7 +96,8 @@
 //! - **A process that stands still** does not notice that its lease ends. Work outside of `DynamoDB` may go on after its end; what it works on
 //!   should refuse a lower fence than it has seen. Even so it lets a stale write through until the new holder has written once.
 //! - **A ghost**: a copy of an acquire that arrives after its caller has given up may be granted to nobody. It costs one ttl and the skew.
-//! - **Fairness**: of several who wait, any may be next.
+//! - **Fairness**, but in the queue: of several who wait for a plain lock, any may be next; and while a queue is there, all who ask
+//!   plainly wait for its end. A ghost that a late copy of an enqueue has left in a queue costs it one ttl.
 //! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the
 //!   lease between two heartbeats. The fence protects all the same what checks it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.

@@ -36,8 +36,8 @@ impl<O, N> Acquire<O, N> {
     /// other; a plain one is granted only when nobody waits in the queue.
     ///
     /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 30 who wait, and
-    /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. Nothing is
-    /// left of it but the fence.
+    /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. No
+    /// entry outlives who made it: what stays is the fence, an empty list, and what the last release has noted.
     ///
     /// A holder that dies is taken out of the queue when its lease has ended, one that dies waiting within a ttl of its turn.
     ///
