@@ -37,8 +37,8 @@ pub use error::{
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
 pub use lock::{
-    Acquire, Expiry, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList, LockToken, Locks, ParseLockTokenError,
-    Wait,
+    Acquire, Expiry, Heartbeat, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList, LockToken, Locks,
+    ParseLockTokenError, Wait,
 };
 pub use model::{Aliases, KeyModel, LockModel, Lockable, Model, TimeUnit, Versioned};
 pub use repository::{

@@ -8,7 +8,7 @@ use super::{
     lease::Lease,
     locks::LAYOUT,
     row::Row,
-    terms::{Expiry, Terms, Wait},
+    terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
 use crate::{
@@ -153,9 +153,9 @@ impl<T> Lock<T> {
         self
     }
 
-    /// Whether it is renewed in the background; without that, writes and [`Lease::extend`] do.
-    pub fn heartbeat(mut self, heartbeat: bool) -> Self {
-        self.terms.heartbeat = heartbeat;
+    /// What renews it in the background, a task of the runtime by default; where nothing does, writes and [`Lease::extend`] do.
+    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
+        self.terms.heartbeat = heartbeat.into();
         self
     }
 }

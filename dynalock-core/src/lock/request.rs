@@ -6,7 +6,7 @@ use super::{
     held::Held,
     held_all::HeldAll,
     locks::Locks,
-    terms::{Expiry, Wait},
+    terms::{Expiry, Heartbeat, Wait},
 };
 use crate::error::{Error, InvalidTransaction, Result};
 
@@ -48,9 +48,9 @@ impl<O, N> Acquire<O, N> {
         self
     }
 
-    /// Whether it is renewed in the background; without that, [`Held::extend`] does.
-    pub fn heartbeat(mut self, heartbeat: bool) -> Self {
-        self.locks.terms.heartbeat = heartbeat;
+    /// What renews it in the background; where nothing does, [`Held::extend`] does.
+    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
+        self.locks = self.locks.heartbeat(heartbeat);
         self
     }
 
