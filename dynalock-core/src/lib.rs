@@ -37,8 +37,8 @@ pub use error::{
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
 pub use lock::{
-    Acquire, AnyOne, AnyOrder, Expiry, Fair, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList, LockToken, Locks,
-    ParseLockTokenError, Queued, Wait, Waiter, Waiting,
+    Acquire, AnyOne, AnyOrder, Expiry, Fair, Heartbeat, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList,
+    LockToken, Locks, ParseLockTokenError, Queued, Wait, Waiter, Waiting,
 };
 pub use model::{Aliases, KeyModel, LockModel, Lockable, Model, TimeUnit, Versioned};
 pub use repository::{

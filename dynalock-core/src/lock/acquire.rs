@@ -350,7 +350,7 @@ impl Asking {
     pub(super) fn give_back(&self, owner: Arc<str>, fence: u64) {
         let grip = self.grip(owner, (fence, None), 0, clock::now());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { grip.release().await });
+            runtime.spawn(async move { grip.release(&grip.connection).await });
         }
     }
 

@@ -108,12 +108,16 @@ impl Grip {
 
     /// As [`beat`](Self::beat), with what the holder leaves in the lock.
     pub(super) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
+        self.beat_over(&self.connection, payload).await
+    }
+
+    async fn beat_over(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<(), Error> {
         let pause = self.terms.ttl / 40;
         loop {
             if let Some(lost) = self.is_lost() {
                 return Err(Error::Lost(lost));
             }
-            match self.beat_once(payload).await {
+            match self.beat_once(connection, payload).await {
                 Ok(Beaten::Renewed) => return Ok(()),
                 Ok(Beaten::Overtaken) => continue,
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
@@ -158,14 +162,14 @@ impl Grip {
     }
 
     /// One heartbeat, one request.
-    async fn beat_once(&self, payload: Option<&[u8]>) -> Result<Beaten, Error> {
+    async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<Beaten, Error> {
         let beat = self.next_beat();
         // A request that is lost must leave time for others, and one that is slow must have a chance.
         let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
         let limits =
             Limits { attempts: Some(1), attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::default() };
         let sent = clock::now();
-        let mut effort = Effort::new(&self.connection, limits);
+        let mut effort = Effort::new(connection, limits);
         let answer = effort.update(|| {
             let beat = Beat { number: beat, until: self.terms.until(), payload };
             self.row.beat(self.hold, &self.owner, &beat)
@@ -193,16 +197,16 @@ impl Grip {
     }
 
     /// Lets the next one in. A lock that is lost already is none of ours to release.
-    pub(super) async fn release(&self) -> Result<(), Error> {
+    pub(super) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
         // Before the next one may enter.
         self.lose(Lost::Expired);
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
-        let mut effort = Effort::new(&self.connection, limits);
+        let mut effort = Effort::new(over, limits);
         effort.update(|| self.row.release(self.hold, &self.owner, self.terms.now())).await.map(drop)
     }
 
     /// Beats until the lock is lost or dropped, or held for as long as it may be.
-    pub(super) async fn keep(self: Arc<Self>) {
+    pub(super) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
         let grip = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.terms.ttl;
@@ -217,7 +221,7 @@ impl Grip {
             if last.is_some_and(|last| clock::now() >= last) {
                 return;
             }
-            pause = match grip.beat().await {
+            pause = match grip.beat_over(&over, None).await {
                 Ok(()) => next(grip.remaining()),
                 Err(Error::Lost(_)) => return,
                 // Credentials and tables come back: as long as the lease lasts.

@@ -6,17 +6,35 @@ use std::{
     task::Poll,
 };
 
-use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{AbortHandle, JoinHandle},
+};
 
-use super::{acquire::Caller, grip::Grip};
-use crate::error::{Error, Lost, Result, Unavailable};
+use super::{acquire::Caller, grip::Grip, terms::Heartbeat};
+use crate::{
+    error::{Error, Lost, Result, Unavailable},
+    retry::{Connection, Thread},
+};
 
 /// Keeps a lock alive while it exists, and releases it when it is dropped, as best it can.
 pub(super) struct Guard {
     pub(super) grip: Arc<Grip>,
     heartbeat: Option<AbortHandle>,
-    runtime: Handle,
+    place: Place,
     after: After,
+}
+
+/// Where a lock is renewed and released in the background.
+#[derive(Clone)]
+enum Place {
+    /// The runtime on which it was granted.
+    Here {
+        runtime: Handle,
+        connection: Arc<Connection>,
+    },
+    Thread(Arc<Thread>),
 }
 
 /// What is left to do when the guard is dropped.
@@ -26,10 +44,48 @@ enum After {
     Nothing,
 }
 
+impl Place {
+    fn of(grip: &Grip) -> Self {
+        let here = || Self::Here { runtime: Handle::current(), connection: Arc::clone(&grip.connection) };
+        match grip.terms.heartbeat {
+            Heartbeat::Task | Heartbeat::Off => here(),
+            Heartbeat::Thread => grip.connection.thread().map_or_else(
+                |error| {
+                    tracing::warn!(%error, "no thread could be started for heartbeats: a task sends them");
+                    here()
+                },
+                Self::Thread,
+            ),
+        }
+    }
+
+    fn runtime(&self) -> &Handle {
+        match self {
+            Self::Here { runtime, .. } => runtime,
+            Self::Thread(thread) => &thread.runtime,
+        }
+    }
+
+    fn connection(&self) -> &Arc<Connection> {
+        match self {
+            Self::Here { connection, .. } => connection,
+            Self::Thread(thread) => &thread.connection,
+        }
+    }
+
+    /// Begins to release, in a task that keeps the place until it is done.
+    fn release(&self, grip: &Arc<Grip>) -> JoinHandle<Result<()>> {
+        let (place, grip) = (self.clone(), Arc::clone(grip));
+        self.runtime().spawn(async move { grip.release(place.connection()).await })
+    }
+}
+
 impl Guard {
     pub(super) fn new(grip: Arc<Grip>) -> Self {
-        let heartbeat = grip.terms.heartbeat.then(|| tokio::spawn(Arc::clone(&grip).keep()).abort_handle());
-        Self { grip, heartbeat, runtime: Handle::current(), after: After::Release }
+        let place = Place::of(&grip);
+        let keep = || place.runtime().spawn(Arc::clone(&grip).keep(Arc::clone(place.connection()))).abort_handle();
+        let heartbeat = (grip.terms.heartbeat != Heartbeat::Off).then(keep);
+        Self { grip, heartbeat, place, after: After::Release }
     }
 
     /// Lets the next one in.
@@ -40,8 +96,7 @@ impl Guard {
     /// In a task of its own, which has begun: a caller who goes away leaves no lock behind.
     pub(super) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
-        let grip = Arc::clone(&self.grip);
-        let released = self.runtime.spawn(async move { grip.release().await });
+        let released = self.place.release(&self.grip);
         // Nobody aborts the task but its runtime, when that is shut down under a caller who waits elsewhere.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
@@ -63,9 +118,8 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.stop();
         if self.after == After::Release {
-            let grip = Arc::clone(&self.grip);
             // A runtime that has ended takes no tasks; the lease ends by itself then.
-            drop(self.runtime.spawn(async move { grip.release().await }));
+            drop(self.place.release(&self.grip));
         }
     }
 }

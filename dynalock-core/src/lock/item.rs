@@ -13,7 +13,7 @@ use super::{
     order::{AnyOne, AnyOrder, Fair},
     queued::{Queued, Waiting},
     row::Row,
-    terms::{Expiry, Terms, Wait},
+    terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
 use crate::{
@@ -161,9 +161,9 @@ impl<T, Q> Lock<T, Q> {
         self
     }
 
-    /// Whether it is renewed in the background; without that, writes and [`Lease::extend`] do.
-    pub fn heartbeat(mut self, heartbeat: bool) -> Self {
-        self.terms.heartbeat = heartbeat;
+    /// What renews it in the background, a task of the runtime by default; where nothing does, writes and [`Lease::extend`] do.
+    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
+        self.terms.heartbeat = heartbeat.into();
         self
     }
 }

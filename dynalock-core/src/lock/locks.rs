@@ -14,7 +14,7 @@ use super::{
     queue::Evidence,
     request::Acquire,
     row::Row,
-    terms::{Expiry, Terms, Wait},
+    terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
 use crate::{
@@ -145,6 +145,12 @@ impl Locks {
     /// The longest time for which a lock is renewed, so that a worker that is stuck does not keep it for ever; no limit by default.
     pub fn max_hold(mut self, longest: Duration) -> Self {
         self.terms.max_hold = Some(longest);
+        self
+    }
+
+    /// What renews a lock in the background; a task of the runtime by default.
+    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
+        self.terms.heartbeat = heartbeat.into();
         self
     }
 

@@ -101,7 +101,8 @@
 //! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the
 //!   lease between two heartbeats. The fence protects all the same what checks it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
-//! - **A runtime that is blocked** sends no heartbeats; blocking work belongs on `spawn_blocking`.
+//! - **A runtime that is blocked** sends no heartbeats, and watches no [`Held::lost`]; blocking work belongs on `spawn_blocking`. Where that cannot
+//!   be, [`Heartbeat::Thread`] sends them from a thread of its own, with connections of its own.
 //! - **An operator** who breaks a lock, or a program that writes the row without these conditions.
 
 mod mark;
@@ -145,5 +146,5 @@ pub use queued::{Queued, Waiting};
 pub use request::Acquire;
 pub(crate) use stance::Stance;
 pub(crate) use terms::Terms;
-pub use terms::{Expiry, Wait};
+pub use terms::{Expiry, Heartbeat, Wait};
 pub use token::{LockToken, ParseLockTokenError};

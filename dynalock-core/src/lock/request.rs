@@ -12,7 +12,7 @@ use super::{
     locks::Locks,
     order::{AnyOrder, Fair},
     queued::Queued,
-    terms::{Expiry, Wait},
+    terms::{Expiry, Heartbeat, Wait},
 };
 use crate::error::{Error, InvalidTransaction, Result};
 
@@ -86,9 +86,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Whether it is renewed in the background; without that, [`Held::extend`] does.
-    pub fn heartbeat(mut self, heartbeat: bool) -> Self {
-        self.locks.terms.heartbeat = heartbeat;
+    /// What renews it in the background; where nothing does, [`Held::extend`] does.
+    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
+        self.locks = self.locks.heartbeat(heartbeat);
         self
     }
 

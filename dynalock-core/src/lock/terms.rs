@@ -45,12 +45,41 @@ impl From<Duration> for Wait {
     }
 }
 
+/// What renews a lock while it is held: `true` is a task, `false` nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Heartbeat {
+    /// A task on the runtime on which the lock was granted. It cannot run while that runtime is blocked: blocking work belongs on
+    /// `spawn_blocking` then.
+    #[default]
+    Task,
+    /// A thread with a runtime of its own, which blocking work cannot starve: one for all locks of a [`Locks`](crate::Locks) or a
+    /// [`Repository`](crate::Repository) and its clones, started for the first and ended with the last. It releases what is dropped, too. If it
+    /// cannot be started, that is traced as a warning, and there is a task instead.
+    ///
+    /// It has a client with connections of its own, made from the configuration of yours. An HTTP client that you have set there is shared, and
+    /// so are connections that it keeps open: one that the blocked runtime has opened does not answer, and the heartbeat is sent again on another
+    /// after a timeout. A provider of credentials is shared too; one that is being asked on a blocked runtime makes heartbeats wait.
+    ///
+    /// A stuck worker keeps its lock like this for as long as its process lives, unless there is a `max_hold`. Under tokio's paused clock it does not
+    /// work: the thread has another clock.
+    Thread,
+    /// Nothing: the holder renews it by itself.
+    Off,
+}
+
+impl From<bool> for Heartbeat {
+    fn from(on: bool) -> Self {
+        if on { Self::Task } else { Self::Off }
+    }
+}
+
 /// The terms of a lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) ttl: Duration,
     pub(crate) expiry: Expiry,
-    pub(crate) heartbeat: bool,
+    pub(crate) heartbeat: Heartbeat,
     pub(crate) max_hold: Option<Duration>,
     /// How much this machine's clock is set forward, for tests.
     pub(crate) skew_millis: i64,
@@ -91,6 +120,12 @@ impl Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { ttl: Self::TTL, expiry: Expiry::default(), heartbeat: true, max_hold: None, skew_millis: 0 }
+        Self {
+            ttl: Self::TTL,
+            expiry: Expiry::default(),
+            heartbeat: Heartbeat::default(),
+            max_hold: None,
+            skew_millis: 0,
+        }
     }
 }

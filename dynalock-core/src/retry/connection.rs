@@ -1,6 +1,10 @@
 use std::{
     cell::Cell,
-    sync::atomic::{AtomicU64, Ordering},
+    io,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,7 +18,7 @@ use aws_sdk_dynamodb::{
     error::BoxError,
 };
 
-use super::budget::Budget;
+use super::{budget::Budget, thread::Thread};
 use crate::operation::{EmptyAnswer, keep_body};
 
 /// What all calls through one repository share.
@@ -25,6 +29,7 @@ pub(crate) struct Connection {
     origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
+    thread: Mutex<Weak<Thread>>,
 }
 
 impl Connection {
@@ -42,7 +47,19 @@ impl Connection {
             origin: client.clone(),
             budget: Budget::full(),
             round_trip: RoundTrip::default(),
+            thread: Mutex::default(),
         }
+    }
+
+    /// The thread beside it, started for its first user.
+    pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
+        let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = started.upgrade() {
+            return Ok(thread);
+        }
+        let thread = Arc::new(Thread::start(&self.origin)?);
+        *started = Arc::downgrade(&thread);
+        Ok(thread)
     }
 
     /// Whether it was made from this client or a clone of it: clones share their configuration.

@@ -8,6 +8,7 @@ mod budget;
 mod connection;
 mod effort;
 mod pace;
+mod thread;
 
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
@@ -15,6 +16,7 @@ pub(crate) use effort::{
     Aim, Answered, Effort, Late, Proof, Release, Transacted, TransactionAim, Written, tables, unexpected_condition,
 };
 pub use pace::Pace;
+pub(crate) use thread::Thread;
 
 use std::time::Duration;
 

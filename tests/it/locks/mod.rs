@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
+mod blocked;
 mod exclusion;
 mod expiry;
 mod losses;

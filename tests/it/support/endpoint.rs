@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{
     error::BoxError,
 };
 
-pub(super) fn client(url: &str) -> Client {
+pub(crate) fn client(url: &str) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("us-east-1"))

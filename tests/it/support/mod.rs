@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod attributes;
+pub(crate) mod endpoint;
 pub(crate) mod line;
 pub(crate) mod partial;
 pub(crate) mod product;
@@ -10,7 +11,6 @@ pub(crate) mod rival;
 pub(crate) mod sent;
 pub(crate) mod shop;
 
-mod endpoint;
 mod raw;
 
 pub(crate) use account::Account;
