@@ -40,7 +40,7 @@ pub use lock::{
     Acquire, Expiry, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList, LockToken, Locks, ParseLockTokenError,
     Wait,
 };
-pub use model::{Aliases, KeyModel, LockModel, Lockable, Model, TimeUnit, Versioned};
+pub use model::{Aliases, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned};
 pub use repository::{
     Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,
     UpdateWith, UpsertWith,

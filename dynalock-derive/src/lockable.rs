@@ -9,7 +9,7 @@ use crate::{
     suggest::nearest,
 };
 
-const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "unit"];
+const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "unit", "separate"];
 
 /// `#[lockable(..)]` on the struct: the words themselves, where errors point.
 pub(crate) struct Lockable {
@@ -19,6 +19,8 @@ pub(crate) struct Lockable {
     /// In the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 5],
     pub(crate) unit: Option<LitStr>,
+    /// The word itself: the lease is kept in a row beside the item.
+    pub(crate) separate: Option<Ident>,
 }
 
 impl Lockable {
@@ -32,7 +34,8 @@ impl Lockable {
         if let Some(second) = found.next() {
             errors.at(second, "duplicate `#[lockable]`: write all of it in one");
         }
-        let mut lockable = Self { word: first.path().clone(), ttl: None, names: [const { None }; 5], unit: None };
+        let word = first.path().clone();
+        let mut lockable = Self { word, ttl: None, names: [const { None }; 5], unit: None, separate: None };
         if !matches!(first.meta, Meta::Path(_)) {
             for entries in entries(std::slice::from_ref(first), "lockable") {
                 match entries {
@@ -46,6 +49,9 @@ impl Lockable {
 
     fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
         let name = key.to_string();
+        if name == "separate" {
+            return self.set_separate(key, &value, errors);
+        }
         let slot = match (name.as_str(), Self::NAMES.iter().position(|(known, _)| *known == name)) {
             (_, Some(index)) => &mut self.names[index],
             ("ttl", None) => &mut self.ttl,
@@ -63,6 +69,15 @@ impl Lockable {
         if slot.replace(text).is_some() {
             errors.at(&key, format_args!("duplicate key `{name}`"));
         }
+    }
+
+    fn set_separate(&mut self, key: Ident, value: &Value, errors: &mut Errors) {
+        if !matches!(value, Value::Absent) {
+            errors.at(&key, "`separate` takes no value");
+        } else if self.separate.is_some() {
+            errors.at(&key, "duplicate key `separate`");
+        }
+        self.separate = Some(key);
     }
 }
 

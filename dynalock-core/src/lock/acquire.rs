@@ -152,8 +152,34 @@ impl Asking {
         }
     }
 
-    /// One conditional write, for this owner.
+    /// One conditional write, for this owner; and a read of the item if its lease is in a row beside it.
     pub(super) async fn ask(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
+        match self.ask_row(owner, dead).await? {
+            Asked::Granted(granted) if self.row.beside.is_some() => self.with_item(granted).await.map(Asked::Granted),
+            asked => Ok(asked),
+        }
+    }
+
+    /// The grant with the item instead of the row beside it. A lease of nothing is given back before that is said.
+    async fn with_item(&self, granted: Granted) -> Result<Granted, Error> {
+        let mut effort = Effort::new(&self.connection, self.limits);
+        match effort.read(&self.row.get_item()).await {
+            Ok(item @ Some(_)) => Ok(Granted { row: item, ..granted }),
+            Ok(None) => {
+                if let Err(error) = granted.grip.release().await {
+                    tracing::debug!(%error, "the lease of an item that is not there ends by itself");
+                }
+                let (attempts, elapsed) = effort.spent();
+                Err(Error::NotFound { table: Arc::clone(&self.row.table), attempts: attempts + 1, elapsed })
+            }
+            Err(error) => {
+                self.give_back(Arc::clone(&granted.grip.owner), granted.grip.fence);
+                Err(error)
+            }
+        }
+    }
+
+    async fn ask_row(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut sent = clock::now();
         let mut now = 0;

@@ -20,7 +20,7 @@ use crate::{
     codec::Item,
     error::{Error, Result},
     key::KeyType,
-    model::{KeyModel, LockModel, Model, TimeUnit},
+    model::{KeyModel, LockModel, LockPlace, Model, TimeUnit},
     operation::{Failure, Sending},
     repository::table,
     retry::{Answered, Connection, Effort, Limits},
@@ -47,6 +47,7 @@ pub(super) const LAYOUT: LockModel = LockModel {
     released: "_released",
     unit: TimeUnit::Milliseconds,
     ttl: Terms::TTL,
+    place: LockPlace::Item,
 };
 
 /// Locks by name, in a table of their own. Cheap to clone.
@@ -320,7 +321,7 @@ impl Locks {
             return Err(Error::InvalidKey { table, attribute: MODEL.partition_key.name, reason: "it is empty" });
         }
         let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(name.to_owned()));
-        Ok(Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None })
+        Ok(Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None, beside: None })
     }
 }
 

@@ -12,7 +12,7 @@ mod update;
 mod write;
 
 pub(crate) use body::keep_body;
-pub(crate) use classify::Failure;
+pub(crate) use classify::{Failure, Own};
 pub(crate) use get::Get;
 pub(crate) use get_many::{GetMany, Snapshot};
 pub(crate) use reasons::{Reason, Reasons};

@@ -1,6 +1,6 @@
 //! The requests of one call, on the state that they share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
@@ -30,6 +30,13 @@ pub(crate) enum Outcome<S> {
     Done(S),
     /// The item that was met instead.
     Lost(Option<Item>),
+}
+
+/// Whether a write was applied.
+enum Applied {
+    Yes(Proof),
+    /// The item that was met instead.
+    No(Option<Item>),
 }
 
 impl<T: Versioned> Session<T> {
@@ -116,19 +123,22 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        self.store(value, Expected::Absent, |value, mark| plan::create(&table, value, mark)).await
+        let stance = self.stance.clone();
+        let plan = |value: &T, mark| plan::create(&table, value, mark, &stance.standing(Repeats::InThisCall));
+        self.store(value, Expected::Absent, plan).await
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
         let expected = Expected::Unchanged(&basis.state.revision);
-        if T::MODEL.lock.is_none() {
-            let plan = |value: &T, mark| plan::replace(&table, value, basis, mark);
+        let stance = self.stance.clone();
+        if T::MODEL.lock_in_item().is_none() {
+            let plan =
+                |value: &T, mark| plan::replace(&table, value, basis, mark, &stance.standing(Repeats::InThisCall));
             return self.store(value, expected, plan).await;
         }
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
-        let stance = self.stance.clone();
         let plan = |value: &T, mark| {
             plan::overwrite(&table, value, basis, &stored, mark, &stance.standing(Repeats::InThisCall))
         };
@@ -166,8 +176,8 @@ impl<T: Versioned> Session<T> {
             Ok(plan.write)
         };
         Ok(match self.write(write, again, expected).await? {
-            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
-            Written::Conflict(item) => Outcome::Lost(item),
+            Applied::Yes(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
+            Applied::No(item) => Outcome::Lost(item),
         })
     }
 
@@ -177,8 +187,8 @@ impl<T: Versioned> Session<T> {
         let stance = self.stance.clone();
         let plan = || plan::delete(&table, value, basis, &stance.standing(Repeats::InThisCall));
         Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.state.revision)).await? {
-            Written::Applied(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
-            Written::Conflict(item) => Outcome::Lost(item),
+            Applied::Yes(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
+            Applied::No(item) => Outcome::Lost(item),
         })
     }
 
@@ -186,8 +196,8 @@ impl<T: Versioned> Session<T> {
         let table = Arc::clone(self.table());
         let plan = || plan::delete_unchecked(T::MODEL, &table, key);
         match self.write(plan()?, plan, Expected::Anything).await? {
-            Written::Applied(_) => Ok(()),
-            Written::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
+            Applied::Yes(_) => Ok(()),
+            Applied::No(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
         }
     }
 
@@ -196,23 +206,57 @@ impl<T: Versioned> Session<T> {
         write: Write,
         again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
+    ) -> Result<Applied, Error> {
+        let written = match self.once {
+            true => self.write_once(write, again, expected).await?,
+            false => {
+                let stance = self.stance.clone();
+                let clears = |row: Option<&Item>| stance.clears(T::MODEL, row);
+                let aim = Aim { clears: &clears, ..self.aim(expected) };
+                self.effort.write(write, again, &Sending::Plain, aim).await?
+            }
+        };
+        let in_item =
+            matches!(expected, Expected::Unchanged(_) | Expected::Deleted(_)) && T::MODEL.lock_in_item().is_some();
+        let spent = self.effort.spent();
+        let refusal = |met: Option<&Item>| self.stance.refusal(T::MODEL, self.table(), met, spent);
+        match written {
+            Written::Applied(proof) => Ok(Applied::Yes(proof)),
+            Written::Conflict(met) => match refusal(met.as_ref()).filter(|_| in_item) {
+                Some(refusal) => Err(refusal),
+                None => Ok(Applied::No(met)),
+            },
+            // The lease was no reason to stop, but the time is over.
+            Written::Beside(row) => Err(refusal(row.as_ref()).unwrap_or_else(|| self.effort.too_late())),
+        }
+    }
+
+    /// Sends a write under one token, and under another one if it has to become another.
+    async fn write_once(
+        &mut self,
+        mut write: Write,
+        mut again: impl FnMut() -> Result<Write, Error>,
+        expected: Expected<'_>,
     ) -> Result<Written, Error> {
-        let aim = Aim { expected, id: self.id, version_attribute: T::MODEL.version, late: self.stance.late() };
-        let written = if self.once {
+        loop {
             let token = format!("{:032x}", self.effort.rng().u128(..));
             let same = write.clone();
-            self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?
-        } else {
-            self.effort.write(write, again, &Sending::Plain, aim).await?
-        };
-        let asked = matches!(expected, Expected::Unchanged(_) | Expected::Deleted(_));
-        if let Written::Conflict(met) = &written
-            && asked
-            && let Some(refusal) = self.stance.refusal(T::MODEL, self.table(), met.as_ref(), self.effort.spent())
-        {
-            return Err(refusal);
+            let aim = self.aim(expected);
+            let written = self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?;
+            write = match written {
+                Written::Beside(row)
+                    if self.stance.clears(T::MODEL, row.as_ref()) && self.effort.may_go_on(Duration::ZERO) =>
+                {
+                    again()?
+                }
+                written => return Ok(written),
+            };
         }
-        Ok(written)
+    }
+
+    fn aim<'a>(&self, expected: Expected<'a>) -> Aim<'a> {
+        let (id, version_attribute, late) = (self.id, T::MODEL.version, self.stance.late());
+        Aim { expected, id, version_attribute, late, clears: Aim::NEVER }
     }
 }
 

@@ -20,6 +20,7 @@ mod conditions;
 mod create;
 mod etag;
 mod keys;
+mod leases;
 mod lost_reply;
 mod modify;
 mod read;

@@ -4,6 +4,7 @@ mod any;
 mod foreign;
 mod holder;
 mod others;
+mod separate;
 mod storm;
 mod unusual;
 

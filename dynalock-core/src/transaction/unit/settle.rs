@@ -151,7 +151,7 @@ impl Unit {
         }
         match assembly.is_one_write() {
             true => write_alone(effort, self.id, &operations, assembly, marks).await?,
-            false => send(effort, self.id, &operations, assembly, &token, marks.id).await?,
+            false => send(effort, self.id, &operations, assembly, (token, marks)).await.map(drop)?,
         }
         Ok(Sent::Everything)
     }
@@ -234,12 +234,14 @@ async fn write_alone(
     let rests = operations.iter().find_map(|operation| operation.expected().map(|expected| (operation, expected)));
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
-    let aim = Aim { expected, id: marks.id, version_attribute: operation.subject.model.version, late: Late::MayPass };
+    let version_attribute = operation.subject.model.version;
+    let aim = Aim { expected, id: marks.id, version_attribute, late: Late::MayPass, clears: Aim::NEVER };
     let again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
     let write = assembly.writes.swap_remove(0);
     match effort.write(write, again, &Sending::Plain, aim).await? {
         Written::Applied(_) => Ok(()),
-        Written::Conflict(item) => {
+        // A write with another beside it is not alone.
+        Written::Conflict(item) | Written::Beside(item) => {
             Err(cancelled(id, operations, &assembly.places, &[Reason::conflict(item)], effort.spent()))
         }
     }
