@@ -32,11 +32,27 @@ impl Key {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
+    /// The key of the row beside an item: nothing if its last value is a number, which takes no suffix.
+    pub(crate) fn beside(&self) -> Option<Self> {
+        match &self.sort {
+            Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.beside()?) }),
+            None => Some(Self { partition: self.partition.beside()?, sort: None }),
+        }
+    }
+
+    /// Whether it can be that of a row beside another item.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.sort.as_ref().unwrap_or(&self.partition).is_beside()
+    }
+
     /// The value of the sort key.
     pub fn sort(&self) -> Option<&KeyValue> {
         self.sort.as_ref()
     }
 }
+
+/// What stands after the last key attribute of an item in the key of the row beside it.
+const BESIDE: &str = "#lock";
 
 /// The value of one key attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -56,6 +72,22 @@ impl KeyValue {
             Self::S(_) => KeyType::S,
             Self::N(_) => KeyType::N,
             Self::B(_) => KeyType::B,
+        }
+    }
+
+    fn beside(&self) -> Option<Self> {
+        match self {
+            Self::S(text) => Some(Self::S(format!("{text}{BESIDE}"))),
+            Self::B(bytes) => Some(Self::B([bytes, BESIDE.as_bytes()].concat())),
+            Self::N(_) => None,
+        }
+    }
+
+    fn is_beside(&self) -> bool {
+        match self {
+            Self::S(text) => text.ends_with(BESIDE),
+            Self::B(bytes) => bytes.ends_with(BESIDE.as_bytes()),
+            Self::N(_) => false,
         }
     }
 

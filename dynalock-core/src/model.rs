@@ -73,6 +73,17 @@ pub struct LockModel {
     pub unit: TimeUnit,
     /// How long it lasts without a heartbeat.
     pub ttl: Duration,
+    /// Where these attributes are.
+    pub place: LockPlace,
+}
+
+/// Where the attributes of a lease are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockPlace {
+    /// In the item itself.
+    Item,
+    /// In a row beside it, in the same table: under its key with `#lock` after the last key attribute.
+    Beside,
 }
 
 /// The unit of an epoch time.
@@ -111,6 +122,11 @@ impl TimeUnit {
 }
 
 impl LockModel {
+    /// Whether the lease is in the item itself.
+    pub(crate) fn is_in_item(&self) -> bool {
+        self.place == LockPlace::Item
+    }
+
     /// The attribute names.
     pub fn names(&self) -> [&'static str; 7] {
         [self.owner, self.fence, self.beat, self.until, self.released, self.queue, self.turn]
@@ -147,6 +163,21 @@ impl Model {
     /// The key attributes: the partition key, then the sort key if there is one.
     pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
         std::iter::once(self.partition_key).chain(self.sort_key)
+    }
+
+    /// The lease, if it is in the item itself.
+    pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
+        self.lock.filter(LockModel::is_in_item)
+    }
+
+    /// The lease, if it is in a row beside the item.
+    pub(crate) fn lock_beside(&self) -> Option<LockModel> {
+        self.lock.filter(|lock| !lock.is_in_item())
+    }
+
+    /// The sort key if there is one, else the partition key.
+    pub(crate) fn last_key(&self) -> KeyModel {
+        self.sort_key.unwrap_or(self.partition_key)
     }
 
     /// Whether `name` is a key attribute.

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     expression::{Holder, Placeholders, Standing, absent, exists, unchanged, update as update_text},
     key::Key,
-    model::{Model, Versioned},
+    model::{KeyModel, Model, Versioned},
     operation::{Action, Write},
     version::{Incarnation, Revision, Ring, WRITES, WriteId},
 };
@@ -53,20 +53,31 @@ pub(crate) struct Plan {
 }
 
 /// A put of a whole item where there is none.
-pub(crate) fn create<T: Versioned>(table: &Arc<str>, value: &T, mark: Mark) -> Result<Plan, Error> {
+pub(crate) fn create<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    mark: Mark,
+    standing: &Standing,
+) -> Result<Plan, Error> {
     let ring = (T::MODEL.write_ids > 0).then(|| Ring::new(mark.incarnation).push(mark.id, T::MODEL.write_ids));
     let next = Revision { version: Some(1), ring };
     let mut placeholders = Placeholders::default();
     let condition = absent(T::MODEL, &mut placeholders);
-    put(table, value, next, condition, placeholders)
+    put(table, value, next, (condition, placeholders), standing)
 }
 
 /// A put of a whole item over the one that was read: attributes that the value does not have are gone after it.
-pub(crate) fn replace<T: Versioned>(table: &Arc<str>, value: &T, basis: &Basis, mark: Mark) -> Result<Plan, Error> {
+pub(crate) fn replace<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    basis: &Basis,
+    mark: Mark,
+    standing: &Standing,
+) -> Result<Plan, Error> {
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
     let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
-    put(table, value, next, condition, placeholders)
+    put(table, value, next, (condition, placeholders), standing)
 }
 
 /// An update of the attributes that changed.
@@ -86,11 +97,12 @@ pub(crate) fn update<T: Versioned>(
     let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
-    Ok(Plan { write: write(table, key, action, Some(condition), placeholders), next })
+    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    Ok(Plan { write: Write { beside, ..write(table, key, action, Some(condition), placeholders) }, next })
 }
 
-/// As [`replace`], of an item that can be leased: a put would bring an old fence back, so all of it is updated, and the attributes of the
-/// stored item that the value does not have are removed.
+/// As [`replace`], of an item that keeps its own lease: a put would bring an old fence back, so all of it is updated, and the attributes of
+/// the stored item that the value does not have are removed.
 pub(crate) fn overwrite<T: Versioned>(
     table: &Arc<str>,
     value: &T,
@@ -121,7 +133,8 @@ pub(crate) fn delete<T: Versioned>(
     let mut placeholders = Placeholders::default();
     let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
-    Ok(write(table, key, Action::Delete, Some(condition), placeholders))
+    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    Ok(Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) })
 }
 
 /// A delete of whatever is under the key.
@@ -154,7 +167,10 @@ pub(crate) fn check(
     key: &Key,
     requirement: &Requirement,
 ) -> Result<Write, Error> {
-    let key = checked_key(model, table, key)?;
+    let key = match requirement {
+        Requirement::Held(_) if model.lock_beside().is_some() => key_beside(model, table, key)?,
+        _ => checked_key(model, table, key)?,
+    };
     let mut check = write(table, key, Action::Check, None, Placeholders::default());
     require(&mut check, model, requirement)?;
     Ok(check)
@@ -171,8 +187,10 @@ pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Re
         Requirement::Absent => absent(model, &mut placeholders),
         Requirement::Held(holder) => {
             let standing = Standing::Holder(holder.clone());
+            let held = standing.condition(model, &mut placeholders);
+            let held = held.or_else(|| standing.condition_beside(model, &mut placeholders));
             // A guard is given by a lease, so its type has one.
-            standing.condition(model, &mut placeholders).unwrap_or_else(|| exists(model, &mut placeholders))
+            held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Holds(holds) => holds(&write.table, &mut placeholders)?,
     };
@@ -181,18 +199,48 @@ pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Re
     Ok(())
 }
 
+/// What happens beside a write, in the row that the lease of its item is kept in: the lease is asked for there, and renewed, ended or
+/// taken away. Nothing where it is in the item itself, or ignored.
+fn beside(
+    model: &'static Model,
+    table: &Arc<str>,
+    key: &Key,
+    standing: &Standing,
+) -> Result<Option<Box<Write>>, Error> {
+    let mut to = Placeholders::default();
+    let Some(condition) = standing.condition_beside(model, &mut to) else { return Ok(None) };
+    let action = standing.update_beside(model, &mut to).map_or(Action::Check, Action::Update);
+    Ok(Some(Box::new(write(table, key_beside(model, table, key)?, action, Some(condition), to))))
+}
+
+/// The key of the row beside an item.
+pub(crate) fn key_beside(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
+    const NUMBER: &str = "it is a number, and the row beside the item has its value with `#lock` after it";
+    checked_key(model, table, key)?;
+    let Some(key) = key.beside() else { return Err(invalid(table, model.last_key(), NUMBER)) };
+    Ok(key_item(model, &key))
+}
+
 /// The key's attributes, if DynamoDB can take them.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
-    let invalid = |attribute, reason| Error::InvalidKey { table: Arc::clone(table), attribute, reason };
     for (attribute, value) in model.key_attributes().zip(key.values()) {
         if value.is_empty() {
-            return Err(invalid(attribute.name, "it is empty"));
+            return Err(invalid(table, attribute, "it is empty"));
         }
         if value.key_type() != attribute.key_type {
-            return Err(invalid(attribute.name, "its `KeyAttribute` makes another type than it declares"));
+            return Err(invalid(table, attribute, "its `KeyAttribute` makes another type than it declares"));
         }
     }
-    Ok(key_item(model, key))
+    match model.lock_beside() {
+        Some(_) if key.is_beside() => {
+            Err(invalid(table, model.last_key(), "it ends in `#lock`, as the key of a row beside an item does"))
+        }
+        _ => Ok(key_item(model, key)),
+    }
+}
+
+fn invalid(table: &Arc<str>, attribute: KeyModel, reason: &'static str) -> Error {
+    Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason }
 }
 
 /// A condition, and another one beside it.
@@ -225,10 +273,11 @@ fn put<T: Versioned>(
     table: &Arc<str>,
     value: &T,
     next: Revision,
-    condition: String,
-    placeholders: Placeholders,
+    (condition, placeholders): (String, Placeholders),
+    standing: &Standing,
 ) -> Result<Plan, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
+    let beside = beside(T::MODEL, table, &value.key(), standing)?;
     let mut item = encode(table, value)?;
     for attribute in T::MODEL.key_attributes() {
         if item.get(attribute.name) != key.get(attribute.name) {
@@ -237,10 +286,10 @@ fn put<T: Versioned>(
         }
     }
     next.write_into(T::MODEL.version, &mut item);
-    Ok(Plan { write: write(table, key, Action::Put(item), Some(condition), placeholders), next })
+    Ok(Plan { write: Write { beside, ..write(table, key, Action::Put(item), Some(condition), placeholders) }, next })
 }
 
 fn write(table: &Arc<str>, key: Item, action: Action, condition: Option<String>, placeholders: Placeholders) -> Write {
     let (names, values) = placeholders.finish();
-    Write { table: Arc::clone(table), key, action, condition, names, values }
+    Write { table: Arc::clone(table), key, action, condition, names, values, beside: None }
 }

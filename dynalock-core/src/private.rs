@@ -6,13 +6,27 @@ pub use serde::{Serialize, de::DeserializeOwned};
 pub use crate::{
     Repository,
     expression::{Attribute, Opaque},
-    key::{AsKey, Key, KeyAttribute},
-    model::{Aliases, KeyModel, LockModel, Lockable, Model, TimeUnit, Versioned},
+    key::{AsKey, Key, KeyAttribute, KeyType},
+    model::{Aliases, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned},
 };
 
 /// The handle of an attribute that serde writes under this name.
 pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {
     Attribute::named(name)
+}
+
+/// Refuses, when it is compiled, a last key attribute whose value cannot have the `#lock` of a row beside the item after it.
+///
+/// # Panics
+///
+/// If it is a number.
+#[track_caller]
+pub const fn takes_suffix(last_key: KeyType) {
+    assert!(
+        !matches!(last_key, KeyType::N),
+        "`separate` keeps the lease in a row whose last key attribute ends in `#lock`, and a number cannot: \
+         make the sort key, or the partition key where there is no other, a string or bytes, or leave `separate` out"
+    );
 }
 
 /// The field that mirrors the stored version.

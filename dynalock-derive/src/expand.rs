@@ -102,7 +102,9 @@ fn model(item: &Item<'_>) -> TokenStream {
     }
 }
 
-fn lock(krate: &Path, Lock { ttl, names, seconds }: &Lock) -> TokenStream {
+fn lock(krate: &Path, lock: &Lock) -> TokenStream {
+    let Lock { ttl, names, seconds, beside } = lock;
+    let place = if beside.is_some() { quote!(Beside) } else { quote!(Item) };
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let unit = if *seconds { quote!(Seconds) } else { quote!(Milliseconds) };
     let [owner, fence, beat, until, released, queue, turn] = names;
@@ -117,14 +119,26 @@ fn lock(krate: &Path, Lock { ttl, names, seconds }: &Lock) -> TokenStream {
             turn: #turn,
             unit: #krate::private::TimeUnit::#unit,
             ttl: ::core::time::Duration::from_millis(#ttl),
+            place: #krate::private::LockPlace::#place,
         }
     }
 }
 
-/// `impl Lockable`, for a struct that is.
+/// `impl Lockable`, for a struct that is, and the check that its key can have a row beside it.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
-    item.lock.as_ref()?;
+    let lock = item.lock.as_ref()?;
     let krate = &item.krate;
+    let last = item.sort_key.as_ref().unwrap_or(&item.partition_key).ty;
+    let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
+    let takes_suffix = lock.beside.as_ref().map(|word| {
+        // The call is all at the word, where the error points.
+        quote_spanned! {generated(word.span())=>
+            const _: () = {
+                use #krate::private::takes_suffix;
+                takes_suffix(#key_type)
+            };
+        }
+    });
     let ident = type_ident(item.input);
     let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
     let where_clause = where_clause(item.input, &supertraits(krate));
@@ -132,6 +146,8 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #impl_generics #krate::private::Lockable for #ident #ty_generics #where_clause {}
+
+        #takes_suffix
     })
 }
 

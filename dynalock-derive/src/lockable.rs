@@ -9,7 +9,7 @@ use crate::{
     suggest::nearest,
 };
 
-const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "queue", "turn", "unit"];
+const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "queue", "turn", "unit", "separate"];
 
 /// `#[lockable(..)]` on the struct: the words themselves, where errors point.
 pub(crate) struct Lockable {
@@ -19,6 +19,8 @@ pub(crate) struct Lockable {
     /// In the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 7],
     pub(crate) unit: Option<LitStr>,
+    /// The word itself: the lease is kept in a row beside the item.
+    pub(crate) separate: Option<Ident>,
 }
 
 impl Lockable {
@@ -39,7 +41,8 @@ impl Lockable {
         if let Some(second) = found.next() {
             errors.at(second, "duplicate `#[lockable]`: write all of it in one");
         }
-        let mut lockable = Self { word: first.path().clone(), ttl: None, names: [const { None }; 7], unit: None };
+        let word = first.path().clone();
+        let mut lockable = Self { word, ttl: None, names: [const { None }; 7], unit: None, separate: None };
         if !matches!(first.meta, Meta::Path(_)) {
             for entries in entries(std::slice::from_ref(first), "lockable") {
                 match entries {
@@ -53,6 +56,9 @@ impl Lockable {
 
     fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
         let name = key.to_string();
+        if name == "separate" {
+            return self.set_separate(key, &value, errors);
+        }
         let slot = match (name.as_str(), Self::NAMES.iter().position(|(known, _)| *known == name)) {
             (_, Some(index)) => &mut self.names[index],
             ("ttl", None) => &mut self.ttl,
@@ -70,6 +76,15 @@ impl Lockable {
         if slot.replace(text).is_some() {
             errors.at(&key, format_args!("duplicate key `{name}`"));
         }
+    }
+
+    fn set_separate(&mut self, key: Ident, value: &Value, errors: &mut Errors) {
+        if !matches!(value, Value::Absent) {
+            errors.at(&key, "`separate` takes no value");
+        } else if self.separate.is_some() {
+            errors.at(&key, "duplicate key `separate`");
+        }
+        self.separate = Some(key);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Aliases, KeyModel, KeyType, LockModel, Model, TimeUnit, Versioned};
+use dynalock::{Aliases, KeyModel, KeyType, LockModel, LockPlace, Model, TimeUnit, Versioned};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
@@ -150,8 +150,17 @@ struct Shared<T> {
     content: T,
 }
 
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "counters")]
+#[lockable(separate)]
+struct Beside<T> {
+    #[dynalock(partition_key)]
+    id: String,
+    content: T,
+}
+
 #[test]
-fn a_lease_has_names_a_time_and_a_unit() {
+fn a_lease_has_names_a_time_a_unit_and_a_place() {
     fn lockable<T: dynalock::Lockable>() -> LockModel {
         T::MODEL.lock.expect("a lease")
     }
@@ -165,8 +174,10 @@ fn a_lease_has_names_a_time_and_a_unit() {
         turn: "_turn",
         unit: TimeUnit::Milliseconds,
         ttl: Duration::from_secs(20),
+        place: LockPlace::Item,
     };
     assert_eq!(lockable::<Leased>(), default);
+    assert_eq!(lockable::<Beside<u8>>(), LockModel { place: LockPlace::Beside, ..default });
     let said = LockModel {
         owner: "lockedBy",
         until: "lockTime",

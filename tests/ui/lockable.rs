@@ -54,6 +54,14 @@ struct FieldOfThatName {
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
+#[lockable(separate = "yes", separate)]
+struct SeparateHow {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
 struct NotLockable {
     #[dynalock(partition_key)]
     id: String,

@@ -8,9 +8,12 @@ pub enum InvalidTransaction {
     #[error("it has no operation; add one, or do not commit it")]
     Empty,
     /// It touches more items than DynamoDB takes.
-    #[error("it touches {items} items, and DynamoDB takes 100; split it where its parts may be seen apart")]
+    #[error(
+        "it touches {items} items, each lease that is kept beside its item being one more, and DynamoDB takes 100; \
+         split it where its parts may be seen apart"
+    )]
     TooManyItems {
-        /// The items that it touches.
+        /// The items that it touches, the rows of leases beside them included.
         items: usize,
     },
     /// Its items are larger than DynamoDB takes in one transaction.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Name, Placeholders, Value};
+use super::{Name, Placeholders, Terms, Value};
 use crate::model::{LockModel, Model};
 
 /// How a write stands to the lease on its item.
@@ -86,25 +86,57 @@ pub(super) struct Effect {
 }
 
 impl Standing {
-    /// What must be true of the lease.
+    /// What must be true of the lease in the item.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
-        let lock = model.lock?;
-        match self {
-            Self::Ignoring => None,
-            Self::Outside { dead_before } => Some(free(&lock, *dead_before, to)),
-            Self::Holder(holder) => Some(held(&lock, holder, to)),
+        self.condition_of(&model.lock_in_item()?, to)
+    }
+
+    /// What the write does to the lease in the item.
+    pub(super) fn effect(&self, model: &Model, to: &mut Placeholders) -> Effect {
+        model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
+    }
+
+    /// What must be true of the lease in the row beside the item; nothing if it is not asked.
+    pub(crate) fn condition_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
+        self.condition_of(&model.lock_beside()?, to)
+    }
+
+    /// What the write does to that row. It does not touch one that it need not: so none comes to be for an item that nobody leases, and
+    /// heartbeats are not in the way of writers who only look.
+    pub(crate) fn update_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
+        let lock = model.lock_beside()?;
+        let Effect { set, remove, leave } = match self {
+            Self::Outside { dead_before: None } => return None,
+            Self::Ignoring | Self::Outside { .. } | Self::Holder(_) => self.effect_of(&lock, to),
+        };
+        let mut terms = Terms::new("SET ", ",");
+        set.iter().for_each(|(name, value)| terms.push(format_args!("{name}={value}")));
+        let set = (!set.is_empty()).then(|| terms.finish());
+        let mut terms = Terms::new("REMOVE ", ",");
+        remove.iter().for_each(|name| terms.push(format_args!("{name}")));
+        leave.iter().for_each(|queue| terms.push(format_args!("{queue}[0]")));
+        let remove = (!remove.is_empty()).then(|| terms.finish());
+        match (set, remove) {
+            (Some(set), Some(remove)) => Some(format!("{set} {remove}")),
+            (set, remove) => set.or(remove),
         }
     }
 
-    /// What the write does to the lease.
-    pub(super) fn effect(&self, model: &Model, to: &mut Placeholders) -> Effect {
-        let Some(lock) = model.lock else { return Effect::default() };
+    fn condition_of(&self, lock: &LockModel, to: &mut Placeholders) -> Option<String> {
+        match self {
+            Self::Ignoring => None,
+            Self::Outside { dead_before } => Some(free(lock, *dead_before, to)),
+            Self::Holder(holder) => Some(held(lock, holder, to)),
+        }
+    }
+
+    fn effect_of(&self, lock: &LockModel, to: &mut Placeholders) -> Effect {
         match self {
             Self::Ignoring => Effect::default(),
             Self::Outside { .. } => {
                 Effect { remove: vec![to.name(lock.owner), to.name(lock.until)], ..Effect::default() }
             }
-            Self::Holder(holder) => holder.effect(&lock, to),
+            Self::Holder(holder) => holder.effect(lock, to),
         }
     }
 }
@@ -142,11 +174,12 @@ impl Holder {
 
 /// Nobody holds it and nobody waits in its queue.
 fn free(lock: &LockModel, dead_before: Option<u64>, to: &mut Placeholders) -> String {
-    let (owner, until, queue) = (to.name(lock.owner), to.name(lock.until), to.name(lock.queue));
+    let (owner, queue) = (to.name(lock.owner), to.name(lock.queue));
     match dead_before {
+        // DynamoDB refuses a name that no expression uses.
         None => format!("attribute_not_exists({owner}) AND attribute_not_exists({queue}[0])"),
         Some(moment) => {
-            let moment = to.value(number(lock.unit.moment(moment)));
+            let (until, moment) = (to.name(lock.until), to.value(number(lock.unit.moment(moment))));
             format!("(attribute_not_exists({owner}) OR {until} < {moment}) AND attribute_not_exists({queue}[0])")
         }
     }

@@ -166,6 +166,33 @@ impl Asking {
         }
     }
 
+    /// One conditional write, for this owner; and a read of the item if its lease is in a row beside it.
+    async fn ask_once(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
+        match self.ask_row(owner, dead).await? {
+            Asked::Granted(granted) if self.row.beside.is_some() => self.with_item(granted).await.map(Asked::Granted),
+            asked => Ok(asked),
+        }
+    }
+
+    /// The grant with the item instead of the row beside it. A lease of nothing is given back before that is said.
+    pub(super) async fn with_item(&self, granted: Granted) -> Result<Granted, Error> {
+        let mut effort = Effort::new(&self.connection, self.limits);
+        match effort.read(&self.row.get_item()).await {
+            Ok(item @ Some(_)) => Ok(Granted { row: item, ..granted }),
+            Ok(None) => {
+                if let Err(error) = granted.grip.release(&self.connection).await {
+                    tracing::debug!(%error, "the lease of an item that is not there ends by itself");
+                }
+                let (attempts, elapsed) = effort.spent();
+                Err(Error::NotFound { table: Arc::clone(&self.row.table), attempts: attempts + 1, elapsed })
+            }
+            Err(error) => {
+                release_later(granted.grip);
+                Err(error)
+            }
+        }
+    }
+
     /// The head of the queue, if its lease has ended.
     pub(super) fn dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> Option<Head> {
         let head = mark.head()?;
@@ -216,8 +243,7 @@ impl Asking {
         }
     }
 
-    /// One conditional write, for this owner.
-    async fn ask_once(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
+    async fn ask_row(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut sent = clock::now();
         let mut now = 0;
@@ -348,10 +374,7 @@ impl Asking {
 
     /// Releases, in the background, what may have been granted.
     pub(super) fn give_back(&self, owner: Arc<str>, fence: u64) {
-        let grip = self.grip(owner, (fence, None), 0, clock::now());
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { grip.release(&grip.connection).await });
-        }
+        release_later(self.grip(owner, (fence, None), 0, clock::now()));
     }
 
     pub(super) fn locked(&self, mark: &Mark, watcher: &Watcher) -> Error {
@@ -363,6 +386,12 @@ impl Asking {
             attempts: watcher.requests,
             elapsed: watcher.elapsed(),
         }))
+    }
+}
+
+fn release_later(grip: Arc<Grip>) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { grip.release(&grip.connection).await });
     }
 }
 

@@ -88,6 +88,7 @@ impl AskingFair {
             place = self.look(me, place, is_next, &watcher).await?;
         }
         match self.asking.take(me, place).await? {
+            Some(granted) if self.asking.row.beside.is_some() => self.asking.with_item(granted).await.map(Some),
             Some(granted) => Ok(Some(granted)),
             None => Err(self.asking.evicted(&watcher)),
         }

@@ -20,8 +20,8 @@ use crate::{
     Repository, clock,
     error::{Error, Lost, Result},
     key::Key,
-    model::Lockable,
-    plan::checked_key,
+    model::{LockPlace, Lockable},
+    plan::{checked_key, key_beside},
     retry::Effort,
 };
 
@@ -116,7 +116,7 @@ impl<T: Lockable> Repository<T> {
         let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
         grip.beat().await?;
         let guard = Guard::new(Arc::clone(&grip));
-        match Effort::new(&self.connection, self.limits).read(&grip.row.get(true)).await? {
+        match Effort::new(&self.connection, self.limits).read(&grip.row.get_item()).await? {
             Some(item) => Lease::new(self.clone(), guard, item),
             None => Err(Error::Lost(grip.lose(Lost::Deleted))),
         }
@@ -125,8 +125,16 @@ impl<T: Lockable> Repository<T> {
     /// The lease of an item. A type that can be locked says where it is kept.
     fn row(&self, key: &Key) -> Result<Row> {
         let layout = T::MODEL.lock.unwrap_or(LAYOUT);
-        let key = checked_key(T::MODEL, &self.table, key)?;
-        Ok(Row { table: Arc::clone(&self.table), key, layout, existing: Some(T::MODEL.partition_key.name) })
+        let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
+        Ok(match layout.place {
+            LockPlace::Item => {
+                Row { table, key: item, layout, existing: Some(T::MODEL.partition_key.name), beside: None }
+            }
+            LockPlace::Beside => {
+                let key = key_beside(T::MODEL, &self.table, key)?;
+                Row { table, key, layout, existing: None, beside: Some(item) }
+            }
+        })
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
     error::{Error, Result},
     expression::Hold,
     key::KeyType,
-    model::{KeyModel, LockModel, Model, TimeUnit},
+    model::{KeyModel, LockModel, LockPlace, Model, TimeUnit},
     operation::{Failure, Sending},
     repository::table,
     retry::{Answered, Connection, Effort, Limits},
@@ -52,6 +52,7 @@ pub(super) const LAYOUT: LockModel = LockModel {
     turn: "_turn",
     unit: TimeUnit::Milliseconds,
     ttl: Terms::TTL,
+    place: LockPlace::Item,
 };
 
 /// Locks by name, in a table of their own. Cheap to clone.
@@ -395,7 +396,7 @@ impl Locks {
 
     pub(super) fn row_named(&self, row_name: &str) -> Row {
         let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
-        Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None }
+        Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None, beside: None }
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Row {
     pub(super) layout: LockModel,
     /// A key attribute, if the row is an item that must be there to be leased.
     pub(super) existing: Option<&'static str>,
+    /// The key of the item whose lease it keeps, if the row is one beside it.
+    pub(super) beside: Option<Item>,
 }
 
 /// Whose lease may be taken over.
@@ -164,11 +166,17 @@ impl Row {
         let condition = format!("{free} AND {fence_name} < {}", to.value(number(fence)));
         let (names, values) = to.finish();
         let (table, key) = (Arc::clone(&self.table), self.key.clone());
-        Write { table, key, action: Action::Delete, condition: Some(condition), names, values }
+        Write { table, key, action: Action::Delete, condition: Some(condition), names, values, beside: None }
     }
 
     pub(super) fn get(&self, consistent: bool) -> Get {
         Get { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
+    }
+
+    /// A consistent read of the item that is leased.
+    pub(super) fn get_item(&self) -> Get {
+        let key = self.beside.as_ref().unwrap_or(&self.key).clone();
+        Get { table: Arc::clone(&self.table), key, consistent: true }
     }
 
     pub(super) fn update(&self, text: String, condition: String, to: Placeholders) -> Update {

@@ -1,7 +1,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -27,19 +27,30 @@ pub(crate) enum Stance {
     Holder { grip: Arc<Grip>, ends: Ends },
 }
 
-/// The moment that the last request has compared leases with, in epoch milliseconds; [`Asked::NEVER`] if it compared none.
+/// What a call has asked of the lease in its way, and learned.
 #[derive(Debug)]
-pub(crate) struct Asked(AtomicU64);
+pub(crate) struct Asked {
+    /// The moment that the last request has compared the lease with, in epoch milliseconds; [`Asked::NEVER`] if it compared none.
+    moment: AtomicU64,
+    /// Whether requests compare it at all.
+    compares: AtomicBool,
+}
 
 impl Asked {
     const NEVER: u64 = 0;
 
+    /// A lease beside the item is compared with nothing until a dead one was met: a request that takes one away writes its row, even if there
+    /// is none.
+    fn nothing_yet(lock: LockModel) -> Self {
+        Self { moment: AtomicU64::new(Self::NEVER), compares: AtomicBool::new(lock.is_in_item()) }
+    }
+
     fn remember(&self, moment: Option<u64>) {
-        self.0.store(moment.unwrap_or(Self::NEVER), Ordering::Relaxed);
+        self.moment.store(moment.unwrap_or(Self::NEVER), Ordering::Relaxed);
     }
 
     fn moment(&self) -> Option<u64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|moment| *moment != Self::NEVER)
+        Some(self.moment.load(Ordering::Relaxed)).filter(|moment| *moment != Self::NEVER)
     }
 }
 
@@ -54,7 +65,7 @@ impl Stance {
     /// That of a call from outside.
     pub(crate) fn outside(model: &Model, terms: Terms) -> Self {
         match model.lock {
-            Some(_) => Self::Outside { terms, asked: Arc::new(Asked(AtomicU64::new(Asked::NEVER))) },
+            Some(lock) => Self::Outside { terms, asked: Arc::new(Asked::nothing_yet(lock)) },
             None => Self::Ignoring,
         }
     }
@@ -71,7 +82,7 @@ impl Stance {
     pub(crate) fn releases(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grip, ends: Ends::Yes } => {
-                model.lock.map(|lock| Release { attribute: lock.released, owner: &grip.owner })
+                model.lock_in_item().map(|lock| Release { attribute: lock.released, owner: &grip.owner })
             }
             Self::Holder { ends: Ends::No, .. } | Self::Outside { .. } | Self::Ignoring => None,
         }
@@ -83,9 +94,9 @@ impl Stance {
             Self::Ignoring => Standing::Ignoring,
             Self::Outside { terms, asked } => {
                 let dead_before = match repeats {
-                    Repeats::InThisCall => terms.dead_before(),
+                    Repeats::InThisCall if asked.compares.load(Ordering::Relaxed) => terms.dead_before(),
                     // The time of day would make another request of it.
-                    Repeats::Ever => None,
+                    Repeats::InThisCall | Repeats::Ever => None,
                 };
                 asked.remember(dead_before);
                 Standing::Outside { dead_before }
@@ -105,12 +116,29 @@ impl Stance {
         let (Self::Outside { terms, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
         let Some(head) = Mark::read(&layout, met).dead_head(terms) else { return Ok(false) };
         let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
-        let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None };
+        let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: None };
         let answer = effort.update(|| row.evict(&head, Evidence::Silence, terms.now())).await?;
         Ok(matches!(answer, Answered::Applied(_)))
     }
 
-    /// The error that a refused write is, if the lease of the item that it met is the reason. Before the version is looked at.
+    /// Whether a write that was refused by the row beside its item may pass if it is made anew: the lease there is dead, and taken away
+    /// by the next request, or is the holder's own.
+    pub(crate) fn clears(&self, model: &Model, row: Option<&Item>) -> bool {
+        let Some(lock) = model.lock_beside() else { return false };
+        match self {
+            Self::Ignoring => false,
+            Self::Outside { terms, asked } => {
+                let mark = row.map(|row| Mark::read(&lock, row)).unwrap_or_default();
+                let is_dead = !mark.is_alive(&lock, terms.dead_before());
+                asked.compares.fetch_or(is_dead, Ordering::Relaxed);
+                is_dead
+            }
+            Self::Holder { grip, .. } => grip.judge(row).is_ok(),
+        }
+    }
+
+    /// The error that a refused write is, if the lease that it met is the reason, in the item or in the row beside it. Before the version is
+    /// looked at.
     pub(crate) fn refusal(
         &self,
         model: &Model,

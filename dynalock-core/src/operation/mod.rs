@@ -12,7 +12,7 @@ mod update;
 mod write;
 
 pub(crate) use body::keep_body;
-pub(crate) use classify::{EmptyAnswer, Failure};
+pub(crate) use classify::{EmptyAnswer, Failure, Own};
 pub(crate) use get::Get;
 pub(crate) use get_many::{GetMany, Snapshot};
 pub(crate) use reasons::{Reason, Reasons};

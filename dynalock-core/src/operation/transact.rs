@@ -54,10 +54,10 @@ impl Transact {
         }
     }
 
-    /// Sends the transaction of one write, whose failure is that of the write.
+    /// Sends the transaction of one write, and what is beside it if there is something, whose failure is that of the write.
     pub(super) async fn send_one(&self, client: &Client) -> Result<(), Failure> {
         match self.send(client).await {
-            Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
+            Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure_of_write()),
             sent => sent,
         }
     }

@@ -43,6 +43,6 @@ impl Update {
 impl From<Update> for Write {
     fn from(update: Update) -> Self {
         let Update { table, key, text, condition, names, values } = update;
-        Self { table, key, action: Action::Update(text), condition: Some(condition), names, values }
+        Self { table, key, action: Action::Update(text), condition: Some(condition), names, values, beside: None }
     }
 }

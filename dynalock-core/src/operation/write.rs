@@ -24,6 +24,8 @@ pub(crate) struct Write {
     pub(crate) condition: Option<String>,
     pub(crate) names: Option<HashMap<String, String>>,
     pub(crate) values: Option<Item>,
+    /// What happens together with it, or neither does: the write, or check, of the row that the lease of its item is kept in.
+    pub(crate) beside: Option<Box<Write>>,
 }
 
 /// What a write does if its condition holds.
@@ -63,9 +65,12 @@ macro_rules! conditional {
 impl Write {
     pub(crate) async fn send(self, client: &Client, sending: &Sending) -> Result<(), Failure> {
         match sending {
-            Sending::Plain => self.alone(client).await,
-            // Boxed, or the future of every plain write would have the room for it.
-            Sending::Once(token) => Box::pin(self.once(client, token.clone())).await,
+            Sending::Plain if self.beside.is_none() => self.alone(client).await,
+            // Boxed, or the future of every plain write would have the room for it. The SDK draws the token: a write is made anew for each
+            // attempt, with the time and the beat of that, and is another content then, which must not come under the token of the last.
+            // Its write id shows what became of that one, as it does for a plain write.
+            Sending::Plain => Box::pin(self.in_transaction(client, None)).await,
+            Sending::Once(token) => Box::pin(self.in_transaction(client, Some(token.clone()))).await,
         }
     }
 
@@ -84,15 +89,14 @@ impl Write {
                 request.send().await.map(drop).map_err(classify)
             }
             // There is no request for a check alone. One that is sent twice does no harm: the SDK may draw the token.
-            Action::Check => {
-                Box::pin(async { Transact::new([self], None).map_err(Failure::Permanent)?.send_one(client).await })
-                    .await
-            }
+            Action::Check => Box::pin(self.in_transaction(client, None)).await,
         }
     }
 
-    async fn once(self, client: &Client, token: String) -> Result<(), Failure> {
-        Transact::new([self], Some(token)).map_err(Failure::Permanent)?.send_one(client).await
+    async fn in_transaction(mut self, client: &Client, token: Option<String>) -> Result<(), Failure> {
+        let beside = self.beside.take().map(|beside| *beside);
+        let transact = Transact::new(std::iter::once(self).chain(beside), token).map_err(Failure::Permanent)?;
+        transact.send_one(client).await
     }
 
     /// Another condition on the same item, whose placeholders go on where those of this write end.

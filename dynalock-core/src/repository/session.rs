@@ -1,6 +1,6 @@
 //! The requests of one call, on the state that they share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     error::{Conflict, Error},
     key::Key,
     lock::Stance,
-    model::Versioned,
+    model::{Model, Versioned},
     operation::{Get, Sending, Write},
     plan::{self, Mark, Marks, Plan, Repeats, checked_key},
     retry::{Aim, Effort, Proof, Written, unexpected_condition},
@@ -30,6 +30,13 @@ pub(crate) enum Outcome<S> {
     Done(S),
     /// The item that was met instead.
     Lost(Option<Item>),
+}
+
+/// Whether a write was applied.
+enum Applied {
+    Yes(Proof),
+    /// The item that was met instead.
+    No(Option<Item>),
 }
 
 impl<T: Versioned> Session<T> {
@@ -116,19 +123,22 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        self.store(value, Expected::Absent, |value, mark| plan::create(&table, value, mark)).await
+        let stance = self.stance.clone();
+        let plan = |value: &T, mark| plan::create(&table, value, mark, &stance.standing(Repeats::InThisCall));
+        self.store(value, Expected::Absent, plan).await
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
         let expected = Expected::Unchanged(&basis.state.revision);
-        if T::MODEL.lock.is_none() {
-            let plan = |value: &T, mark| plan::replace(&table, value, basis, mark);
+        let stance = self.stance.clone();
+        if T::MODEL.lock_in_item().is_none() {
+            let plan =
+                |value: &T, mark| plan::replace(&table, value, basis, mark, &stance.standing(Repeats::InThisCall));
             return self.store(value, expected, plan).await;
         }
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
-        let stance = self.stance.clone();
         let plan = |value: &T, mark| {
             plan::overwrite(&table, value, basis, &stored, mark, &stance.standing(Repeats::InThisCall))
         };
@@ -166,8 +176,8 @@ impl<T: Versioned> Session<T> {
             Ok(plan.write)
         };
         Ok(match self.write(write, again, expected).await? {
-            Written::Applied(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
-            Written::Conflict(item) => Outcome::Lost(item),
+            Applied::Yes(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
+            Applied::No(item) => Outcome::Lost(item),
         })
     }
 
@@ -177,8 +187,8 @@ impl<T: Versioned> Session<T> {
         let stance = self.stance.clone();
         let plan = || plan::delete(&table, value, basis, &stance.standing(Repeats::InThisCall));
         Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.state.revision)).await? {
-            Written::Applied(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
-            Written::Conflict(item) => Outcome::Lost(item),
+            Applied::Yes(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
+            Applied::No(item) => Outcome::Lost(item),
         })
     }
 
@@ -186,8 +196,8 @@ impl<T: Versioned> Session<T> {
         let table = Arc::clone(self.table());
         let plan = || plan::delete_unchecked(T::MODEL, &table, key);
         match self.write(plan()?, plan, Expected::Anything).await? {
-            Written::Applied(_) => Ok(()),
-            Written::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
+            Applied::Yes(_) => Ok(()),
+            Applied::No(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
         }
     }
 
@@ -196,36 +206,71 @@ impl<T: Versioned> Session<T> {
         mut write: Write,
         mut again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
-    ) -> Result<Written, Error> {
-        let aim = Aim {
-            expected,
-            id: self.id,
-            version_attribute: T::MODEL.version,
-            late: self.stance.late(),
-            releases: self.stance.releases(T::MODEL),
-        };
+    ) -> Result<Applied, Error> {
+        let in_item =
+            matches!(expected, Expected::Unchanged(_) | Expected::Deleted(_)) && T::MODEL.lock_in_item().is_some();
         let table = Arc::clone(self.table());
+        let stance = self.stance.clone();
         loop {
-            let written = if self.once {
-                let token = format!("{:032x}", self.effort.rng().u128(..));
-                let same = write.clone();
-                self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?
-            } else {
-                self.effort.write(write, &mut again, &Sending::Plain, aim).await?
+            let (met, beside) = match self.send(write, &mut again, expected).await? {
+                Written::Applied(proof) => return Ok(Applied::Yes(proof)),
+                Written::Conflict(met) if !in_item => return Ok(Applied::No(met)),
+                Written::Conflict(met) => (met, None),
+                // If the lease is no reason to stop, the time is over.
+                Written::Beside(row) => (row, Some(self.effort.too_late())),
             };
-            let (Written::Conflict(met), Expected::Unchanged(_) | Expected::Deleted(_)) = (&written, expected) else {
-                return Ok(written);
-            };
-            let Some(refusal) = self.stance.refusal(T::MODEL, &table, met.as_ref(), self.effort.spent()) else {
-                return Ok(written);
-            };
+            let refusal = stance.refusal(T::MODEL, &table, met.as_ref(), self.effort.spent());
+            let Some(refusal) = refusal.or(beside) else { return Ok(Applied::No(met)) };
             match met {
-                Some(met) if self.stance.make_way(&mut self.effort, (T::MODEL, &table), met).await? => {}
+                Some(met) if stance.make_way(&mut self.effort, (T::MODEL, &table), &met).await? => write = again()?,
                 Some(_) | None => return Err(refusal),
             }
-            write = again()?;
         }
     }
+
+    async fn send(
+        &mut self,
+        write: Write,
+        mut again: impl FnMut() -> Result<Write, Error>,
+        expected: Expected<'_>,
+    ) -> Result<Written, Error> {
+        if self.once {
+            return self.send_once(write, again, expected).await;
+        }
+        let stance = self.stance.clone();
+        let clears = |row: Option<&Item>| stance.clears(T::MODEL, row);
+        let aim = Aim { clears: &clears, ..aim(T::MODEL, &stance, self.id, expected) };
+        self.effort.write(write, &mut again, &Sending::Plain, aim).await
+    }
+
+    /// Sends a write under one token, and under another one if it has to become another.
+    async fn send_once(
+        &mut self,
+        mut write: Write,
+        mut again: impl FnMut() -> Result<Write, Error>,
+        expected: Expected<'_>,
+    ) -> Result<Written, Error> {
+        let stance = self.stance.clone();
+        loop {
+            let token = format!("{:032x}", self.effort.rng().u128(..));
+            let same = write.clone();
+            let aim = aim(T::MODEL, &stance, self.id, expected);
+            let written = self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?;
+            write = match written {
+                Written::Beside(row)
+                    if stance.clears(T::MODEL, row.as_ref()) && self.effort.may_go_on(Duration::ZERO) =>
+                {
+                    again()?
+                }
+                written => return Ok(written),
+            };
+        }
+    }
+}
+
+fn aim<'a>(model: &Model, stance: &'a Stance, id: WriteId, expected: Expected<'a>) -> Aim<'a> {
+    let (late, releases) = (stance.late(), stance.releases(model));
+    Aim { expected, id, version_attribute: model.version, late, releases, clears: Aim::NEVER }
 }
 
 /// The revision that a write made: of the last attempt, or of the attempt whose id was met.

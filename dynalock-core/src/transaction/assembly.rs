@@ -7,6 +7,7 @@ use super::{
     operation::{Act, Operation},
 };
 use crate::{
+    codec::size,
     error::{Error, InvalidTransaction},
     expression::Holder,
     operation::{Action, Write},
@@ -23,39 +24,89 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
 /// What is sent for operations.
 pub(super) struct Assembly {
-    /// One for each item, in the order in which the operations name them; at least one.
+    /// One for each item, and one for each row beside an item, in the order in which the operations name them; at least one.
     pub(super) writes: Vec<Write>,
-    /// By operation: which of the writes it is part of.
-    pub(super) places: Vec<usize>,
+    /// By operation.
+    pub(super) places: Vec<Place>,
     /// By operation: the revision that it makes.
     pub(super) next: Vec<Option<Revision>>,
+    /// By write: the bytes of its item, and the operation that it is made of.
+    sizes: Vec<(usize, usize)>,
 }
 
-/// Makes one write for each item: a write and the checks of its item are one conditional write, several checks one.
+/// Where an operation is among the writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The write that it is part of.
+    pub(super) write: usize,
+    /// The write that asks for the lease of its item: the same, or that of the row beside the item. Nothing if there is none of that.
+    pub(super) lease: Option<usize>,
+}
+
+/// Makes one write for each item: a write and the checks of its item are one conditional write, several checks one. So it is with the row
+/// beside an item, and the guards that ask for what is in it.
 ///
 /// The limits are checked that DynamoDB sets for the request as a whole.
 pub(super) fn assemble(operations: &[Operation], marks: &mut Marks) -> Result<Assembly, Error> {
-    let mut assembly = Assembly { writes: Vec::new(), places: Vec::new(), next: vec![None; operations.len()] };
-    let mut sizes = Vec::new();
-    for (place, group) in group(operations, &mut assembly.places).into_iter().enumerate() {
-        let lead = lead(operations, &group)?;
-        let held = group.iter().find_map(|index| operations[*index].held());
-        let Planned { write, bytes, next } = plan(&operations[lead], marks, held)?;
-        check_item(lead, &write, bytes)?;
-        assembly.next[lead] = next;
-        assembly.writes.push(write);
-        sizes.push((bytes, lead));
-        for other in group.into_iter().filter(|other| *other != lead) {
-            if let Act::Check(requirement) = &operations[other].act {
-                plan::require(&mut assembly.writes[place], operations[other].subject.model, requirement)?;
-            }
-        }
+    let mut assembly = Assembly::of(operations.len());
+    for group in group(operations) {
+        assembly.add(operations, &group, marks)?;
     }
-    check_whole(operations, &sizes)?;
+    check_whole(operations, &assembly.sizes)?;
     Ok(assembly)
 }
 
 impl Assembly {
+    fn of(operations: usize) -> Self {
+        let nowhere = Place { write: 0, lease: None };
+        let (places, next) = (vec![nowhere; operations], vec![None; operations]);
+        Self { writes: Vec::new(), places, next, sizes: Vec::new() }
+    }
+
+    /// Adds what becomes of the operations on one item.
+    fn add(&mut self, operations: &[Operation], group: &[usize], marks: &mut Marks) -> Result<(), Error> {
+        let is_beside = |index: &usize| operations[*index].held_beside().is_some();
+        let (guards, others): (Vec<_>, Vec<_>) = group.iter().copied().partition(is_beside);
+        let (mut write, mut row) = (None, None);
+        if !others.is_empty() {
+            let lead = lead(operations, &others)?;
+            let held = group.iter().find_map(|index| operations[*index].held());
+            let Planned { write: mut planned, bytes, next } = plan(&operations[lead], marks, held)?;
+            check_item(lead, &planned, bytes)?;
+            for other in others.iter().filter(|other| **other != lead) {
+                require(&mut planned, &operations[*other])?;
+            }
+            row = planned.beside.take().map(|row| *row);
+            self.next[lead] = next;
+            write = Some(self.push(planned, (bytes, lead)));
+        }
+        for guard in &guards {
+            match &mut row {
+                Some(row) => require(row, &operations[*guard])?,
+                None => row = Some(plan(&operations[*guard], marks, None)?.write),
+            }
+        }
+        let row = row.map(|row| {
+            let bytes = size(&row.key);
+            self.push(row, (bytes, group[0]))
+        });
+        for index in others {
+            let lease = if operations[index].subject.model.lock_beside().is_some() { row } else { write };
+            self.places[index] = Place { write: write.unwrap_or_default(), lease };
+        }
+        for index in guards {
+            self.places[index] = Place { write: row.unwrap_or_default(), lease: row };
+        }
+        Ok(())
+    }
+
+    /// Adds a write, and says which it is.
+    fn push(&mut self, write: Write, size: (usize, usize)) -> usize {
+        self.writes.push(write);
+        self.sizes.push(size);
+        self.writes.len() - 1
+    }
+
     /// Whether one item is written, and no other checked.
     pub(super) fn is_one_write(&self) -> bool {
         self.writes.len() == 1 && self.writes_anything()
@@ -67,13 +118,19 @@ impl Assembly {
     }
 }
 
+fn require(write: &mut Write, operation: &Operation) -> Result<(), Error> {
+    match &operation.act {
+        Act::Check(requirement) => plan::require(write, operation.subject.model, requirement),
+        Act::Change(_) => Ok(()),
+    }
+}
+
 /// The operations of each item.
-fn group(operations: &[Operation], places: &mut Vec<usize>) -> Vec<Vec<usize>> {
+fn group(operations: &[Operation]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known = HashMap::new();
     for (index, Operation { subject, .. }) in operations.iter().enumerate() {
         let place = *known.entry((&*subject.table, &subject.key)).or_insert(groups.len());
-        places.push(place);
         match groups.get_mut(place) {
             Some(group) => group.push(index),
             None => groups.push(vec![index]),

@@ -202,9 +202,8 @@ impl Transaction {
         let mut effort = Effort::new(link.connection(), limits);
         let (mut marks, token) = Token::or_drawn(token, &mut effort);
         let operations = commit::resolve(&mut effort, id, drafts, token.known(&marks)).await?;
-        let mut assembly = assemble(&operations, &mut marks)?;
-        let next = std::mem::take(&mut assembly.next);
-        commit::send(&mut effort, id, &operations, assembly, &token, marks.id).await?;
+        let assembly = assemble(&operations, &mut marks)?;
+        let next = commit::send(&mut effort, id, &operations, assembly, (token, marks)).await?;
         Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })
     }
 

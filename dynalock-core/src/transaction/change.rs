@@ -27,6 +27,9 @@ pub(super) trait Change: Send + Sync {
     /// How it stands to the lease of its item.
     fn stance(&self) -> &Stance;
 
+    /// Whether the lease in the row beside the item, which has refused it, is no reason to refuse it once more.
+    fn clears(&self, row: Option<&Item>) -> bool;
+
     /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left;
 }
@@ -55,7 +58,7 @@ pub(super) enum Kind {
     Create,
     Update(Basis),
     Replace(Basis),
-    /// A replace of an item that can be leased: with the item as it is stored.
+    /// A replace of an item that keeps its own lease: with the item as it is stored.
     Overwrite(Basis, Item),
     Delete(Basis),
 }
@@ -90,11 +93,11 @@ impl<T: Versioned> Change for ChangeOf<T> {
         let Self { table, value, kind, stance } = self;
         let standing = held.map_or_else(|| stance.standing(mark.repeats), |holder| Standing::Holder(holder.clone()));
         match kind {
-            Kind::Create => plan::create(table, value, mark).map(Planned::put),
+            Kind::Create => plan::create(table, value, mark, &standing).map(Planned::put),
             Kind::Update(basis) => self.update(basis, mark, &standing),
             Kind::Replace(basis) => {
                 basis.check_key(table, value)?;
-                plan::replace(table, value, basis, mark).map(Planned::put)
+                plan::replace(table, value, basis, mark, &standing).map(Planned::put)
             }
             Kind::Overwrite(basis, stored) => {
                 basis.check_key(table, value)?;
@@ -110,7 +113,7 @@ impl<T: Versioned> Change for ChangeOf<T> {
 
     fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
         let asked = match &self.kind {
-            Kind::Create => false,
+            Kind::Create => T::MODEL.lock_beside().is_some(),
             // Of a value that did not change there is only a check.
             Kind::Update(basis) => basis.changes(table, &self.value).is_ok_and(|changes| !changes.is_empty()),
             Kind::Replace(_) | Kind::Overwrite(..) | Kind::Delete(_) => true,
@@ -120,6 +123,10 @@ impl<T: Versioned> Change for ChangeOf<T> {
 
     fn stance(&self) -> &Stance {
         &self.stance
+    }
+
+    fn clears(&self, row: Option<&Item>) -> bool {
+        self.stance.clears(T::MODEL, row)
     }
 
     fn applied(self: Box<Self>, next: Option<Revision>) -> Left {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    assembly::Assembly,
+    assembly::{Assembly, Place, assemble},
     draft::{Draft, Step},
     handle::TransactionId,
     operation::{Operation, Subject},
@@ -40,12 +40,17 @@ impl Token {
             Some(token) => (random::derived(token), Origin::Given),
             None => (effort.rng().fork(), Origin::Drawn),
         };
-        let text = given.unwrap_or_else(|| format!("{:032x}", rng.u128(..)));
+        let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
         let repeats = match origin {
             Origin::Given => Repeats::Ever,
             Origin::Drawn => Repeats::InThisCall,
         };
         (Marks { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
+    }
+
+    /// One for another content.
+    fn drawn(rng: &mut fastrand::Rng) -> Self {
+        Self { text: format!("{:032x}", rng.u128(..)), origin: Origin::Drawn }
     }
 
     /// The id by which an item shows that this transaction has happened before.
@@ -113,42 +118,46 @@ fn refuse(
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
-/// Sends a transaction, and gives an error unless it has happened.
+/// Sends a transaction: the revisions that its operations have made, or an error unless it has happened. Where dead leases beside their items
+/// are in the way, it is assembled once more, to take them away.
 pub(super) async fn send(
     effort: &mut Effort,
     transaction: TransactionId,
     operations: &[Operation],
-    assembly: Assembly,
-    token: &Token,
-    id: WriteId,
-) -> Result<(), Error> {
-    let Assembly { writes, places, .. } = assembly;
-    let request =
-        Transact::new(writes, Some(token.text.clone())).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
-    let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
+    mut assembly: Assembly,
+    (mut token, mut marks): (Token, Marks),
+) -> Result<Vec<Option<Revision>>, Error> {
+    let id = marks.id;
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
-    let rests = rests(operations, &places);
-    let mut sent = effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await;
-    while let Ok(Transacted::Cancelled(reasons)) = &sent
-        && make_way(effort, operations, &places, reasons).await?
-    {
-        // DynamoDB remembers the tokens of transactions that have happened alone.
-        sent = effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await;
-    }
-    match sent {
-        Ok(Transacted::Applied) => Ok(()),
-        Ok(Transacted::Cancelled(reasons)) => {
-            let is_known = token.origin == Origin::Given;
-            match is_known && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
-                true => Err(already_committed(effort)),
-                false => Err(cancelled(reasons, effort.spent())),
+    loop {
+        let Assembly { writes, places, next, .. } = assembly;
+        let rests = rests(operations, &places, writes.len());
+        let request = Transact::new(writes, Some(token.text.clone()))
+            .map_err(|why| Error::Rejected(why.after(effort.spent())))?;
+        let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
+        let reasons = loop {
+            match effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await {
+                Ok(Transacted::Applied) => return Ok(next),
+                // DynamoDB remembers the tokens of transactions that have happened alone.
+                Ok(Transacted::Cancelled(reasons)) if make_way(effort, operations, &places, &reasons).await? => {}
+                Ok(Transacted::Cancelled(reasons)) => break reasons,
+                Err(missing @ Error::TableNotFound { .. }) => {
+                    let subjects: Vec<_> = operations.iter().map(|operation| &operation.subject).collect();
+                    return Err(which_is_missing(effort, &subjects, missing).await);
+                }
+                Err(error) => return Err(error),
             }
+        };
+        // The caller's token is for one content.
+        let is_given = token.origin == Origin::Given;
+        if is_given && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
+            return Err(already_committed(effort));
         }
-        Err(missing @ Error::TableNotFound { .. }) => {
-            let subjects: Vec<_> = operations.iter().map(|operation| &operation.subject).collect();
-            Err(which_is_missing(effort, &subjects, missing).await)
+        if is_given || !clear(operations, &places, &reasons) || !effort.may_go_on(Duration::ZERO) {
+            return Err(cancelled(reasons, effort.spent()));
         }
-        Err(error) => Err(error),
+        token = Token::drawn(effort.rng());
+        assembly = assemble(operations, &mut marks)?;
     }
 }
 
@@ -156,13 +165,14 @@ pub(super) async fn send(
 pub(super) async fn make_way(
     effort: &mut Effort,
     operations: &[Operation],
-    places: &[usize],
+    places: &[Place],
     reasons: &[Reason],
 ) -> Result<bool, Error> {
     let mut is_made = false;
     for (operation, place) in operations.iter().zip(places) {
         let Subject { model, table, .. } = &operation.subject;
-        if let (Some(stance), Some(met)) = (operation.stance(), &reasons[*place].item) {
+        let met = place.lease.and_then(|lease| reasons[lease].item.as_ref());
+        if let (Some(stance), Some(met)) = (operation.stance(), met) {
             is_made |= stance.make_way(effort, (model, table), met).await?;
         }
     }
@@ -170,36 +180,63 @@ pub(super) async fn make_way(
 }
 
 /// By write: the revision that its condition rests on, if there is one.
-fn rests<'o>(operations: &'o [Operation], places: &[usize]) -> Vec<Option<&'o Revision>> {
-    let mut rests = vec![None; places.iter().max().map_or(0, |last| last + 1)];
+fn rests<'o>(operations: &'o [Operation], places: &[Place], writes: usize) -> Vec<Option<&'o Revision>> {
+    let mut rests = vec![None; writes];
     for (operation, place) in operations.iter().zip(places) {
-        rests[*place] = rests[*place].or(operation.rests_on());
+        rests[place.write] = rests[place.write].or(operation.rests_on());
     }
     rests
+}
+
+/// Whether a lease that was in the way is in the way no more when the writes are made anew.
+fn clear(operations: &[Operation], places: &[Place], reasons: &[Reason]) -> bool {
+    let asked = asked(operations, places, reasons);
+    asked.map(|(operation, reason)| operation.clears(reason.item.as_ref())).fold(false, |any, clears| any | clears)
+}
+
+/// The operations that were refused where they ask for a lease, with the reason. A write under a guard is the holder's own: what the guard says
+/// counts.
+fn asked<'a>(
+    operations: &'a [Operation],
+    places: &'a [Place],
+    reasons: &'a [Reason],
+) -> impl Iterator<Item = (&'a Operation, &'a Reason)> {
+    let is_guarded = move |place: usize| {
+        operations.iter().zip(places).any(|(operation, other)| other.lease == Some(place) && operation.held().is_some())
+    };
+    operations.iter().zip(places).filter_map(move |(operation, place)| {
+        let lease = place.lease?;
+        let counts = reasons[lease].class() == Some(CancellationClass::Conflict)
+            && (operation.held().is_some() || !is_guarded(lease));
+        counts.then_some((operation, &reasons[lease]))
+    })
 }
 
 /// A cancellation: each operation has the reason of the write that it is part of.
 pub(super) fn cancelled(
     transaction: TransactionId,
     operations: &[Operation],
-    places: &[usize],
+    places: &[Place],
     reasons: &[Reason],
     spent: (u32, Duration),
 ) -> Error {
-    let is_guarded = |place: usize| {
-        operations.iter().zip(places).any(|(operation, other)| *other == place && operation.held().is_some())
-    };
-    for (operation, place) in operations.iter().zip(places) {
-        let Reason { item, .. } = &reasons[*place];
-        // A write under a guard is the holder's own: what the guard says counts.
-        let counts = reasons[*place].class() == Some(CancellationClass::Conflict)
-            && (operation.held().is_some() || !is_guarded(*place));
-        if let Some(refusal) = operation.refusal(item.as_ref(), spent).filter(|_| counts) {
-            return refusal;
-        }
+    let mut asked = asked(operations, places, reasons);
+    if let Some(refusal) = asked.find_map(|(operation, reason)| operation.refusal(reason.item.as_ref(), spent)) {
+        return refusal;
     }
-    let reason = |(operation, place): (&Operation, &usize)| (operation.subject.clone(), reasons[*place].clone());
+    let reason = |(operation, place): (&Operation, &Place)| (operation.subject.clone(), reason_at(*place, reasons));
     Error::Cancelled(Cancelled::new(transaction, operations.iter().zip(places).map(reason).collect(), spent))
+}
+
+/// The reason of an operation: that of its write; where that was innocent, what else than its condition was wrong with the row beside the item.
+fn reason_at(place: Place, reasons: &[Reason]) -> Reason {
+    let own = &reasons[place.write];
+    match place.lease.map(|lease| &reasons[lease]) {
+        Some(beside) if own.class().is_none() && beside.class() != Some(CancellationClass::Conflict) => {
+            Reason { refusal: beside.refusal.clone(), item: None }
+        }
+        Some(_) | None => own.clone(),
+    }
 }
 
 /// DynamoDB does not say which of several tables is missing: a read does.

@@ -54,7 +54,7 @@ impl Draft {
     }
 
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        match T::MODEL.lock {
+        match T::MODEL.lock_in_item() {
             None => Self::of_stored(repository, stored, Kind::Replace),
             Some(_) => Self::overwrite(repository, stored),
         }

@@ -80,6 +80,19 @@ impl Operation {
         }
     }
 
+    /// The lease that the transaction is guarded by, if this says so and it is kept in a row beside the item.
+    pub(super) fn held_beside(&self) -> Option<&Holder> {
+        self.held().filter(|_| self.subject.model.lock_beside().is_some())
+    }
+
+    /// Whether it may pass, made anew, what the row beside its item has refused it for.
+    pub(super) fn clears(&self, row: Option<&Item>) -> bool {
+        match &self.act {
+            Act::Change(change) => change.clears(row),
+            Act::Check(_) => false,
+        }
+    }
+
     /// The error that a false condition is, if a lease is the reason.
     pub(super) fn refusal(&self, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
         let Subject { table, model, .. } = &self.subject;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proc_macro2::Ident;
 use quote::ToTokens;
 
 use super::WRITE_IDS;
@@ -13,13 +14,16 @@ pub(crate) struct Lock {
     /// In the order of [`Lockable::NAMES`].
     pub(crate) names: [String; 7],
     pub(crate) seconds: bool,
+    /// Where it says that the lease is kept beside the item.
+    pub(crate) beside: Option<Ident>,
 }
 
 const TTL: Duration = Duration::from_secs(20);
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
     let lockable = model.lockable.as_ref()?;
-    let lock = Lock { ttl: ttl(lockable, errors), names: names(lockable, errors), seconds: seconds(lockable, errors) };
+    let (ttl, names, seconds) = (ttl(lockable, errors), names(lockable, errors), seconds(lockable, errors));
+    let lock = Lock { ttl, names, seconds, beside: lockable.separate.clone() };
     distinct(lockable, &lock, version, errors);
     Some(lock)
 }

@@ -3,7 +3,7 @@
 use dynalock::{Error, Key, KeyAttribute, KeyType, KeyValue, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, b, expect_error, n, s};
+use crate::support::{Digest, Product, Shop, b, expect_error, n, s};
 
 cases![
     an_empty_key_is_refused_without_a_request,
@@ -109,42 +109,6 @@ async fn a_newtype_is_a_key(shop: &Shop) {
     let typed = table.items.update_with(&sku, |typed| typed.stock = 6).await.unwrap();
     assert_eq!(table.items.get(sku).await.unwrap(), Some(typed));
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(6));
-}
-
-/// Writes itself as binary, which `Vec<u8>` alone does not.
-#[derive(Debug, Clone, PartialEq)]
-struct Digest(Vec<u8>);
-
-impl Serialize for Digest {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl serde::de::Visitor<'_> for Bytes {
-            type Value = Digest;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Digest, E> {
-                Ok(Digest(bytes.to_vec()))
-            }
-        }
-        deserializer.deserialize_bytes(Bytes)
-    }
-}
-
-impl KeyAttribute for Digest {
-    const TYPE: KeyType = KeyType::B;
-
-    fn to_key_value(&self) -> KeyValue {
-        KeyValue::B(self.0.clone())
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]

@@ -5,6 +5,7 @@ mod commits;
 mod foreign;
 mod holder;
 mod others;
+mod separate;
 mod storm;
 mod unusual;
 

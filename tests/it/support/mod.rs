@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod attributes;
+pub(crate) mod digest;
 pub(crate) mod endpoint;
 pub(crate) mod line;
 pub(crate) mod partial;
@@ -15,6 +16,7 @@ mod raw;
 
 pub(crate) use account::Account;
 pub(crate) use attributes::{Item, b, item, n, s};
+pub(crate) use digest::Digest;
 pub(crate) use line::Line;
 pub(crate) use product::Product;
 pub(crate) use shop::{Shop, Table};

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     clock::{self, Instant},
     codec::{self, Item},
-    error::{Error, Refusal},
+    error::{Error, Refusal, Unavailable},
     operation::{Failure, Get},
     random,
 };
@@ -169,7 +169,7 @@ impl Effort {
             (outcome, _) => outcome,
         };
         let answered = match &outcome {
-            Ok(_) | Err(Failure::Condition(_)) => true,
+            Ok(_) | Err(Failure::Condition(_) | Failure::Beside { .. }) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
             Err(_) => false,
         };
@@ -189,7 +189,7 @@ impl Effort {
                 return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed });
             }
             Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
-            Failure::Condition(_) | Failure::Cancelled(_) => {
+            Failure::Condition(_) | Failure::Beside { .. } | Failure::Cancelled(_) => {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
             Failure::TokenReused => {
@@ -223,7 +223,8 @@ impl Effort {
         Ok(())
     }
 
-    fn may_go_on(&self, pause: Duration) -> bool {
+    /// Whether another request may be sent after a pause.
+    pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.attempts < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
@@ -234,6 +235,11 @@ impl Effort {
 
     fn elapsed(&self) -> Duration {
         clock::now().duration_since(self.started)
+    }
+
+    /// The end of a call that has no time left for what it has to send.
+    pub(crate) fn too_late(&self) -> Error {
+        self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
     fn exhausted(&self, last: Error) -> Error {

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use super::{Effort, TOKEN_LIFE};
 use crate::{
     codec::ring_of,
-    error::{CancellationClass, Error, Unavailable},
+    error::{CancellationClass, Error},
     operation::{Failure, Reason, Reasons, Transact},
     version::{Revision, WriteId},
 };
@@ -36,7 +36,7 @@ impl Effort {
         let client = self.connection.client.clone();
         let mut in_doubt = false;
         if self.left().is_zero() {
-            return Err(self.exhausted(Error::Unavailable(Unavailable::TooLate)));
+            return Err(self.too_late());
         }
         loop {
             let paused = match self.attempt(Box::pin(transact.send(&client))).await {

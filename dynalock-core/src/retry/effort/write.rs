@@ -1,10 +1,10 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Effort, TOKEN_LIFE};
 use crate::{
     codec::{Item, ring_of, version_in},
-    error::{Error, Unavailable},
-    operation::{Failure, Get, Sending, Update, Write},
+    error::Error,
+    operation::{Failure, Get, Own, Sending, Update, Write},
     version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
 };
 
@@ -16,6 +16,13 @@ pub(crate) struct Aim<'a> {
     pub(crate) version_attribute: &'static str,
     pub(crate) late: Late,
     pub(crate) releases: Option<Release<'a>>,
+    /// Whether the write, made anew, may pass what the condition beside it met.
+    pub(crate) clears: &'a (dyn Fn(Option<&Item>) -> bool + Sync),
+}
+
+impl Aim<'_> {
+    /// For a write that is not made anew, or that nothing is beside of.
+    pub(crate) const NEVER: &'static (dyn Fn(Option<&Item>) -> bool + Sync) = &|_| false;
 }
 
 /// What a write leaves in the item that also ends a lease. Only the holder's own release leaves the same.
@@ -47,6 +54,18 @@ pub(crate) enum Written {
     Applied(Proof),
     /// It was not applied; the item that it met.
     Conflict(Option<Item>),
+    /// It was not applied, for what the row beside its item says; that row.
+    Beside(Option<Item>),
+}
+
+/// What the conditions of a refused write met.
+enum Met {
+    /// Nothing that would be in the way of another attempt.
+    Nothing,
+    /// This item, if there was one.
+    Item(Option<Item>),
+    /// This row beside the item; and the item, as far as it matters.
+    Row { row: Option<Item>, item: Option<Item> },
 }
 
 /// What shows that a write was applied.
@@ -84,35 +103,39 @@ impl Effort {
         let table = Arc::clone(&write.table);
         let mut in_doubt = false;
         if self.left().is_zero() {
-            return Err(self.exhausted(Error::Unavailable(Unavailable::TooLate)));
+            return Err(self.too_late());
         }
         loop {
-            let stop = match self.attempt(Box::pin(write.send(&client, sending))).await {
+            let met = match self.attempt(Box::pin(write.send(&client, sending))).await {
                 Ok(()) => return Ok(Written::Applied(Proof::Reply)),
-                Err(Failure::Condition(item)) => match self.seen(item, &mut again).await {
-                    Ok(item) => {
-                        // An applied write whose token DynamoDB knows would have succeeded again.
-                        let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
-                        let doubt = Doubt { in_doubt, known_token };
-                        return self.judge(&table, aim, doubt, item);
-                    }
-                    Err(stop) => stop,
-                },
+                Err(Failure::Condition(item)) => self.seen(item, &mut again).await.map(Met::Item),
+                Err(Failure::Beside { own, row }) => self.seen_beside(own, row, aim, in_doubt, &mut again).await,
                 Err(failure) => {
                     in_doubt |= failure.leaves_doubt();
-                    match self.pause(&table, failure).await.and_then(|()| again()) {
-                        Ok(same) => {
-                            write = same;
-                            continue;
-                        }
-                        Err(stop) => stop,
-                    }
+                    self.pause(&table, failure).await.map(|()| Met::Nothing)
                 }
             };
-            return Err(match in_doubt {
-                true => self.indeterminate(&table, aim.expected.version(), None, Some(stop)),
-                false => stop,
-            });
+            // An applied write whose token DynamoDB knows would have succeeded again.
+            let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
+            let doubt = Doubt { in_doubt, known_token };
+            let next = match met {
+                Ok(Met::Nothing) => again(),
+                Ok(Met::Item(item)) => return self.judge(&table, aim, doubt, item),
+                Ok(Met::Row { row, item }) => {
+                    return Ok(match self.judge(&table, aim, doubt, item)? {
+                        Written::Conflict(_) => Written::Beside(row),
+                        written => written,
+                    });
+                }
+                Err(stop) => Err(stop),
+            };
+            write = match next {
+                Ok(same) => same,
+                Err(stop) if in_doubt => {
+                    return Err(self.indeterminate(&table, aim.expected.version(), None, Some(stop)));
+                }
+                Err(stop) => return Err(stop),
+            };
         }
     }
 
@@ -146,6 +169,41 @@ impl Effort {
                 self.read(&Get { table, key, consistent: true }).await
             }
         }
+    }
+
+    /// What the conditions of a write met of which the one beside it was false. Its id is looked for first, then the lease, then the version; so
+    /// where the lease is no reason, it is up to the item, or to another attempt.
+    async fn seen_beside(
+        &mut self,
+        own: Own,
+        row: Option<Item>,
+        aim: Aim<'_>,
+        in_doubt: bool,
+        again: &mut impl FnMut() -> Result<Write, Error>,
+    ) -> Result<Met, Error> {
+        let row = match row {
+            Some(row) => Some(row),
+            None => match again()?.beside {
+                Some(beside) => self.read(&Get { table: beside.table, key: beside.key, consistent: true }).await?,
+                None => None,
+            },
+        };
+        let clears = (aim.clears)(row.as_ref()) && self.may_go_on(Duration::ZERO);
+        let (item, is_refused) = match own {
+            Own::False(item) => (self.seen(item, again).await?, true),
+            // It shows whether an earlier attempt was applied.
+            Own::NotSeen if in_doubt => {
+                let item = self.seen(None, again).await?;
+                let is_mine = item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(aim.id));
+                (item, is_mine)
+            }
+            Own::NotSeen => (None, false),
+        };
+        Ok(match (clears, is_refused) {
+            (true, true) => Met::Item(item),
+            (true, false) => Met::Nothing,
+            (false, _) => Met::Row { row, item },
+        })
     }
 
     fn judge(&self, table: &Arc<str>, aim: Aim<'_>, doubt: Doubt, item: Option<Item>) -> Result<Written, Error> {

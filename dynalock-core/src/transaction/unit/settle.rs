@@ -151,7 +151,7 @@ impl Unit {
         }
         match assembly.is_one_write() {
             true => write_alone(effort, self.id, &operations, assembly, marks).await?,
-            false => send(effort, self.id, &operations, assembly, &token, marks.id).await?,
+            false => send(effort, self.id, &operations, assembly, (token, marks)).await.map(drop)?,
         }
         Ok(Sent::Everything)
     }
@@ -235,11 +235,15 @@ async fn write_alone(
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
     let version_attribute = operation.subject.model.version;
-    let aim = Aim { expected, id: marks.id, version_attribute, late: Late::MayPass, releases: None };
+    let aim =
+        Aim { expected, id: marks.id, version_attribute, late: Late::MayPass, releases: None, clears: Aim::NEVER };
     let mut again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
     let mut write = assembly.writes.swap_remove(0);
     loop {
-        let Written::Conflict(item) = effort.write(write, &mut again, &Sending::Plain, aim).await? else {
+        // A write with another beside it is not alone.
+        let (Written::Conflict(item) | Written::Beside(item)) =
+            effort.write(write, &mut again, &Sending::Plain, aim).await?
+        else {
             return Ok(());
         };
         let reasons = [Reason::conflict(item)];

@@ -1,0 +1,107 @@
+//! What leases ask of the engine: their expressions, in the item and in a row beside it.
+
+use dynalock::{Error, Expiry, Lost, Transaction, Versioned};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{Digest, Shop, b, expect_error};
+
+cases![
+    a_lease_in_a_row_beside_the_item_keeps_everybody_else_out,
+    a_dead_lease_in_a_row_beside_the_item_is_taken_away_by_a_write,
+    a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once,
+    a_delete_asks_for_a_lease_without_its_end,
+];
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "scans")]
+#[lockable(separate)]
+struct Scan {
+    #[dynalock(partition_key)]
+    digest: Digest,
+    pages: u32,
+}
+
+impl Scan {
+    fn new(name: &[u8], pages: u32) -> Self {
+        Self { digest: Digest(name.to_vec()), pages }
+    }
+}
+
+fn key(name: &[u8]) -> ScanKey {
+    Digest(name.to_vec()).into()
+}
+
+async fn a_lease_in_a_row_beside_the_item_keeps_everybody_else_out(shop: &Shop) {
+    let table = shop.table::<Scan>().await;
+    let (items, others) = (&table.items, &table.others);
+    let stored = items.create(Scan::new(b"a", 5)).await.unwrap();
+    let mut lease = items.lock(key(b"a")).heartbeat(false).await.unwrap();
+    lease.extend().await.unwrap();
+    expect_error!(others.update_with(key(b"a"), |it| it.pages = 0).await, Error::Locked(_));
+    expect_error!(others.replace(stored.clone()).await, Error::Locked(_));
+    expect_error!(others.delete(stored.clone()).await, Error::Locked(_));
+    expect_error!(others.create(stored.clone().into_inner()).await, Error::Locked(_));
+    expect_error!(others.try_lock(key(b"a")).await, Error::Locked(_));
+    lease.update(|it| it.pages -= 1).await.unwrap();
+    let stored = lease.commit(|it| it.pages -= 1).await.unwrap();
+    let row = table.raw.get_by([("digest", b(*b"a#lock"))]).await.unwrap();
+    assert!(!row.contains_key("_owner") && row.contains_key("_released"), "{row:?}");
+    let stored = others.replace(stored).await.unwrap();
+    assert_eq!((stored.pages, stored.version()), (3, 4));
+    others.delete(stored).await.unwrap();
+    others.create(Scan::new(b"a", 1)).await.unwrap();
+}
+
+async fn a_dead_lease_in_a_row_beside_the_item_is_taken_away_by_a_write(shop: &Shop) {
+    let table = shop.table::<Scan>().await;
+    table.items.create(Scan::new(b"a", 5)).await.unwrap();
+    let dead = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
+    let late = table.others.clone().clock_ahead_by_millis(60_000);
+    late.update_with(key(b"a"), |it| it.pages += 1).await.unwrap();
+    expect_error!(dead.extend().await, Error::Lost(Lost::Expired));
+    let dead = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
+    let mut tx = Transaction::new(&shop.plain);
+    tx.delete(&late, late.get(key(b"a")).await.unwrap().unwrap());
+    tx.commit().await.unwrap();
+    expect_error!(dead.commit(|it| it.pages = 0).await, Error::Lost(Lost::Expired));
+}
+
+async fn a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once(shop: &Shop) {
+    let table = shop.table::<Scan>().await;
+    let mut stored = table.items.create(Scan::new(b"a", 5)).await.unwrap();
+    let lease = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
+    stored.pages = 6;
+    let mut tx = Transaction::new(&shop.client);
+    tx.guard(&lease);
+    let update = tx.update(&table.items, stored);
+    tx.create(&table.items, Scan::new(b"b", 1));
+    let stored = tx.commit().await.unwrap().get(update).unwrap();
+    assert_eq!((stored.pages, shop.actions().len()), (6, 4));
+    let next = table.others.clone().clock_ahead_by_millis(60_000).lock(key(b"a")).await.unwrap();
+    let mut tx = Transaction::new(&shop.client);
+    tx.guard(&lease);
+    tx.replace(&table.items, stored);
+    let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    next.release().await.unwrap();
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "tins")]
+#[lockable]
+struct Tin {
+    #[dynalock(partition_key)]
+    id: String,
+    weight: u32,
+}
+
+async fn a_delete_asks_for_a_lease_without_its_end(shop: &Shop) {
+    let table = shop.table::<Tin>().await;
+    let observing = table.items.clone().expiry(Expiry::Observed);
+    let stored = observing.create(Tin { id: "a".to_owned(), weight: 1 }).await.unwrap();
+    let lease = table.others.lock("a").await.unwrap();
+    expect_error!(observing.delete(stored.clone()).await, Error::Locked(_));
+    lease.release().await.unwrap();
+    observing.delete(stored).await.unwrap();
+    assert_eq!(table.raw.get("a").await, None);
+}
