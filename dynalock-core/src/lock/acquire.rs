@@ -66,6 +66,7 @@ impl<T: Send> Caller for oneshot::Sender<T> {
 struct Watched {
     holder: Option<String>,
     beat: Option<u64>,
+    fence: Option<u64>,
     /// After the response that showed it first.
     since: Instant,
 }
@@ -311,10 +312,10 @@ impl Asking {
     pub(super) fn dead(&self, watcher: &Watcher) -> Dead {
         match (self.terms.dead_before(), &watcher.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { holder: Some(owner), beat: Some(beat), .. }))
+            (None, Some(Watched { holder: Some(owner), beat: Some(beat), fence: Some(fence), .. }))
                 if watcher.has_watched_for(self.terms.ttl) =>
             {
-                Dead::Silent { owner: owner.clone(), beat: *beat }
+                Dead::Silent { owner: owner.clone(), beat: *beat, fence: *fence }
             }
             (None, _) => Dead::Nobody,
         }
@@ -399,9 +400,13 @@ impl Watcher {
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
         let holder = mark.holder();
-        let same = self.watched.as_ref().is_some_and(|seen| seen.holder.as_deref() == holder && seen.beat == mark.beat);
+        let same = self
+            .watched
+            .as_ref()
+            .is_some_and(|seen| seen.holder.as_deref() == holder && seen.beat == mark.beat && seen.fence == mark.fence);
         if !same {
-            self.watched = Some(Watched { holder: holder.map(str::to_owned), beat: mark.beat, since: clock::now() });
+            let (holder, since) = (holder.map(str::to_owned), clock::now());
+            self.watched = Some(Watched { holder, beat: mark.beat, fence: mark.fence, since });
         }
     }
 

@@ -8,7 +8,7 @@ use super::{
     acquire_fair::Place,
     guard::Ask,
     held::Held,
-    mark::{Mark, entry},
+    mark::Mark,
 };
 use crate::{
     clock::{self, Instant},
@@ -44,9 +44,8 @@ impl Ask for AskingAllFair {
     type Grant = Vec<Held>;
 
     async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
-        let first = &self.locks[0];
-        let me: Arc<str> = entry(&first.owner(), first.terms.ttl).into();
-        let granted = self.stand(&me, caller).await;
+        let mut me = self.locks[0].entry();
+        let granted = self.stand(&mut me, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::QueueFull { .. }) => {}
             Ok(None) | Err(Error::Locked(_)) => self.abandon(&me).await,
@@ -58,9 +57,10 @@ impl Ask for AskingAllFair {
 
 impl AskingAllFair {
     /// Enters all queues at once, and waits for its turn in each; nothing if the caller is gone.
-    async fn stand(&self, me: &Arc<str>, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
+    async fn stand(&self, me: &mut Arc<str>, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
         let mut stands: Vec<_> = self.locks.iter().map(Stand::new).collect();
         let Some(entered) = self.enter(me, &mut stands, caller).await? else { return Ok(None) };
+        let me = &*me;
         loop {
             self.look(me, &mut stands, entered).await?;
             let Some(behind) = stands.iter().position(|stand| stand.held.is_none()) else {
@@ -81,7 +81,7 @@ impl AskingAllFair {
     /// Takes a place in each queue, and says when, in epoch milliseconds; nothing if the caller is gone.
     async fn enter(
         &self,
-        me: &Arc<str>,
+        me: &mut Arc<str>,
         stands: &mut [Stand<'_>],
         caller: &mut impl Caller,
     ) -> Result<Option<u64>, Error> {
@@ -111,6 +111,7 @@ impl AskingAllFair {
                     return Ok(None);
                 }
             }
+            *me = self.locks[0].entry();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Asking for a lock in the order of those who ask.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -10,6 +10,7 @@ use super::{
     guard::Ask,
     mark::{Mark, entry},
     queued::{Pace, Waiting},
+    terms::Expiry,
 };
 use crate::{
     clock::{self, Instant},
@@ -51,8 +52,8 @@ impl Ask for AskingFair {
     type Grant = Granted;
 
     async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let me: Arc<str> = entry(&self.asking.owner(), self.asking.terms.ttl).into();
-        let granted = self.stand(&me, caller).await;
+        let mut me = self.asking.entry();
+        let granted = self.stand(&mut me, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::Evicted { .. } | Error::QueueFull { .. } | Error::NotFound { .. }) => {}
             // Whoever is told that the wait is over does not stand there any more.
@@ -65,9 +66,10 @@ impl Ask for AskingFair {
 
 impl AskingFair {
     /// Enters the queue, and waits there for its turn; nothing if the caller is gone.
-    async fn stand(&self, me: &Arc<str>, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+    async fn stand(&self, me: &mut Arc<str>, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
         let mut watcher = self.asking.watcher();
         let Some(mut place) = self.enter(me, &mut watcher, caller).await? else { return Ok(None) };
+        let me = &*me;
         let pace = Pace::new(place.index);
         while place.index > 0 {
             Waiting::new(&place.mark, place.index, &pace).report(&self.progress);
@@ -94,10 +96,10 @@ impl AskingFair {
         }
     }
 
-    /// Takes a place; nothing if the caller is gone.
+    /// Takes a place, under an entry of the moment; nothing if the caller is gone.
     async fn enter(
         &self,
-        me: &Arc<str>,
+        me: &mut Arc<str>,
         watcher: &mut Watcher,
         caller: &mut impl Caller,
     ) -> Result<Option<Place>, Error> {
@@ -107,6 +109,7 @@ impl AskingFair {
                 Entered::Place(place) => return Ok(Some(place)),
                 Entered::Refused(mark) => mark,
             };
+            *me = self.asking.entry();
             if let Some(head) = self.asking.dead_head(&mark, watcher) {
                 self.asking.evict(&head).await?;
             } else if mark.owner.is_none() && mark.queue.len() >= self.most {
@@ -177,11 +180,18 @@ impl AskingFair {
 }
 
 impl Asking {
+    /// What this asker is called in a queue that it enters now.
+    pub(super) fn entry(&self) -> Arc<str> {
+        entry(&self.owner(), self.terms.ttl, self.terms.now()).into()
+    }
+
     /// The turn has come: the lease counts from when it cannot have come yet, or from a heartbeat. Nothing if others have ended it.
     pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
         let Self { connection, row, terms, payload, .. } = self;
         let Place { row: item, mark, behind, entered, .. } = place;
-        let fresh = behind.filter(|behind| clock::now().duration_since(*behind) < terms.ttl / 2);
+        let now = clock::now();
+        let fresh = behind.and_then(|behind| Some(behind.min(self.by_clock(&mark, now)?)));
+        let fresh = fresh.filter(|since| now.duration_since(*since) < terms.ttl / 2);
         let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
         let of = (Arc::clone(connection), row.clone(), *terms);
         let sent = fresh.unwrap_or_else(clock::now);
@@ -194,6 +204,17 @@ impl Asking {
             }
         }
         Ok(Some(Granted { grip, row: item }))
+    }
+
+    /// The moment from which others count the lease of a head that has not beaten, where they go by clocks; nothing if that is long ago.
+    fn by_clock(&self, mark: &Mark, now: Instant) -> Option<Instant> {
+        match self.terms.expiry {
+            Expiry::Clock { .. } => {
+                let age = self.terms.now().saturating_sub(mark.head_since().unwrap_or(0));
+                now.checked_sub(Duration::from_millis(age))
+            }
+            Expiry::Observed => Some(now),
+        }
     }
 
     /// A queue that is full; of one who does not wait, it is full as soon as there is a head.

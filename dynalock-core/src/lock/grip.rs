@@ -171,7 +171,7 @@ impl Grip {
         let sent = clock::now();
         let mut effort = Effort::new(connection, limits);
         let answer = effort.update(|| {
-            let beat = Beat { number: beat, until: self.terms.until(), payload };
+            let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload };
             self.row.beat(self.hold, &self.owner, &beat)
         });
         match answer.await? {

@@ -21,7 +21,6 @@ use crate::{
     clock,
     codec::Item,
     error::{Error, Result},
-    expression::Hold,
     key::KeyType,
     model::{KeyModel, LockModel, LockPlace, Model, TimeUnit},
     operation::{Failure, Sending},
@@ -352,9 +351,8 @@ impl Locks {
         let mark = met.map(|item| Mark::read(&row.layout, &item)).unwrap_or_default();
         match mark.head() {
             Some(head) if mark.last_fence() == Some(expected_fence) => {
-                let evidence = Evidence::Fence(Hold::Fair.stored_fence(expected_fence));
                 let mut effort = Effort::new(&self.connection, self.limits);
-                let answer = effort.update(|| row.evict(&head, evidence, self.terms.now())).await?;
+                let answer = effort.update(|| row.evict(&head, Evidence::Order, self.terms.now())).await?;
                 // A head that is gone after an attempt whose reply was lost was taken out by that, or has left.
                 let (attempts, _) = effort.spent();
                 Ok(matches!(answer, Answered::Applied(_)) || attempts > 1)

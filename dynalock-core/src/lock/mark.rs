@@ -23,15 +23,17 @@ pub(crate) struct Mark {
     pub(super) released: Option<String>,
     /// Who stands in the queue, the head first.
     pub(super) queue: Vec<String>,
-    /// Epoch milliseconds, by the clock of whoever changed an end of the queue last.
+    /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
     pub(super) turn: Option<u64>,
 }
 
-/// The head of a queue, and its last sign of life.
+/// The head of a queue, and its last sign of life. The fence attribute tells its turn from an earlier one of the same entry, which a late copy may
+/// bring back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) entry: String,
     pub(super) beat: Option<u64>,
+    pub(super) stored_fence: Option<u64>,
 }
 
 impl Holder {
@@ -40,7 +42,11 @@ impl Holder {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let mark = Mark::read(&lock, item);
         match mark.holder() {
-            Some(holder) if *holder == *self.owner => None,
+            Some(holder) if *holder == *self.owner => match mark.last_fence() == Some(self.fence) {
+                true => None,
+                // A late copy of the request for it was granted, after this grant had ended.
+                false => Some(Lost::Expired),
+            },
             Some(holder) => Some(Lost::Stolen { by: holder.into(), fence: mark.last_fence().unwrap_or(0) }),
             None => Some(Lost::Expired),
         }
@@ -77,7 +83,7 @@ impl Mark {
     /// The head of the queue, if that holds it.
     pub(super) fn head(&self) -> Option<Head> {
         let entry = self.queue.first().filter(|_| self.owner.is_none())?;
-        Some(Head { entry: entry.clone(), beat: self.beat })
+        Some(Head { entry: entry.clone(), beat: self.beat, stored_fence: self.fence })
     }
 
     /// Where somebody stands in the queue: 0 is its head.
@@ -101,8 +107,13 @@ impl Mark {
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         self.until.or_else(|| {
             let ttl = ttl_of(&self.head()?.entry).unwrap_or(ttl);
-            Some(self.turn?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
+            Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
         })
+    }
+
+    /// Since when the head is the head, in epoch milliseconds: nobody writes either of the two while it is.
+    pub(super) fn head_since(&self) -> Option<u64> {
+        self.turn.max(self.queue.first().and_then(|head| entered(head)))
     }
 
     /// The head of the queue, if its lease has ended by the clock.
@@ -117,14 +128,19 @@ impl Mark {
     }
 }
 
-/// What somebody who stands in a queue is called there: its owner, and its ttl for those who wait for it.
-pub(super) fn entry(owner: &str, ttl: Duration) -> String {
-    format!("{owner}/{}", ttl.as_millis())
+/// What somebody who stands in a queue is called there: its owner, and for those who wait for it its ttl, and when it asked to enter.
+pub(super) fn entry(owner: &str, ttl: Duration, now: u64) -> String {
+    format!("{owner}/{}/{now:x}", ttl.as_millis())
 }
 
 pub(super) fn ttl_of(entry: &str) -> Option<Duration> {
-    let (_, millis) = entry.rsplit_once('/')?;
+    let millis = entry.rsplit('/').nth(1)?;
     millis.parse().ok().map(Duration::from_millis)
+}
+
+fn entered(entry: &str) -> Option<u64> {
+    let (_, millis) = entry.rsplit_once('/')?;
+    u64::from_str_radix(millis, 16).ok()
 }
 
 fn text(value: &AttributeValue) -> String {

@@ -14,7 +14,7 @@
 //! | `_until` | N | when the lease ends, in milliseconds of the Unix epoch by the holder's clock |
 //! | `_released` | S | the owner of the last release; absent after the end of one who released nothing |
 //! | `_queue` | L of S | the fair queue: its head holds the lock, the others wait |
-//! | `_turn` | N | when the queue last grew, or its head last changed, in epoch milliseconds by the clock of who did it |
+//! | `_turn` | N | when the head last changed for another, in epoch milliseconds by the clock of who did it |
 //! | `payload` | B | what a holder has left |
 //!
 //! Rows are never deleted but by [`Locks::retire`]. Time to live must not be switched on: it would delete a lock that is
@@ -28,8 +28,9 @@
 //!    ended, nobody stands in `_queue`, and `_released <> :me`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
-//! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _beat <= :k`, with a higher `:k` for each request, every third of a ttl. One
-//!    that is refused while `_owner` is `:me` was overtaken by a later one: it is sent again above that.
+//! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
+//!    of a ttl. One that is refused while `_owner` is `:me` under that fence was overtaken by a later one: it is sent again above that. Under another
+//!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost.
 //! 4. **Release**: `SET _released = :me REMOVE _owner, _until` if `_owner = :me`. A refusal means that it was released or lost before.
 //! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
 //! 6. **All or none**: the acquires of several locks in one `TransactWriteItems` under a `ClientRequestToken`, then one consistent read of
@@ -42,38 +43,40 @@
 //! First come, first served. To take a number and to enter with it as two requests is not exclusive: a process that stands still between
 //! them lets a later number in, and enters itself then. Here the number is the place in a list, and taken by entering.
 //!
-//! 1. **Enter**: `SET _queue = list_append(if_not_exists(_queue, :empty), :me), _turn = :now, _fence = if_not_exists(_fence, :now)` if there is no
-//!    `_owner`, `:me` is not in the queue, it is not full, and `_released <> :me`. `:me` is a label, a nonce, and the ttl in milliseconds behind `/`. A
-//!    copy of it does nothing. Who comes into an empty queue has the lock by this.
-//! 2. **The head holds the lock**; its fence is `_fence + 1`. Heartbeats are as above, if `_queue[0] = :me`, and so are protected writes.
+//! 1. **Enter**: `SET _queue = list_append(if_not_exists(_queue, :empty), :me), _fence = if_not_exists(_fence, :now)` if there is no `_owner`, `:me`
+//!    is not in the queue, it is not full, and `_released <> :me`. `:me` is `label:nonce/ttl/now`: the ttl in milliseconds, and the time of the
+//!    request in hexadecimal epoch milliseconds. A copy of it does nothing. Who comes into an empty queue has the lock by this.
+//! 2. **The head holds the lock**; its fence is `_fence + 1`. Heartbeats and protected writes are as above, if `_queue[0] = :me AND _fence = :f - 1`, and
+//!    there is no `_beat` or a lower one.
 //! 3. **Leave**: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now, _released = :me` if `_queue[0] = :me`: the next one holds it by
 //!    the same write, and nobody comes between.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
 //!    another; a head leaves.
 //! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until, _released SET _fence = _fence + 1, _turn = :now` if
-//!    `_queue[0]` and `_beat` are as they were seen, and its lease has ended. An owner that has died is taken away by
+//!    `_queue[0]`, `_fence` and `_beat` are as they were seen, and its lease has ended. An owner that has died is taken away by
 //!    `REMOVE _owner, _until, _beat, _released` before anybody enters.
 //! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
 //!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`].
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
 //!    all of them, so no two wait for each other. The locks whose turn has come are kept while the others are waited for.
 //!
-//! While the head has not beaten, `_until` is absent, and it has the lock for its ttl since `_turn`. It counts that from *before* its last consistent
-//! read that showed another head (or its entering), so before anybody can say that it is over; if half of that is past already, it beats
-//! first. By observation, its own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
+//! While the head has not beaten, `_until` is absent, and it has the lock for its ttl since `_turn` or the time in its entry, whichever is later: both
+//! stay as they are while it is the head. It stops to believe when its own clock shows that, and a ttl after it sent its last consistent read
+//! that showed another head (or its enqueue), whichever is first; if half of that is past already, it beats before it enters. By observation, the
+//! head's own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
 //!
 //! A waiter that dies costs nothing until its turn, and then a ttl at most: nobody is skipped who shows itself in time. One that was taken out
 //! because it did not, learns it. The model in `tests/it/queue/model` goes through all that three processes can do, with stalls, lost
 //! replies, late copies and crashes at every step, and through what breaks without each part.
 //!
-//! An acquisition costs two write units while the row is below a kilobyte: about 30 who wait, with short names.
+//! An acquisition costs two write units while the row is below a kilobyte: about 25 who wait, with short names.
 //!
 //! # When a lease has ended
 //!
 //! - [`Expiry::Clock`]: `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
 //!   clocks of all machines differ by at most `max_skew` at any moment.
 //! - [`Expiry::Observed`]: owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
-//!   showed them first; the condition is that they still are. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
+//!   showed them first; the condition is that they still are, under the same fence. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
 //!
 //! The holder counts its lease from *before* it sent the request that renewed it, on its monotonic clock.
 //!

@@ -16,8 +16,8 @@ use crate::{
 pub(super) enum Evidence {
     /// It has not beaten since.
     Silence,
-    /// An operator says so, of the holder while the fence attribute is this.
-    Fence(u64),
+    /// An operator says so.
+    Order,
 }
 
 impl Row {
@@ -25,9 +25,8 @@ impl Row {
     /// in it then. It may be repeated: nobody stands in it twice.
     pub(super) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Update {
         let mut to = Placeholders::default();
-        let [owner, fence, released, queue, turn] =
-            [self.layout.owner, self.layout.fence, self.layout.released, self.layout.queue, self.layout.turn]
-                .map(|name| to.name(name));
+        let [owner, fence, released, queue] =
+            [self.layout.owner, self.layout.fence, self.layout.released, self.layout.queue].map(|name| to.name(name));
         let me = to.value(text(entry));
         let mine = to.value(AttributeValue::L(vec![text(entry)]));
         let nobody = to.value(AttributeValue::L(Vec::new()));
@@ -35,7 +34,6 @@ impl Row {
 
         let mut set = Terms::new("SET ", ",");
         set.push(format_args!("{queue}=list_append(if_not_exists({queue},{nobody}),{mine})"));
-        set.push(format_args!("{turn}={now}"));
         set.push(format_args!("{fence}=if_not_exists({fence},{now})"));
 
         let mut condition = Terms::new("", " AND ");
@@ -74,16 +72,9 @@ impl Row {
         let set = format!("{set},{}", to.name(self.layout.released));
         let mut condition = Terms::new("", " AND ");
         condition.push(format_args!("{}[0] = {}", to.name(self.layout.queue), to.value(text(&head.entry))));
-        match (evidence, head.beat) {
-            (Evidence::Fence(stored), _) => {
-                condition.push(format_args!("{} = {}", to.name(self.layout.fence), to.value(number(stored))));
-            }
-            (Evidence::Silence, Some(beat)) => {
-                condition.push(format_args!("{} = {}", to.name(self.layout.beat), to.value(number(beat))));
-            }
-            (Evidence::Silence, None) => {
-                condition.push(format_args!("attribute_not_exists({})", to.name(self.layout.beat)));
-            }
+        condition.push(format_args!("{}", as_seen(self.layout.fence, head.stored_fence, &mut to)));
+        if evidence == Evidence::Silence {
+            condition.push(format_args!("{}", as_seen(self.layout.beat, head.beat, &mut to)));
         }
         self.update(set, condition.finish(), to)
     }
@@ -109,5 +100,14 @@ impl Row {
     fn gone(&self, to: &mut Placeholders) -> String {
         let [queue, beat, until] = [self.layout.queue, self.layout.beat, self.layout.until].map(|name| to.name(name));
         format!("{queue}[0],{beat},{until}")
+    }
+}
+
+/// That a number is what it was.
+fn as_seen(name: &str, seen: Option<u64>, to: &mut Placeholders) -> String {
+    let name = to.name(name);
+    match seen {
+        Some(seen) => format!("{name} = {}", to.value(number(seen))),
+        None => format!("attribute_not_exists({name})"),
     }
 }

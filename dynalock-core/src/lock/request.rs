@@ -35,7 +35,7 @@ impl<O, N> Acquire<O, N> {
     /// First come, first served: whoever asks stands in a queue, and is served in its order. Plain and fair requests for one lock exclude each
     /// other; a plain one is granted only when nobody waits in the queue.
     ///
-    /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 30 who wait, and
+    /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 25 who wait, and
     /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. No
     /// entry outlives who made it: what stays is the fence, an empty list, and what the last release has noted.
     ///

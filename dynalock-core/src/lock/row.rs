@@ -30,8 +30,8 @@ pub(super) enum Dead {
     Nobody,
     /// That of anybody whose lease ended before this moment, in epoch milliseconds.
     EndedBefore(u64),
-    /// That of this owner, if this is still its last beat.
-    Silent { owner: String, beat: u64 },
+    /// That of this owner, if this is still its last beat under this fence: a late copy may bring an owner back, but not a fence.
+    Silent { owner: String, beat: u64, fence: u64 },
 }
 
 /// What a grant writes.
@@ -48,6 +48,7 @@ pub(super) struct Claim<'a> {
 /// What a heartbeat writes.
 #[derive(Debug, Clone)]
 pub(super) struct Beat<'a> {
+    pub(super) fence: u64,
     pub(super) number: u64,
     /// Epoch milliseconds at which the lease ends.
     pub(super) until: u64,
@@ -85,14 +86,14 @@ impl Row {
             condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
         // Nobody stands in it: it is empty, if it is there.
-        let queue = to.name(self.layout.queue);
+        let (queue, turn) = (to.name(self.layout.queue), to.name(self.layout.turn));
         condition.push(format_args!("attribute_not_exists({queue}[0])"));
         let set = set.finish();
-        self.update(format!("{set} REMOVE {queue}"), condition.finish(), to)
+        self.update(format!("{set} REMOVE {queue},{turn}"), condition.finish(), to)
     }
 
-    /// A heartbeat: on the owner and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the owner alone,
-    /// or a late copy would put an old beat back.
+    /// A heartbeat: on the holder, its fence and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the
+    /// holder alone, or a late copy would put an old beat back, and a late copy of the grant would seem to be the grant.
     pub(super) fn beat(&self, hold: Hold, owner: &str, beat: &Beat<'_>) -> Update {
         let mut to = Placeholders::default();
         let (beat_name, until_name) = (to.name(self.layout.beat), to.name(self.layout.until));
@@ -105,11 +106,14 @@ impl Row {
             set.push(format_args!("{}={}", to.name(PAYLOAD), to.value(bytes(payload))));
         }
         let me = to.value(text(owner));
+        let fence = format!("{} = {}", to.name(self.layout.fence), to.value(number(hold.stored_fence(beat.fence))));
         let condition = match hold {
-            Hold::Plain => format!("{} = {me} AND {beat_name} <= {number_value}", to.name(self.layout.owner)),
+            Hold::Plain => {
+                format!("{} = {me} AND {fence} AND {beat_name} <= {number_value}", to.name(self.layout.owner))
+            }
             Hold::Fair => {
-                let queue = to.name(self.layout.queue);
-                format!("{queue}[0] = {me} AND (attribute_not_exists({beat_name}) OR {beat_name} <= {number_value})")
+                let earlier = format!("(attribute_not_exists({beat_name}) OR {beat_name} < {number_value})");
+                format!("{}[0] = {me} AND {fence} AND {earlier}", to.name(self.layout.queue))
             }
         };
         self.update(set.finish(), condition, to)
@@ -134,15 +138,20 @@ impl Row {
 
     /// That the owner's lease has ended.
     pub(super) fn is_dead(&self, dead: &Dead, to: &mut Placeholders) -> Option<String> {
-        let LockModel { owner, beat, until, unit, .. } = self.layout;
+        let LockModel { owner, fence, beat, until, unit, .. } = self.layout;
         match dead {
             Dead::Nobody => None,
             Dead::EndedBefore(moment) => {
                 Some(format!("{} < {}", to.name(until), to.value(number(unit.moment(*moment)))))
             }
-            Dead::Silent { owner: seen, beat: last } => {
-                let (owner, beat) = (to.name(owner), to.name(beat));
-                Some(format!("{owner} = {} AND {beat} = {}", to.value(text(seen)), to.value(number(*last))))
+            Dead::Silent { owner: seen, beat: last, fence: of } => {
+                let [owner, beat, fence] = [owner, beat, fence].map(|name| to.name(name));
+                let of = to.value(number(*of));
+                Some(format!(
+                    "{owner} = {} AND {beat} = {} AND {fence} = {of}",
+                    to.value(text(seen)),
+                    to.value(number(*last))
+                ))
             }
         }
     }

@@ -21,7 +21,6 @@ mod create;
 mod etag;
 mod keys;
 mod leases;
-mod leases;
 mod locks;
 mod lost_reply;
 mod modify;
