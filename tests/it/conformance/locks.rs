@@ -101,8 +101,11 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
 }
 
 async fn a_dead_head_is_taken_out_of_the_queue(shop: &Shop) {
-    let (locks, later) = locks(shop).await;
-    for beats in [false, true] {
+    let (locks, _) = locks(shop).await;
+    for (minutes, beats) in [(1, false), (3, true)] {
+        // Whoever takes a head out notes the time.
+        let [later, even_later] =
+            [minutes, minutes + 1].map(|minutes| locks.clone().clock_ahead_by_millis(minutes * 60_000));
         let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
         if beats {
             dead.extend().await.unwrap();
@@ -113,7 +116,7 @@ async fn a_dead_head_is_taken_out_of_the_queue(shop: &Shop) {
         assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
         next.release().await.unwrap();
         let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
-        let plain = later.try_acquire("printer").await.unwrap().unwrap();
+        let plain = even_later.try_acquire("printer").await.unwrap().unwrap();
         assert_eq!((plain.fence(), plain.acquired_after_crash()), (dead.fence() + 1, Some(dead.fence())));
         plain.release().await.unwrap();
     }
