@@ -64,6 +64,7 @@ impl<T: Send> Caller for oneshot::Sender<T> {
 struct Watched {
     owner: Option<String>,
     beat: Option<u64>,
+    end: Option<String>,
     /// After the response that showed it first.
     since: Instant,
 }
@@ -221,10 +222,10 @@ impl Asking {
     pub(super) fn dead(&self, waiting: &Waiting) -> Dead {
         match (self.terms.dead_before(), &waiting.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { owner: Some(owner), beat: Some(beat), since }))
+            (None, Some(Watched { owner: Some(owner), beat, end, since }))
                 if clock::now() >= *since + self.terms.ttl =>
             {
-                Dead::Silent { owner: owner.clone(), beat: *beat }
+                Dead::Silent { owner: owner.clone(), beat: *beat, end: end.clone() }
             }
             (None, _) => Dead::Nobody,
         }
@@ -282,7 +283,7 @@ impl Asking {
             table: Arc::clone(&self.row.table),
             owner: mark.owner.as_deref().unwrap_or_default().into(),
             fence: mark.fence.unwrap_or(0),
-            remaining: mark.remaining(self.terms.now()),
+            remaining: mark.remaining(self.terms.passed()),
             attempts: waiting.requests,
             elapsed: clock::now().duration_since(waiting.started),
         }))
@@ -292,9 +293,10 @@ impl Asking {
 impl Waiting {
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
-        let same = self.watched.as_ref().is_some_and(|seen| seen.owner == mark.owner && seen.beat == mark.beat);
-        if !same {
-            self.watched = Some(Watched { owner: mark.owner.clone(), beat: mark.beat, since: clock::now() });
+        let is_as_seen = |seen: &Watched| (&seen.owner, seen.beat, &seen.end) == (&mark.owner, mark.beat, &mark.end);
+        if !self.watched.as_ref().is_some_and(is_as_seen) {
+            let (owner, beat, end) = (mark.owner.clone(), mark.beat, mark.end.clone());
+            self.watched = Some(Watched { owner, beat, end, since: clock::now() });
         }
     }
 }

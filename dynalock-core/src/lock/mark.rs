@@ -18,6 +18,8 @@ pub(crate) struct Mark {
     pub(crate) beat: Option<u64>,
     /// Epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
+    /// The same as it is stored.
+    pub(crate) end: Option<String>,
     pub(crate) released: Option<String>,
 }
 
@@ -50,6 +52,7 @@ impl Mark {
             owner: text(layout.owner),
             fence: number(layout.fence),
             beat: number(layout.beat),
+            end: digits(layout.until).cloned(),
             until: digits(layout.until).and_then(|end| rounded_up(end)).map(|end| layout.unit.to_millis(end)),
             released: text(layout.released),
         }

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
     codec::Item,
-    expression::{Placeholders, Terms},
+    expression::{Name, Placeholders, Terms},
     model::LockModel,
     operation::{Action, Get, Update, Write},
 };
@@ -28,8 +28,8 @@ pub(super) enum Dead {
     Nobody,
     /// That of anybody whose lease ended before this moment, in epoch milliseconds.
     EndedBefore(u64),
-    /// That of this owner, if this is still its last beat.
-    Silent { owner: String, beat: u64 },
+    /// That of this owner, if these are still its last beat, and the end that it wrote last: another program may write no beats.
+    Silent { owner: String, beat: Option<u64>, end: Option<String> },
 }
 
 /// What a grant writes.
@@ -72,9 +72,11 @@ impl Row {
                     to.value(number(self.layout.unit.moment(*moment)))
                 )
             }
-            Dead::Silent { owner: seen, beat: last } => {
-                let (seen, last) = (to.value(text(seen)), to.value(number(*last)));
-                format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {beat} = {last}))")
+            Dead::Silent { owner: seen, beat: last, end } => {
+                let seen = to.value(text(seen));
+                let last = same(&beat, last.map(number), &mut to);
+                let end = same(&until, end.clone().map(AttributeValue::N), &mut to);
+                format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {last} AND {end}))")
             }
         };
         let mut condition = Terms::new("", " AND ");
@@ -135,6 +137,14 @@ impl Row {
     fn update(&self, text: String, condition: String, to: Placeholders) -> Update {
         let (names, values) = to.finish();
         Update { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
+    }
+}
+
+/// That an attribute is as it was seen.
+fn same(name: &Name, seen: Option<AttributeValue>, to: &mut Placeholders) -> String {
+    match seen {
+        Some(value) => format!("{name} = {}", to.value(value)),
+        None => format!("attribute_not_exists({name})"),
     }
 }
 

@@ -112,7 +112,7 @@ impl Stance {
                         table: Arc::clone(table),
                         owner: mark.owner.as_deref().unwrap_or_default().into(),
                         fence: mark.fence.unwrap_or(0),
-                        remaining: mark.remaining(terms.now()),
+                        remaining: mark.remaining(terms.passed()),
                         attempts,
                         elapsed,
                     }))
