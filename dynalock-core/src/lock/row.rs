@@ -74,8 +74,8 @@ impl Row {
             }
             Dead::Silent { owner: seen, beat: last, end } => {
                 let seen = to.value(text(seen));
-                let last = same(&beat, last.map(number), &mut to);
-                let end = same(&until, end.clone().map(AttributeValue::N), &mut to);
+                let last = same(beat, last.map(number), &mut to);
+                let end = same(until, end.clone().map(AttributeValue::N), &mut to);
                 format!("(attribute_not_exists({owner}) OR ({owner} = {seen} AND {last} AND {end}))")
             }
         };
@@ -141,7 +141,7 @@ impl Row {
 }
 
 /// That an attribute is as it was seen.
-fn same(name: &Name, seen: Option<AttributeValue>, to: &mut Placeholders) -> String {
+fn same(name: Name, seen: Option<AttributeValue>, to: &mut Placeholders) -> String {
     match seen {
         Some(value) => format!("{name} = {}", to.value(value)),
         None => format!("attribute_not_exists({name})"),
