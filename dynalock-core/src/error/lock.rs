@@ -10,7 +10,8 @@ pub struct Locked {
     pub owner: Arc<str>,
     /// The fence of its grant.
     pub fence: u64,
-    /// How long its lease has still to go by this machine's clock, if it does not renew it.
+    /// How long until somebody else can have it, if its lease is not renewed: to the end of the lease by this machine's clock, and under
+    /// [`Expiry::Clock`](crate::Expiry::Clock) for `max_skew` after that.
     pub remaining: Duration,
     /// Requests sent.
     pub attempts: u32,

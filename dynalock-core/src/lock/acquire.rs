@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::{
     grip::Grip,
     guard::Ask,
-    mark::{Head, Mark, ttl_of},
+    mark::{Mark, Sighting, ttl_of},
     queue::Evidence,
     row::{Claim, Dead, Row},
     terms::{Expiry, Terms, Wait},
@@ -64,9 +64,7 @@ impl<T: Send> Caller for oneshot::Sender<T> {
 /// Somebody's sign of life, and since when it has been the last one.
 #[derive(Debug, Clone)]
 struct Watched {
-    holder: Option<String>,
-    beat: Option<u64>,
-    fence: Option<u64>,
+    sighting: Option<Sighting>,
     /// After the response that showed it first.
     since: Instant,
 }
@@ -195,15 +193,15 @@ impl Asking {
     }
 
     /// The head of the queue, if its lease has ended.
-    pub(super) fn dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> Option<Head> {
+    pub(super) fn dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> Option<Sighting> {
         let head = mark.head()?;
         watcher.watch(mark);
-        let ttl = ttl_of(&head.entry).unwrap_or(self.terms.ttl);
+        let ttl = ttl_of(&head.holder).unwrap_or(self.terms.ttl);
         mark.dead_head(&self.terms).or_else(|| watcher.has_watched_for(ttl).then_some(head))
     }
 
     /// Takes a dead head out of the queue; `false` if it has shown itself meanwhile, or somebody else was first.
-    pub(super) async fn evict(&self, head: &Head) -> Result<bool, Error> {
+    pub(super) async fn evict(&self, head: &Sighting) -> Result<bool, Error> {
         let mut effort = Effort::new(&self.connection, self.limits);
         let answer = effort.update(|| self.row.evict(head, Evidence::Silence, self.terms.now())).await?;
         Ok(matches!(answer, Answered::Applied(_)))
@@ -312,10 +310,8 @@ impl Asking {
     pub(super) fn dead(&self, watcher: &Watcher) -> Dead {
         match (self.terms.dead_before(), &watcher.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { holder: Some(owner), beat: Some(beat), fence: Some(fence), .. }))
-                if watcher.has_watched_for(self.terms.ttl) =>
-            {
-                Dead::Silent { owner: owner.clone(), beat: *beat, fence: *fence }
+            (None, Some(Watched { sighting: Some(sighting), .. })) if watcher.has_watched_for(self.terms.ttl) => {
+                Dead::Silent(sighting.clone())
             }
             (None, _) => Dead::Nobody,
         }
@@ -332,7 +328,7 @@ impl Asking {
             }
             Expiry::Observed => {
                 let since = watcher.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
-                let ttl = mark.head().and_then(|head| ttl_of(&head.entry)).unwrap_or(self.terms.ttl);
+                let ttl = mark.head().and_then(|head| ttl_of(&head.holder)).unwrap_or(self.terms.ttl);
                 (since + ttl).saturating_duration_since(clock::now())
             }
         }
@@ -383,7 +379,7 @@ impl Asking {
             table: Arc::clone(&self.row.table),
             owner: mark.holder().unwrap_or_default().into(),
             fence: mark.last_fence().unwrap_or(0),
-            remaining: mark.remaining(self.terms.now(), self.terms.ttl),
+            remaining: mark.remaining(self.terms.passed(), self.terms.ttl),
             attempts: watcher.requests,
             elapsed: watcher.elapsed(),
         }))
@@ -399,14 +395,9 @@ fn release_later(grip: Arc<Grip>) {
 impl Watcher {
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
-        let holder = mark.holder();
-        let same = self
-            .watched
-            .as_ref()
-            .is_some_and(|seen| seen.holder.as_deref() == holder && seen.beat == mark.beat && seen.fence == mark.fence);
-        if !same {
-            let (holder, since) = (holder.map(str::to_owned), clock::now());
-            self.watched = Some(Watched { holder, beat: mark.beat, fence: mark.fence, since });
+        let sighting = mark.sighting();
+        if !self.watched.as_ref().is_some_and(|seen| seen.sighting == sighting) {
+            self.watched = Some(Watched { sighting, since: clock::now() });
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Mark {
     pub(super) beat: Option<u64>,
     /// Epoch milliseconds, by the holder's clock.
     pub(super) until: Option<u64>,
+    /// The same as it is stored.
+    pub(super) end: Option<String>,
     pub(super) released: Option<String>,
     /// Who stands in the queue, the head first.
     pub(super) queue: Vec<String>,
@@ -27,13 +29,14 @@ pub(crate) struct Mark {
     pub(super) turn: Option<u64>,
 }
 
-/// The head of a queue, and its last sign of life. The fence attribute tells its turn from an earlier one of the same entry, which a late copy may
-/// bring back.
+/// A holder, and its last sign of life. The fence attribute tells its grant from an earlier one of the same name, which a late copy may bring back;
+/// another program may write no beats, but ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) entry: String,
-    pub(super) beat: Option<u64>,
+pub(super) struct Sighting {
+    pub(super) holder: String,
     pub(super) stored_fence: Option<u64>,
+    pub(super) beat: Option<u64>,
+    pub(super) end: Option<String>,
 }
 
 impl Holder {
@@ -56,13 +59,15 @@ impl Holder {
 impl Mark {
     /// Reads a row; what is of another type than it must be counts as missing, and the conditions of the protocol refuse it.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
-        let number = |name| item.get(name).and_then(|value| value.as_n().ok()).and_then(|digits| whole_number(digits));
-        let end = item.get(layout.until).and_then(|end| end.as_n().ok()).and_then(|end| rounded_up(end));
+        let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
+        let number = |name| digits(name).and_then(|digits| whole_number(digits));
+        let end = digits(layout.until).and_then(|end| rounded_up(end));
         let queue = item.get(layout.queue).and_then(|queue| queue.as_l().ok());
         Self {
             owner: item.get(layout.owner).map(text),
             fence: number(layout.fence),
             beat: number(layout.beat),
+            end: digits(layout.until).cloned(),
             until: end.map(|end| layout.unit.to_millis(end)),
             released: item.get(layout.released).map(text),
             queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
@@ -80,10 +85,15 @@ impl Mark {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
+    /// What is seen of the holder.
+    pub(super) fn sighting(&self) -> Option<Sighting> {
+        let holder = self.holder()?.to_owned();
+        Some(Sighting { holder, stored_fence: self.fence, beat: self.beat, end: self.end.clone() })
+    }
+
     /// The head of the queue, if that holds it.
-    pub(super) fn head(&self) -> Option<Head> {
-        let entry = self.queue.first().filter(|_| self.owner.is_none())?;
-        Some(Head { entry: entry.clone(), beat: self.beat, stored_fence: self.fence })
+    pub(super) fn head(&self) -> Option<Sighting> {
+        self.sighting().filter(|_| self.owner.is_none())
     }
 
     /// Where somebody stands in the queue: 0 is its head.
@@ -106,7 +116,7 @@ impl Mark {
     /// it does not name another.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         self.until.or_else(|| {
-            let ttl = ttl_of(&self.head()?.entry).unwrap_or(ttl);
+            let ttl = ttl_of(&self.head()?.holder).unwrap_or(ttl);
             Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
         })
     }
@@ -117,7 +127,7 @@ impl Mark {
     }
 
     /// The head of the queue, if its lease has ended by the clock.
-    pub(super) fn dead_head(&self, terms: &Terms) -> Option<Head> {
+    pub(super) fn dead_head(&self, terms: &Terms) -> Option<Sighting> {
         let (moment, end) = terms.dead_before().zip(self.end(terms.ttl))?;
         self.head().filter(|_| end < moment)
     }

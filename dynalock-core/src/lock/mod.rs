@@ -75,8 +75,8 @@
 //!
 //! - [`Expiry::Clock`]: `_until + max_skew` is past by the asker's clock, which the condition of the acquire carries. **Assumed**: the
 //!   clocks of all machines differ by at most `max_skew` at any moment.
-//! - [`Expiry::Observed`]: owner and beat were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer that
-//!   showed them first; the condition is that they still are, under the same fence. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
+//! - [`Expiry::Observed`]: holder, fence, beat and end were the same for a whole ttl of the watcher's monotonic clock, from *after* the answer
+//!   that showed them first; the condition is that they still are. **Assumed**: monotonic clocks run equally fast, and all have the same ttl.
 //!
 //! The holder counts its lease from *before* it sent the request that renewed it, on its monotonic clock.
 //!

@@ -3,8 +3,8 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
-    mark::Head,
-    row::{Dead, Row, number, text},
+    mark::Sighting,
+    row::{Dead, Row, number, same, text},
 };
 use crate::{
     expression::{Placeholders, Terms},
@@ -66,16 +66,17 @@ impl Row {
     }
 
     /// Takes a head out that has died, and says so to the next one: it has released nothing.
-    pub(super) fn evict(&self, head: &Head, evidence: Evidence, now: u64) -> Update {
+    pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, now: u64) -> Update {
         let mut to = Placeholders::default();
         let set = format!("{} REMOVE {}", self.next(now, &mut to), self.gone(&mut to));
         let set = format!("{set},{}", to.name(self.layout.released));
         let mut condition = Terms::new("", " AND ");
-        condition.push(format_args!("{}[0] = {}", to.name(self.layout.queue), to.value(text(&head.entry))));
-        condition.push(format_args!("{}", as_seen(self.layout.fence, head.stored_fence, &mut to)));
-        if evidence == Evidence::Silence {
-            condition.push(format_args!("{}", as_seen(self.layout.beat, head.beat, &mut to)));
-        }
+        condition.push(format_args!("{}[0] = {}", to.name(self.layout.queue), to.value(text(&head.holder))));
+        let is_same = match evidence {
+            Evidence::Silence => self.is_as_seen(head, &mut to),
+            Evidence::Order => same(self.layout.fence, head.stored_fence.map(number), &mut to),
+        };
+        condition.push(format_args!("{is_same}"));
         self.update(set, condition.finish(), to)
     }
 
@@ -100,14 +101,5 @@ impl Row {
     fn gone(&self, to: &mut Placeholders) -> String {
         let [queue, beat, until] = [self.layout.queue, self.layout.beat, self.layout.until].map(|name| to.name(name));
         format!("{queue}[0],{beat},{until}")
-    }
-}
-
-/// That a number is what it was.
-fn as_seen(name: &str, seen: Option<u64>, to: &mut Placeholders) -> String {
-    let name = to.name(name);
-    match seen {
-        Some(seen) => format!("{name} = {}", to.value(number(seen))),
-        None => format!("attribute_not_exists({name})"),
     }
 }

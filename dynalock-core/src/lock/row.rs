@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
+use super::mark::Sighting;
 use crate::{
     codec::Item,
     expression::{Hold, Placeholders, Terms},
@@ -30,8 +31,8 @@ pub(super) enum Dead {
     Nobody,
     /// That of anybody whose lease ended before this moment, in epoch milliseconds.
     EndedBefore(u64),
-    /// That of this owner, if this is still its last beat under this fence: a late copy may bring an owner back, but not a fence.
-    Silent { owner: String, beat: u64, fence: u64 },
+    /// That of this holder, if nothing else was seen of it since.
+    Silent(Sighting),
 }
 
 /// What a grant writes.
@@ -138,22 +139,32 @@ impl Row {
 
     /// That the owner's lease has ended.
     pub(super) fn is_dead(&self, dead: &Dead, to: &mut Placeholders) -> Option<String> {
-        let LockModel { owner, fence, beat, until, unit, .. } = self.layout;
+        let LockModel { owner, until, unit, .. } = self.layout;
         match dead {
             Dead::Nobody => None,
             Dead::EndedBefore(moment) => {
                 Some(format!("{} < {}", to.name(until), to.value(number(unit.moment(*moment)))))
             }
-            Dead::Silent { owner: seen, beat: last, fence: of } => {
-                let [owner, beat, fence] = [owner, beat, fence].map(|name| to.name(name));
-                let of = to.value(number(*of));
-                Some(format!(
-                    "{owner} = {} AND {beat} = {} AND {fence} = {of}",
-                    to.value(text(seen)),
-                    to.value(number(*last))
-                ))
+            Dead::Silent(seen) => {
+                let is_owner = format!("{} = {}", to.name(owner), to.value(text(&seen.holder)));
+                Some(format!("{is_owner} AND {}", self.is_as_seen(seen, to)))
             }
         }
+    }
+
+    /// That there was no sign of life since.
+    pub(super) fn is_as_seen(&self, seen: &Sighting, to: &mut Placeholders) -> String {
+        let LockModel { fence, beat, until, .. } = self.layout;
+        let signs = [
+            (fence, seen.stored_fence.map(number)),
+            (beat, seen.beat.map(number)),
+            (until, seen.end.clone().map(AttributeValue::N)),
+        ];
+        let mut all = Terms::new("", " AND ");
+        for (name, value) in signs {
+            all.push(format_args!("{}", same(name, value, to)));
+        }
+        all.finish()
     }
 
     /// Takes the lock from whoever owns it under this fence.
@@ -191,6 +202,15 @@ impl Row {
     pub(super) fn update(&self, text: String, condition: String, to: Placeholders) -> Update {
         let (names, values) = to.finish();
         Update { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
+    }
+}
+
+/// That an attribute is what it was.
+pub(super) fn same(name: &str, seen: Option<AttributeValue>, to: &mut Placeholders) -> String {
+    let name = to.name(name);
+    match seen {
+        Some(value) => format!("{name} = {}", to.value(value)),
+        None => format!("attribute_not_exists({name})"),
     }
 }
 

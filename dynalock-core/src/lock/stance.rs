@@ -156,7 +156,7 @@ impl Stance {
                         table: Arc::clone(table),
                         owner: mark.holder().unwrap_or_default().into(),
                         fence: mark.last_fence().unwrap_or(0),
-                        remaining: mark.remaining(terms.now(), terms.ttl),
+                        remaining: mark.remaining(terms.passed(), terms.ttl),
                         attempts,
                         elapsed,
                     }))

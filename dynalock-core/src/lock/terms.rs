@@ -13,7 +13,7 @@ pub enum Expiry {
         /// The most by which two clocks differ.
         max_skew: Duration,
     },
-    /// When it has been watched for a whole ttl without a sign of life, on this machine's monotonic clock: no clocks are compared, and a
+    /// When it has been watched for a whole ttl without a sign of life (owner, beat and end stayed the same), on this machine's monotonic clock: no clocks are compared, and a
     /// takeover takes a ttl of watching. All users of the lock must have the same ttl. Writers of items do not watch: a lease of a holder that has
     /// died keeps them out until somebody asks for it and takes it over.
     Observed,
@@ -110,6 +110,11 @@ impl Terms {
             }
             Expiry::Observed => None,
         }
+    }
+
+    /// The moment that is past for everybody, in epoch milliseconds: a lease that ends later is nobody else's yet.
+    pub(crate) fn passed(&self) -> u64 {
+        self.dead_before().unwrap_or_else(|| self.now())
     }
 
     /// When a lease ends that is asked for now.

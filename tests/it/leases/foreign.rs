@@ -1,9 +1,9 @@
 use std::time::UNIX_EPOCH;
 
-use dynalock::{Error, Versioned, local::Faults};
+use dynalock::{Error, Expiry, Versioned, local::Faults};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, expect_error, millis, n, s, secs, travel};
+use crate::support::{Shop, expect_error, millis, n, now, s, secs, travel};
 
 /// A table that another program locks too, by names and a unit of its own.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -26,7 +26,7 @@ async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
     let locked =
         expect_error!(table.items.update_with("a", |job| job.runs += 1).await, Error::Locked(locked) => locked);
     assert_eq!(&*locked.owner, "cron-7");
-    assert!(locked.remaining > secs(25) && locked.remaining <= secs(31), "{locked:?}");
+    assert!(locked.remaining > secs(27) && locked.remaining <= secs(33), "{locked:?}");
     expect_error!(table.items.try_lock("a").await, Error::Locked(_));
     travel(secs(34)).await;
     let lease = table.items.lock("a").await.unwrap();
@@ -71,4 +71,28 @@ async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
         travel(millis(97)).await;
     }
     assert!((50..70).contains(&refused), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
+    // A beat may be left from a holder before.
+    for beat in [None, Some(3)] {
+        let shop = Shop::in_process(Faults::none());
+        let table = shop.table::<Job>().await;
+        table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+        table.raw.set("a", "lockedBy", s("cron-7")).await;
+        table.raw.set("a", "lockTime", n(epoch() + 30)).await;
+        if let Some(beat) = beat {
+            table.raw.set("a", "_beat", n(beat)).await;
+        }
+        let start = now();
+        let items = table.items.clone().expiry(Expiry::Observed);
+        let waiting = tokio::spawn(async move { items.lock("a").heartbeat(false).await.map(|lease| (lease, now())) });
+        travel(secs(6)).await;
+        table.raw.set("a", "lockTime", n(epoch() + 60)).await;
+        let (lease, granted) = waiting.await.unwrap().unwrap();
+        let waited = granted.duration_since(start);
+        assert!((secs(16)..secs(18)).contains(&waited), "{beat:?}: {waited:?}");
+        lease.release().await.unwrap();
+    }
 }

@@ -1,6 +1,6 @@
 use dynalock::{Error, Expiry, Transaction, local::Faults};
 
-use super::{Crate, TTL, kill};
+use super::{Crate, SKEW, TTL, kill};
 use crate::support::{Product, Shop, expect_error, millis, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
@@ -12,7 +12,7 @@ async fn everybody_elses_writes_are_refused_and_say_who_holds_the_item() {
     let others = &table.others;
     let locked = expect_error!(others.update_with("a", |it| it.items = 0).await, Error::Locked(locked) => locked);
     assert_eq!((&*locked.owner, locked.fence), (lease.owner(), lease.fence()));
-    assert!(locked.remaining <= TTL && locked.remaining > secs(9), "{locked:?}");
+    assert!(locked.remaining <= TTL + SKEW && locked.remaining > secs(9) + SKEW, "{locked:?}");
     let mut changed = stored.clone();
     changed.items = 0;
     expect_error!(others.update(changed.clone()).await, Error::Locked(_));

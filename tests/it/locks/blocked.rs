@@ -13,6 +13,8 @@ const TTL: Duration = millis(1_000);
 const EXPIRY: Expiry = Expiry::Clock { max_skew: millis(100) };
 /// More than twice the time after which a lease that is not renewed is taken over.
 const BLOCKED: Duration = millis(2_500);
+/// What others do while it is blocked ends before that.
+const MEANWHILE: Duration = millis(2_300);
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -48,7 +50,7 @@ fn rival(client: Client, time: Duration) -> thread::JoinHandle<bool> {
 /// Whether a rival got the lock of a holder whose runtime was blocked, and what the holder knows afterwards.
 async fn blocked(client: &Client, rivals: Client, heartbeat: Heartbeat) -> (bool, Held) {
     let held = locks(client).acquire("report").heartbeat(heartbeat).await.unwrap();
-    let rival = rival(rivals, BLOCKED - millis(200));
+    let rival = rival(rivals, MEANWHILE);
     block(BLOCKED);
     (rival.join().unwrap(), held)
 }
@@ -126,7 +128,7 @@ fn an_item_is_kept_from_a_blocked_runtime_as_a_lock_is() {
         cartons.create(Carton { id: "a".to_owned(), items: 1 }).await?;
         let lease = cartons.lock("a").heartbeat(Heartbeat::Thread).await?;
         let rival = thread::spawn(move || {
-            block(BLOCKED - millis(100));
+            block(MEANWHILE);
             runtime().block_on(others.update_with("a", |it| it.items = 99).into_future()).unwrap_err()
         });
         block(BLOCKED);
