@@ -222,10 +222,11 @@ impl<T: Versioned> Session<T> {
         let refusal = |met: Option<&Item>| self.stance.refusal(T::MODEL, self.table(), met, spent);
         match written {
             Written::Applied(proof) => Ok(Applied::Yes(proof)),
-            Written::Conflict(met) => match refusal(met.as_ref()).filter(|_| in_item) {
+            Written::Conflict(met) if in_item => match refusal(met.as_ref()) {
                 Some(refusal) => Err(refusal),
                 None => Ok(Applied::No(met)),
             },
+            Written::Conflict(met) => Ok(Applied::No(met)),
             // The lease was no reason to stop, but the time is over.
             Written::Beside(row) => Err(refusal(row.as_ref()).unwrap_or_else(|| self.effort.too_late())),
         }

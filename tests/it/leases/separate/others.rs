@@ -156,5 +156,7 @@ async fn a_write_that_ignores_the_lease_passes_and_the_holder_goes_on_from_it() 
     table.others.update_with("a", |it| it.pages += 100).ignoring_lease().await.unwrap();
     lease.update(|it| it.pages -= 1).await.unwrap();
     assert_eq!((lease.pages, lease.version()), (104, 3));
+    travel(TTL * 3).await;
+    assert!(lease.remaining() > secs(5), "{lease:?}");
     lease.release().await.unwrap();
 }
