@@ -134,6 +134,23 @@ impl LockModel {
 }
 
 /// A struct whose items can be leased: `#[lockable]` beside `#[derive(Versioned)]`.
+///
+/// The lease is kept in the item. A heartbeat is a write of it then, and costs write units by its size: 100 for one of 100 KB, every third of a
+/// ttl. `#[lockable(separate)]` keeps the lease in a row of its own instead:
+///
+/// - It is in the same table, under the item's key with `#lock` after the last key attribute: the sort key, or the partition key where there is no
+///   other. That has to be a string or bytes, and no item may have one that ends so ([`Error::InvalidKey`](crate::Error::InvalidKey)).
+///   Queries and scans of the table show these rows.
+/// - A grant and a read of the item are two requests; a heartbeat or a release writes the row alone.
+/// - Every create, update, replace and delete, of the holder or anybody else, is a transaction of the write and of a check, or a write, of the
+///   row: twice the write units of the item and two for the row. In a [`Transaction`](crate::Transaction) the row counts among the 100 items. Writes that ignore
+///   leases, and `delete_unchecked`, are as they are without leases.
+/// - The row is never deleted, not even with the item, so that the fence grows over all lives of an item whatever clocks show. An item that
+///   nobody has asked to lease has none.
+/// - Who asks for the lease of an item that is not there holds it until that is found out: a create in this moment is
+///   [`Error::Locked`](crate::Error::Locked).
+///
+/// All programs that write the items have to keep the leases in the same place.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",

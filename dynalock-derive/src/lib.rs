@@ -20,6 +20,7 @@
 //! | `ttl = "30s"` | how long a lease lasts without a heartbeat, in `ms`, `s` or `m`; 20 seconds unless said |
 //! | `owner`, `fence`, `beat`, `until`, `released` `= ".."` | the attributes of the lease; `_owner` and so on unless said |
 //! | `unit = "seconds"` | the unit of the epoch time in `until`; milliseconds unless said |
+//! | `separate` | keeps the lease in a row of its own beside the item, for items that are large: see [`Lockable`](https://docs.rs/dynalock/latest/dynalock/trait.Lockable.html) |
 //!
 //! # On a field
 //!
@@ -46,7 +47,7 @@
 //! | a rename that differs for reading and writing | any field, unless an `alias` reads what is written |
 //! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |
 //! | `skip_deserializing` under `deny_unknown_fields` | any field: what is written could not be read |
-//! | the name of the version attribute, or `_writes` | any field that is not `#[dynalock(version)]`: the repository keeps them |
+//! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository keeps them |
 //!
 //! `default` is allowed everywhere, on the struct as well.
 //!

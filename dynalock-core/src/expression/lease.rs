@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Name, Placeholders, Terms, Value};
+use super::{Name, Placeholders, Value};
 use crate::model::{LockModel, Model};
 
 /// How a write stands to the lease on its item.
@@ -109,17 +109,12 @@ impl Standing {
             Self::Outside { dead_before: None } => return None,
             Self::Ignoring | Self::Outside { .. } | Self::Holder(_) => self.effect_of(&lock, to),
         };
-        let mut terms = Terms::new("SET ", ",");
-        set.iter().for_each(|(name, value)| terms.push(format_args!("{name}={value}")));
-        let set = (!set.is_empty()).then(|| terms.finish());
-        let mut terms = Terms::new("REMOVE ", ",");
-        remove.iter().for_each(|name| terms.push(format_args!("{name}")));
-        leave.iter().for_each(|queue| terms.push(format_args!("{queue}[0]")));
-        let remove = (!remove.is_empty()).then(|| terms.finish());
-        match (set, remove) {
-            (Some(set), Some(remove)) => Some(format!("{set} {remove}")),
-            (set, remove) => set.or(remove),
-        }
+        let set: Vec<_> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let leave = leave.map(|queue| format!("{queue}[0]"));
+        let remove: Vec<_> = remove.iter().map(Name::to_string).chain(leave).collect();
+        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, terms)| !terms.is_empty());
+        let clauses: Vec<_> = clauses.map(|(verb, terms)| format!("{verb} {}", terms.join(","))).collect();
+        (!clauses.is_empty()).then(|| clauses.join(" "))
     }
 
     fn condition_of(&self, lock: &LockModel, to: &mut Placeholders) -> Option<String> {

@@ -17,6 +17,13 @@
 //! | `_turn` | N | when the head last changed for another, in epoch milliseconds by the clock of who did it |
 //! | `payload` | B | what a holder has left |
 //!
+//! The lease of an item is kept in the same attributes, under the names that `#[lockable]` gives them: in the item itself, or in a row of its own
+//! with `#[lockable(separate)]`, whose key is that of the item with `#lock` after its last value. That row asks for nothing but itself: the item is
+//! read after the grant, and the lease of nothing released again. A write of the item is a `TransactWriteItems` with the row then: everybody
+//! else checks that there is no `_owner`, and the holder that `_owner = :me AND _fence = :f`, where it also renews or releases. A check that met a
+//! lease that has ended is made anew as a write that removes `_owner` and `_until`, if that has still ended: else a late heartbeat would revive
+//! the lease after the write.
+//!
 //! Rows are never deleted but by [`Locks::retire`]. Time to live must not be switched on: it would delete a lock that is
 //! held, or begin its fence anew.
 //!

@@ -100,8 +100,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] if there is any item under the key, with a version or without; [`Error::Indeterminate`] if it
-    /// cannot be told; [`Error::Encode`], [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
+    /// [`Error::AlreadyExists`] if there is any item under the key, with a version or without; [`Error::Locked`] if somebody holds a lease
+    /// [beside](crate::Lockable) it, whether there is one or not; [`Error::Indeterminate`] if it cannot be told; [`Error::Encode`], [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
     /// [`Error::Exhausted`]. Nothing was written but in the case of `Indeterminate`.
     pub fn create(&self, value: T) -> Request<T, Create<T>> {
         self.request(Create::new(value))

@@ -1,0 +1,92 @@
+use dynalock::{
+    Error,
+    local::{Fault, Faults},
+};
+
+use super::super::{SKEW, TTL};
+use super::{Archive, archives, kill};
+use crate::support::{Shop, expect_error, millis, n, secs, settle, travel};
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_is_neither_lost_nor_done_twice() {
+    for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::GarbageAfterApply, Fault::NeverAnswerAfterApply] {
+        let shop = Shop::in_process(Faults::none());
+        let table = archives(&shop).await;
+        let next = |operation| shop.faults.script_on(operation, 0, fault.clone());
+        next("UpdateItem");
+        let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
+        next("UpdateItem");
+        lease.extend().await.unwrap();
+        next("TransactWriteItems");
+        lease.update(|it| it.pages -= 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        next("TransactWriteItems");
+        let mut stored = lease.commit(|it| it.pages -= 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!((stored.pages, stored.version()), (3, 3), "{fault:?}");
+        next("TransactWriteItems");
+        stored.pages = 4;
+        let stored = table.items.update(stored).await.unwrap();
+        assert_eq!(stored.version(), 4, "{fault:?}");
+        next("UpdateItem");
+        table.items.lock("a").await.unwrap().release().await.unwrap();
+        next("TransactWriteItems");
+        assert!(!table.items.delete(stored).await.unwrap().certain, "{fault:?}");
+        next("TransactWriteItems");
+        assert_eq!(table.items.create(Archive::new("a", 1)).await.unwrap().version(), 1, "{fault:?}");
+        next("UpdateItem");
+        expect_error!(table.items.lock("x").await, Error::NotFound { .. });
+        table.others.create(Archive::new("x", 1)).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_applied_is_no_victim_of_a_lease_that_came_after_it() {
+    for once in [false, true] {
+        let shop = Shop::in_process(Faults::none());
+        let table = archives(&shop).await;
+        let mut stored = table.items.get("a").await.unwrap().unwrap();
+        stored.pages = 9;
+        let others = table.others.clone();
+        shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
+        shop.rival.before("TransactWriteItems", 1, async move || {
+            let mut lease = others.lock("a").heartbeat(false).await.unwrap();
+            lease.update(|it| it.pages += 1).await.unwrap();
+            kill(lease);
+        });
+        let update = table.items.update(stored);
+        let stored = if once { update.exactly_once().await } else { update.await }.unwrap();
+        assert_eq!((stored.pages, stored.version()), (9, 2));
+        assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(10));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_in_doubt_that_met_a_lease_is_indeterminate_since_a_late_copy_may_pass_after_it() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    let mut stored = table.items.get("a").await.unwrap().unwrap();
+    stored.pages = 9;
+    let others = table.others.clone();
+    shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(4)));
+    shop.rival.before("TransactWriteItems", 1, async move || {
+        let lease = others.lock("a").await.unwrap();
+        tokio::spawn(async move {
+            travel(secs(2)).await;
+            lease.release().await.unwrap();
+        });
+    });
+    expect_error!(table.items.update(stored).await, Error::Indeterminate { .. });
+    settle().await;
+    assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_in_doubt_that_met_a_dead_lease_takes_it_away_and_is_certain() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    kill(table.others.lock("a").await.unwrap());
+    travel(TTL + SKEW + millis(10)).await;
+    shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(4)));
+    table.items.update_with("a", |it| it.pages += 1).await.unwrap();
+    settle().await;
+    assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(6));
+}

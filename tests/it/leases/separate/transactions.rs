@@ -1,0 +1,184 @@
+use dynalock::{
+    Error, InvalidTransaction, Lost, Transaction,
+    local::{Fault, Faults},
+};
+
+use super::super::{SKEW, TTL};
+use super::{Archive, action, actions, archives, kill};
+use crate::support::{
+    Product, Shop, expect_error, millis, n,
+    refused::{codes, invalid, met},
+    travel,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_in_the_way_is_waited_for() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    for reasons in [["None", "TransactionConflict"], ["TransactionConflict", "None"]] {
+        shop.faults.script_on("TransactWriteItems", 0, Fault::canceled(reasons));
+        table.items.update_with("a", |it| it.pages += 1).await.unwrap();
+    }
+    assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(7));
+    let stored = table.items.get("a").await.unwrap().unwrap();
+    shop.faults.script_on("TransactWriteItems", 0, Fault::canceled(["None", "TransactionConflict"]));
+    let mut tx = Transaction::new(&shop.client).attempts(1);
+    tx.replace(&table.items, stored);
+    let last = expect_error!(tx.commit().await, Error::Exhausted { last, .. } => last);
+    let cancelled = expect_error!(Err::<(), _>(*last), Error::Cancelled(cancelled) => cancelled);
+    assert_eq!(codes(&cancelled), ["TransactionConflict"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_brings_the_row_of_each_item_that_it_writes() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    let products = shop.table::<Product>().await;
+    let [first, second] = ["a", "b"].map(|id| table.items.get(id));
+    let (mut stale, second) = (first.await.unwrap().unwrap(), second.await.unwrap().unwrap());
+    stale.pages = 6;
+    let mut tx = Transaction::new(&shop.client);
+    let create = tx.create(&products.items, Product::new("p", 1));
+    let update = tx.update(&table.items, stale.clone());
+    tx.check(&table.items, &second);
+    let place = tx.create(&table.items, Archive::new("c", 1));
+    let done = tx.commit().await.unwrap();
+    let kinds: Vec<_> = shop.actions().into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["Put", "Update", "ConditionCheck", "ConditionCheck", "Put", "ConditionCheck"]);
+    let updated = done.get(update).unwrap();
+    assert_eq!((done.get(create).unwrap().version(), updated.version(), done.get(place).unwrap().version()), (1, 2, 1));
+
+    // Reasons are those of the calls, whatever stands between them.
+    let mut tx = Transaction::new(&shop.client);
+    tx.delete(&table.items, updated);
+    tx.update(&table.items, stale);
+    expect_error!(
+        tx.commit().await,
+        Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. })
+    );
+    table.others.update_with("b", |it| it.pages = 9).await.unwrap();
+    let mut tx = Transaction::new(&shop.client);
+    tx.create(&table.items, Archive::new("d", 1));
+    let mut changed = second;
+    changed.pages = 1;
+    let update = tx.update(&table.items, changed);
+    tx.create(&table.items, Archive::new("a", 1));
+    let cancelled = expect_error!(tx.commit().await, Error::Cancelled(cancelled) => cancelled);
+    assert_eq!(codes(&cancelled), ["None", "ConditionalCheckFailed", "ConditionalCheckFailed"]);
+    let now = met(&cancelled, &update).unwrap();
+    assert_eq!((now.pages, now.version()), (9, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rows_count_among_the_hundred_items_of_a_transaction() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    let mut tx = Transaction::new(&shop.client);
+    for id in 0..51 {
+        tx.create(&table.items, Archive::new(&format!("n{id}"), 1));
+    }
+    let why = invalid(tx.commit().await);
+    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 102 }), "{why:?}");
+    assert!(why.to_string().contains("each lease that is kept beside its item being one more"), "{why}");
+    let mut tx = Transaction::new(&shop.client);
+    for id in 0..50 {
+        tx.create(&table.items, Archive::new(&format!("n{id}"), 1));
+    }
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_the_lease_is_held() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    let lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    let write = async |pages| {
+        let [a, b] = ["a", "b"].map(|id| table.items.get(id));
+        let (mut a, mut b) = (a.await.unwrap().unwrap(), b.await.unwrap().unwrap());
+        (a.pages, b.pages) = (pages, pages);
+        let mut tx = Transaction::new(&shop.client);
+        tx.guard(&lease);
+        tx.update(&table.items, a);
+        tx.update(&table.items, b);
+        tx.commit().await
+    };
+    write(1).await.unwrap();
+    let (update, check) = ("Update", "ConditionCheck");
+    let expected = [action(update, "a"), action(check, "a#lock"), action(update, "b"), action(check, "b#lock")];
+    assert_eq!(actions(&shop), expected);
+
+    // The guard alone, and beside checks of its item.
+    let stored = table.items.get("a").await.unwrap().unwrap();
+    let mut tx = Transaction::new(&shop.client);
+    tx.guard(&lease);
+    tx.create(&table.items, Archive::new("c", 1));
+    tx.commit().await.unwrap();
+    assert_eq!(actions(&shop), [action(check, "a#lock"), action("Put", "c"), action(check, "c#lock")]);
+    let mut tx = Transaction::new(&shop.client);
+    tx.check(&table.items, &stored);
+    tx.update(&table.items, stored.clone());
+    tx.guard(&lease);
+    tx.guard(&lease);
+    tx.commit().await.unwrap();
+    assert_eq!(actions(&shop), [action(check, "a"), action(check, "a#lock")]);
+
+    travel(TTL + SKEW + millis(10)).await;
+    let next = table.others.lock("a").await.unwrap();
+    let lost = expect_error!(write(2).await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    let mut tx = Transaction::new(&shop.client);
+    tx.guard(&lease);
+    tx.create(&table.items, Archive::new("d", 1));
+    expect_error!(tx.commit().await, Error::Lost(Lost::Stolen { .. }));
+    assert_eq!((next.pages, table.others.get("b").await.unwrap().unwrap().pages), (1, 1));
+    assert_eq!(table.raw.get("d").await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    let items = &table.items;
+    let others = table.others.clone();
+    shop.rival.before("TransactWriteItems", 0, async move || {
+        others.update_with("a", |it| it.pages += 100).await.unwrap();
+    });
+    let lease = &items.lock("b").heartbeat(false).await.unwrap();
+    let add = async || {
+        dynalock::transact(&shop.client, |tx| async move {
+            tx.guard(lease);
+            for id in ["a", "b"] {
+                let mut it = tx.get(items, id).await?.expect("an item");
+                it.pages += 1;
+                tx.update(items, it);
+            }
+            Ok::<_, Error>(())
+        })
+        .await
+    };
+    add().await.unwrap();
+    let pages = async |id| table.others.get(id).await.unwrap().unwrap().pages;
+    assert_eq!((pages("a").await, pages("b").await), (106, 6));
+    travel(TTL + SKEW + millis(10)).await;
+    let next = table.others.lock("b").await.unwrap();
+    let lost = expect_error!(add().await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_under_a_callers_token_waits_for_the_dead_to_be_taken_away() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    kill(table.others.lock("a").await.unwrap());
+    travel(TTL + SKEW + millis(10)).await;
+    let stored = table.items.get("a").await.unwrap().unwrap();
+    let commit = async || {
+        let mut tx = Transaction::new(&shop.client).token("order-7");
+        tx.replace(&table.items, stored.clone());
+        tx.commit().await.map(drop)
+    };
+    // Another content would need another token.
+    expect_error!(commit().await, Error::Locked(_));
+    table.others.lock("a").await.unwrap().release().await.unwrap();
+    commit().await.unwrap();
+}
