@@ -121,7 +121,7 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Writes the whole value, changed or not, over the item that it was read from: attributes that `T` does not know are gone
-    /// afterwards. An item that can be leased is read first: what the value does not have is removed attribute by attribute, so that the
+    /// afterwards. An item that keeps its own lease is read first: what the value does not have is removed attribute by attribute, so that the
     /// fence of its lease stays.
     ///
     /// # Errors
