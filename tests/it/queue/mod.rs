@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
 mod order;
+mod storm;
 
 use std::time::Duration;
 
