@@ -85,8 +85,9 @@ impl AskingAllFair {
         stands: &mut [Stand<'_>],
         caller: &mut impl Caller,
     ) -> Result<Option<u64>, Error> {
+        let mut after = 0;
         loop {
-            let (sent, entered) = (clock::now(), self.locks[0].terms.now());
+            let (sent, entered) = (clock::now(), self.locks[0].terms.now().max(after));
             stands.iter_mut().for_each(|stand| stand.watcher.requests += 1);
             let Some(reasons) = self.enqueue(me, entered).await? else {
                 // Whose turn it is already, it is since then.
@@ -101,7 +102,9 @@ impl AskingAllFair {
                     // A copy whose reply was lost was applied.
                     return Ok(Some(entered));
                 }
-                if let Some(head) = asking.dead_head(&mark, watcher) {
+                if let Some(turn) = mark.turn_after(entered, self.most) {
+                    after = after.max(turn);
+                } else if let Some(head) = asking.dead_head(&mark, watcher) {
                     asking.evict(&head).await?;
                 } else if mark.owner.is_none() && mark.queue.len() >= self.most {
                     return Err(asking.full(self.most, &mark, watcher));

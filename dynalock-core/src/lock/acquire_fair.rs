@@ -1,6 +1,6 @@
 //! Asking for a lock in the order of those who ask.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -10,6 +10,7 @@ use super::{
     guard::Ask,
     mark::{Mark, entry},
     queued::{Pace, Waiting},
+    terms::Expiry,
 };
 use crate::{
     clock::{self, Instant},
@@ -31,8 +32,8 @@ pub(super) struct AskingFair {
 /// What an enqueue came to.
 enum Entered {
     Place(Place),
-    /// What is in the way: an owner, or a full queue.
-    Refused(Mark),
+    /// What is in the way: an owner, a full queue, or a clock that is ahead of what was sent.
+    Refused { mark: Mark, sent: u64 },
 }
 
 /// Where somebody stands, by the row as it was seen last.
@@ -100,13 +101,16 @@ impl AskingFair {
         watcher: &mut Watcher,
         caller: &mut impl Caller,
     ) -> Result<Option<Place>, Error> {
+        let mut after = 0;
         loop {
             watcher.requests += 1;
-            let mark = match self.enqueue(me).await? {
+            let (mark, sent) = match self.enqueue(me, after).await? {
                 Entered::Place(place) => return Ok(Some(place)),
-                Entered::Refused(mark) => mark,
+                Entered::Refused { mark, sent } => (mark, sent),
             };
-            if let Some(head) = self.asking.dead_head(&mark, watcher) {
+            if let Some(turn) = mark.turn_after(sent, self.most) {
+                after = turn;
+            } else if let Some(head) = self.asking.dead_head(&mark, watcher) {
                 self.asking.evict(&head).await?;
             } else if mark.owner.is_none() && mark.queue.len() >= self.most {
                 return Err(self.asking.full(self.most, &mark, watcher));
@@ -118,14 +122,14 @@ impl AskingFair {
         }
     }
 
-    /// One conditional write.
-    async fn enqueue(&self, me: &Arc<str>) -> Result<Entered, Error> {
+    /// One conditional write, which is not before this moment.
+    async fn enqueue(&self, me: &Arc<str>, after: u64) -> Result<Entered, Error> {
         let Asking { connection, row, terms, limits, .. } = &self.asking;
         let mut effort = Effort::new(connection, *limits);
         let (mut sent, mut entered) = (clock::now(), 0);
         let answer = effort
             .update(|| {
-                (sent, entered) = (clock::now(), terms.now());
+                (sent, entered) = (clock::now(), terms.now().max(after));
                 row.enqueue(me, entered, self.most)
             })
             .await?;
@@ -140,6 +144,7 @@ impl AskingFair {
         let mut mark = item.as_ref().map(|item| Mark::read(&row.layout, item)).unwrap_or_default();
         if is_applied {
             mark.queue.push(me.to_string());
+            mark.turn = Some(entered);
         }
         Ok(match mark.place_of(me) {
             // Of a copy whose reply was lost nobody knows when it came to be the head.
@@ -147,7 +152,7 @@ impl AskingFair {
                 let behind = (is_applied || index > 0).then_some(sent);
                 Entered::Place(Place { row: item, mark, index, behind, entered })
             }
-            None => Entered::Refused(mark),
+            None => Entered::Refused { mark, sent: entered },
         })
     }
 
@@ -176,14 +181,23 @@ impl AskingFair {
 }
 
 impl Asking {
-    /// The turn has come: the lease counts from when it cannot have come yet, or from a heartbeat. Nothing if others have ended it.
+    /// The turn has come: the lease counts from when it cannot have come yet and from when others count it, or from a heartbeat. Nothing if
+    /// others have ended it.
     pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
         let Self { connection, row, terms, payload, .. } = self;
         let Place { row: item, mark, behind, entered, .. } = place;
-        let fresh = behind.filter(|behind| clock::now().duration_since(*behind) < terms.ttl / 2);
+        let now = clock::now();
+        let turn = match (terms.expiry, mark.turn) {
+            (Expiry::Clock { .. }, Some(turn)) => {
+                now.checked_sub(Duration::from_millis(terms.now().saturating_sub(turn)))
+            }
+            _ => Some(now),
+        };
+        let since = behind.zip(turn).map(|(behind, turn)| behind.min(turn));
+        let fresh = since.filter(|since| now.duration_since(*since) < terms.ttl / 2);
         let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
         let of = (Arc::clone(connection), row.clone(), *terms);
-        let sent = fresh.unwrap_or_else(clock::now);
+        let sent = fresh.unwrap_or(now);
         let grip = Arc::new(Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent));
         if fresh.is_none() || payload.is_some() {
             match grip.beat_with(payload.as_deref()).await {

@@ -85,6 +85,11 @@ impl Mark {
         self.queue.iter().position(|other| other == entry)
     }
 
+    /// The moment before which nobody enters the queue, if that is what has refused one who was sent at another: clocks differ.
+    pub(super) fn turn_after(&self, sent: u64, most: usize) -> Option<u64> {
+        self.turn.filter(|turn| *turn > sent && self.owner.is_none() && self.queue.len() < most)
+    }
+
     /// The fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
         let hold = if self.head().is_some() { Hold::Fair } else { Hold::Plain };

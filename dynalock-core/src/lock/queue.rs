@@ -22,7 +22,7 @@ pub(super) enum Evidence {
 
 impl Row {
     /// Takes a number and a place in one write: the number is the place. Whoever comes into an empty queue holds the lock; at most `most` stand
-    /// in it then. It may be repeated: nobody stands in it twice.
+    /// in it then. It may be repeated: nobody stands in it twice. A copy that comes late must not make the turn of a head older than it is.
     pub(super) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Update {
         let mut to = Placeholders::default();
         let [owner, fence, released, queue, turn] =
@@ -43,6 +43,7 @@ impl Row {
         condition.push(format_args!("attribute_not_exists({queue}[{}])", most.saturating_sub(1)));
         condition.push(format_args!("NOT contains({queue}, {me})"));
         condition.push(format_args!("{released} <> {me}"));
+        condition.push(format_args!("(attribute_not_exists({turn}) OR {turn} <= {now})"));
         if let Some(key) = self.existing {
             condition.push(format_args!("attribute_exists({})", to.name(key)));
         }

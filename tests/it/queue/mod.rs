@@ -2,8 +2,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
+mod dying;
 mod order;
 mod storm;
+mod waiting;
 
 use std::time::Duration;
 

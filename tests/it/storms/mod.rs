@@ -12,7 +12,7 @@ mod wire;
 pub(crate) use arena::{Arena, Believer, Tally};
 pub(crate) use journal::Journal;
 pub(crate) use weather::Weather;
-pub(crate) use wire::{Deviation, Kind};
+pub(crate) use wire::Deviation;
 
 use std::{
     env,
