@@ -33,7 +33,10 @@ pub(super) struct AskingFair {
 enum Entered {
     Place(Place),
     /// What is in the way: an owner, a full queue, or a clock that is ahead of what was sent.
-    Refused { mark: Mark, sent: u64 },
+    Refused {
+        mark: Mark,
+        sent: u64,
+    },
 }
 
 /// Where somebody stands, by the row as it was seen last.

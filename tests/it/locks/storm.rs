@@ -245,17 +245,29 @@ fn the_storm_shows_a_fence_that_does_not_grow() {
 
 #[test]
 fn the_storm_shows_a_lock_that_is_taken_from_its_holder() {
-    shows(Deviation::AcquireWhatIsHeld, |seed| storm(seed, Weather::ROUGH, Deviation::AcquireWhatIsHeld), |seen| seen.overlaps);
+    shows(
+        Deviation::AcquireWhatIsHeld,
+        |seed| storm(seed, Weather::ROUGH, Deviation::AcquireWhatIsHeld),
+        |seen| seen.overlaps,
+    );
 }
 
 #[test]
 fn the_storm_shows_heartbeats_on_the_beat_before_to_lose_leases() {
-    shows(Deviation::BeatOnThePrevious, |seed| storm(seed, Weather::ROUGH, Deviation::BeatOnThePrevious), |seen| seen.lost);
+    shows(
+        Deviation::BeatOnThePrevious,
+        |seed| storm(seed, Weather::ROUGH, Deviation::BeatOnThePrevious),
+        |seen| seen.lost,
+    );
 }
 
 #[test]
 fn the_storm_shows_heartbeats_on_the_owner_alone() {
-    shows(Deviation::BeatOnTheOwner, |seed| storm(seed, Weather::TARDY, Deviation::BeatOnTheOwner), |seen| seen.overlaps);
+    shows(
+        Deviation::BeatOnTheOwner,
+        |seed| storm(seed, Weather::TARDY, Deviation::BeatOnTheOwner),
+        |seen| seen.overlaps,
+    );
 }
 
 #[test]
@@ -270,10 +282,18 @@ fn the_storm_shows_releases_without_a_condition() {
 
 #[test]
 fn the_storm_shows_leases_that_are_counted_from_the_answer() {
-    shows(Deviation::CountFromTheAnswer, |seed| storm(seed, Weather::SLOW, Deviation::CountFromTheAnswer), |seen| seen.overlaps);
+    shows(
+        Deviation::CountFromTheAnswer,
+        |seed| storm(seed, Weather::SLOW, Deviation::CountFromTheAnswer),
+        |seen| seen.overlaps,
+    );
 }
 
 #[test]
 fn the_storm_shows_watchers_that_count_from_before_what_they_saw() {
-    shows(Deviation::WatchFromTheRequest, |seed| storm(seed, Weather::OBSERVED, Deviation::WatchFromTheRequest), |seen| seen.overlaps);
+    shows(
+        Deviation::WatchFromTheRequest,
+        |seed| storm(seed, Weather::OBSERVED, Deviation::WatchFromTheRequest),
+        |seen| seen.overlaps,
+    );
 }

@@ -188,7 +188,8 @@ impl Process {
     /// Appends the fence to the log that the lock protects, if it is ours still, over the same bad line.
     async fn write(&self, held: &Held) {
         let is_fair = held.token().to_string().starts_with("fair-");
-        let (holds, stored) = if is_fair { ("#h[0] = :o AND #f = :f", held.fence() - 1) } else { ("#h = :o AND #f = :f", held.fence()) };
+        let (holds, stored) =
+            if is_fair { ("#h[0] = :o AND #f = :f", held.fence() - 1) } else { ("#h = :o AND #f = :f", held.fence()) };
         let check = ConditionCheck::builder()
             .table_name("locks")
             .key("name", s(held.name()))

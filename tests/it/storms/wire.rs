@@ -101,7 +101,7 @@ impl Deviation {
                 update["ConditionExpression"] = beat.into();
             }
             (Self::EvictWithoutTheBeat, Kind::Evict) => {
-                let (head, _) = condition.split_once(" AND ").expect("two conditions");
+                let head = condition.split(" AND ").next().expect("a condition").to_owned();
                 update["ConditionExpression"] = head.into();
             }
             (Self::BeatAlways, Kind::Beat)
