@@ -210,7 +210,8 @@ async fn waiting_costs_a_read_a_poll_and_no_write() {
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.queues().await;
     let held = others.acquire("printer").fair().await.unwrap();
-    let reads = |shop: &Shop| shop.sent("GetItem").iter().map(|read| read["ConsistentRead"] == true).collect::<Vec<_>>();
+    let reads =
+        |shop: &Shop| shop.sent("GetItem").iter().map(|read| read["ConsistentRead"] == true).collect::<Vec<_>>();
     let next = locks.acquire("printer").fair().enter().await.unwrap();
     travel(secs(60)).await;
     let of_the_next = reads(&shop);
