@@ -33,6 +33,7 @@
 #![expect(clippy::unwrap_used, reason = "the cases are functions, and a test panics where it fails")]
 #![expect(clippy::assigning_clones, reason = "a test assigns what a user would assign")]
 
+mod storms;
 mod support;
 
 mod conformance;

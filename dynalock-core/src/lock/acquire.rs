@@ -223,7 +223,7 @@ impl Asking {
         let mut found = place(effort.read(&self.row.get(true)).await?);
         while let Some(index) = found {
             let answer = effort.update(|| match index {
-                0 => self.row.leave(entry, self.terms.now()),
+                0 => self.row.pass(entry, self.terms.now()),
                 behind => self.row.abandon(entry, behind),
             });
             found = match answer.await? {

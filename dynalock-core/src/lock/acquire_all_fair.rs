@@ -9,6 +9,7 @@ use super::{
     guard::Ask,
     held::Held,
     mark::Mark,
+    terms::{Heartbeat, Terms},
 };
 use crate::{
     clock::{self, Instant},
@@ -159,7 +160,17 @@ impl<'a> Stand<'a> {
         let Some(index) = mark.place_of(me) else { return Ok(false) };
         (self.mark, self.index) = (mark.clone(), index);
         match &self.held {
-            Some(held) => return Ok(!held.remaining().is_zero()),
+            Some(held) => {
+                // Nobody else renews it yet that has no heartbeat of its own.
+                let Terms { heartbeat, ttl, .. } = self.asking.terms;
+                if heartbeat == Heartbeat::Off && held.remaining() < ttl / 2 {
+                    match held.extend().await {
+                        Ok(()) | Err(Error::Lost(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                return Ok(!held.remaining().is_zero());
+            }
             None if index == 0 => {
                 let place = Place { row, mark, index, behind: self.behind, entered };
                 let Some(granted) = self.asking.take(me, place).await? else { return Ok(false) };

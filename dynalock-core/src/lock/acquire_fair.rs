@@ -194,7 +194,7 @@ impl Asking {
         let fresh = fresh.filter(|since| now.duration_since(*since) < terms.ttl / 2);
         let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
         let of = (Arc::clone(connection), row.clone(), *terms);
-        let sent = fresh.unwrap_or_else(clock::now);
+        let sent = fresh.unwrap_or(now);
         let grip = Arc::new(Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent));
         if fresh.is_none() || payload.is_some() {
             match grip.beat_with(payload.as_deref()).await {

@@ -57,6 +57,14 @@ impl Row {
         self.update(set, condition, to)
     }
 
+    /// The head goes that has not entered: what became of the holder before is still for the next one to know.
+    pub(super) fn pass(&self, entry: &str, now: u64) -> Update {
+        let mut to = Placeholders::default();
+        let set = format!("{} REMOVE {}", self.next(now, &mut to), self.gone(&mut to));
+        let condition = format!("{}[0] = {}", to.name(self.layout.queue), to.value(text(entry)));
+        self.update(set, condition, to)
+    }
+
     /// Somebody behind the head goes.
     pub(super) fn abandon(&self, entry: &str, place: usize) -> Update {
         let mut to = Placeholders::default();

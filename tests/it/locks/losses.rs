@@ -4,8 +4,11 @@ use dynalock::{
     local::{Database, Fault, Faults},
 };
 
-use super::{TTL, wire::Deviation};
-use crate::support::{Shop, secs, travel};
+use super::TTL;
+use crate::{
+    storms::Deviation,
+    support::{Shop, secs, travel},
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_free_lock_is_never_refused_for_an_acquire_of_its_own() {

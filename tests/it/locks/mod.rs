@@ -10,7 +10,6 @@ mod lost;
 mod storm;
 mod together;
 mod unusual;
-mod wire;
 
 use std::time::Duration;
 

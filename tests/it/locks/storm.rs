@@ -1,21 +1,12 @@
 //! Several processes want two locks, while everything happens to their requests that can.
 //!
-//! The library is the real one, over the real SDK and the engine in the process, on paused time; each process has a clock of its own within
-//! the skew that is allowed, and faults of its own. What is written under a lock is a transaction with a check of the lock's row.
-//! `DYNALOCK_STORM_SEEDS` says how many seeds there are.
+//! What is written under a lock is a transaction with a check of the lock's row.
 
 #![expect(clippy::print_stdout, reason = "the figures are shown on request")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    env,
-    ops::Range,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread,
-    time::Duration,
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
 };
 
 use aws_sdk_dynamodb::{
@@ -23,94 +14,21 @@ use aws_sdk_dynamodb::{
     config::SharedHttpClient,
     types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
 };
-use dynalock::{
-    Expiry, Held, Locks, Lost,
-    local::{Database, Fault, Faults},
-};
+use dynalock::{Expiry, Held, Locks, Lost, local::Database};
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::{SKEW, TTL, wire::Deviation};
-use crate::support::{item, millis, n, s, secs, travel};
+use super::{SKEW, TTL};
+use crate::{
+    storms::{Arena, Believer, Deviation, Tally, Weather, seeds, shows, storms},
+    support::{item, millis, n, s, secs, travel},
+};
+
+const SEEDS: u64 = 200;
 
 const NAMES: [&str; 2] = ["red", "blue"];
 const PROCESSES: u64 = 4;
 const ROUNDS: u32 = 12;
-
-/// What was seen.
-#[derive(Debug, Default, Clone)]
-struct Tally {
-    grants: u64,
-    /// Grants of both locks at once.
-    together: u64,
-    writes: u64,
-    refused: u64,
-    takeovers: u64,
-    cancelled: u64,
-    /// Two guards that believed at one moment.
-    overlaps: u64,
-    /// Work that had not been told to end when the next one entered.
-    told_late: u64,
-    /// Fences that did not grow.
-    fences: u64,
-    /// Writes under an older fence than one that had written.
-    stale: u64,
-    /// Locks that were still held a ttl and the skew after everything had ended.
-    left: u64,
-    /// Grants that nobody knows of, each found by the next asker after its ttl.
-    ghosts: u64,
-    /// Leases that ended while their holder was renewing them.
-    lost: u64,
-}
-
-impl Tally {
-    fn add(&mut self, other: &Self) {
-        self.grants += other.grants;
-        self.together += other.together;
-        self.writes += other.writes;
-        self.refused += other.refused;
-        self.takeovers += other.takeovers;
-        self.cancelled += other.cancelled;
-        self.overlaps += other.overlaps;
-        self.told_late += other.told_late;
-        self.fences += other.fences;
-        self.stale += other.stale;
-        self.left += other.left;
-        self.lost += other.lost;
-        self.ghosts += other.ghosts;
-    }
-
-    fn broken(&self) -> [u64; 5] {
-        [self.overlaps, self.told_late, self.fences, self.stale, self.left]
-    }
-}
-
-/// A guard that believes, as its process sees it.
-#[derive(Clone)]
-struct Believer {
-    held: Arc<Held>,
-    told: Arc<AtomicBool>,
-    /// In place of what the guard says, where a deviation has another opinion.
-    until: Option<Arc<Mutex<Instant>>>,
-}
-
-impl Believer {
-    fn believes(&self) -> bool {
-        match &self.until {
-            Some(until) => Instant::now() < *until.lock().unwrap(),
-            None => !self.held.remaining().is_zero(),
-        }
-    }
-}
-
-/// Who is in, and what was seen.
-#[derive(Default)]
-struct Arena {
-    believers: HashMap<String, Vec<Believer>>,
-    fences: BTreeMap<String, BTreeSet<u64>>,
-    crashed: Vec<(String, u64)>,
-    tally: Tally,
-}
 
 #[derive(Clone)]
 struct Process {
@@ -118,88 +36,6 @@ struct Process {
     client: Client,
     deviation: Deviation,
     arena: Arc<Mutex<Arena>>,
-}
-
-/// How rough it is.
-#[derive(Debug, Clone, Copy)]
-struct Weather {
-    /// The share of requests that meets each kind of fault.
-    rate: f64,
-    /// How long a copy of a request may be on its way.
-    late: Duration,
-    /// The share of requests that are slow.
-    slow: f64,
-    /// The share of requests that arrive in the end, after they were sent again.
-    tardy: f64,
-    expiry: Expiry,
-}
-
-impl Weather {
-    const ROUGH: Self =
-        Self { rate: 0.012, late: secs(6), slow: 0.012, tardy: 0.012, expiry: Expiry::Clock { max_skew: SKEW } };
-    const SLOW: Self = Self { slow: 0.4, ..Self::ROUGH };
-    const TARDY: Self = Self { tardy: 0.3, ..Self::ROUGH };
-    const OBSERVED: Self = Self { expiry: Expiry::Observed, ..Self::ROUGH };
-}
-
-fn faults(seed: u64, weather: Weather) -> Faults {
-    let faults = [
-        Fault::LoseRequest,
-        Fault::LoseReply,
-        Fault::ErrorAfterApply,
-        Fault::GarbageAfterApply,
-        Fault::ServerError,
-        Fault::Throttle,
-        Fault::TransactionConflict,
-        Fault::NeverAnswer,
-        Fault::NeverAnswerAfterApply,
-        Fault::Delay(millis(30)),
-        Fault::DeliverLate(millis(40)),
-        Fault::DeliverLate(weather.late / 4),
-        Fault::DeliverTwice,
-    ];
-    let drawn = Faults::seeded(seed).rate(Fault::Delay(millis(900)), weather.slow);
-    let drawn = drawn.rate(Fault::DeliverLate(weather.late), weather.tardy);
-    faults.into_iter().fold(drawn, |faults, fault| faults.rate(fault, weather.rate))
-}
-
-impl Arena {
-    fn enter(&mut self, name: &str, believer: Believer) {
-        let held = &believer.held;
-        self.tally.grants += 1;
-        self.tally.takeovers += u64::from(held.acquired_after_crash().is_some());
-        self.crashed.extend(held.acquired_after_crash().map(|fence| (name.to_owned(), fence)));
-        let known = self.fences.entry(name.to_owned()).or_default();
-        // An answer that was long on its way may come after that of the next grant.
-        let is_late = known.last().is_some_and(|last| held.fence() < *last) && believer.believes();
-        if !known.insert(held.fence()) || is_late {
-            self.tally.fences += 1;
-        }
-        let here = self.believers.entry(name.to_owned()).or_default();
-        if believer.believes() {
-            for other in here.iter() {
-                if other.believes() {
-                    self.tally.overlaps += 1;
-                } else if !other.told.load(Ordering::Relaxed) {
-                    self.tally.told_late += 1;
-                }
-            }
-        }
-        here.push(believer);
-    }
-
-    /// Dead holders that nobody has seen alive.
-    fn ghosts(&self) -> u64 {
-        let is_known =
-            |(name, fence): &&(String, u64)| self.fences.get(name).is_some_and(|known| known.contains(fence));
-        (self.crashed.len() - self.crashed.iter().filter(is_known).count()) as u64
-    }
-
-    fn leave(&mut self, name: &str, fence: u64) {
-        if let Some(here) = self.believers.get_mut(name) {
-            here.retain(|believer| believer.held.fence() != fence);
-        }
-    }
 }
 
 impl Process {
@@ -350,7 +186,7 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     let skew = i64::try_from(SKEW.as_millis()).unwrap() * if weather.expiry == Expiry::Observed { 1_000 } else { 1 };
     let mut tasks = Vec::new();
     for process in 0..PROCESSES {
-        let faults = faults(seed * PROCESSES + process, weather);
+        let faults = weather.faults(seed * PROCESSES + process);
         let http = deviation.wrap(faults.wrap(SharedHttpClient::new(database.connector())));
         let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
         let ahead = match process {
@@ -385,105 +221,79 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     tally
 }
 
-/// Storms of many seeds, on all cores: each has a runtime and a paused clock of its own.
-fn storms(seeds: Range<u64>, weather: Weather, deviation: Deviation) -> Tally {
-    let next = AtomicU64::new(seeds.start);
-    let run = || {
-        let mut total = Tally::default();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                return total;
-            }
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-            let tally = runtime.unwrap().block_on(storm(seed, weather, deviation));
-            if deviation == Deviation::None {
-                assert_eq!(tally.broken(), [0; 5], "seed {seed}: {tally:?}");
-            }
-            total.add(&tally);
-        }
-    };
-    thread::scope(|scope| {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
-        let mut total = Tally::default();
-        for thread in threads {
-            total.add(&thread.join().unwrap());
-        }
-        total
-    })
-}
-
-fn seeds() -> u64 {
-    env::var("DYNALOCK_STORM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200)
-}
-
 #[test]
 fn a_storm_grants_a_lock_to_one_at_a_time_and_leaves_none_behind() {
-    let tally = storms(0..seeds(), Weather::ROUGH, Deviation::None);
-    println!("by the clock, {} seeds: {tally:?}", seeds());
-    assert!(tally.grants > seeds() * 20, "{tally:?}");
-    assert!(tally.writes > seeds() * 40, "{tally:?}");
-    assert!(tally.takeovers > seeds() * 4, "{tally:?}");
-    assert!(tally.together > seeds() * 2, "{tally:?}");
+    let tally = storms(0..seeds(SEEDS), Deviation::None, |seed| storm(seed, Weather::ROUGH, Deviation::None));
+    println!("by the clock, {} seeds: {tally:?}", seeds(SEEDS));
+    assert!(tally.grants > seeds(SEEDS) * 20, "{tally:?}");
+    assert!(tally.writes > seeds(SEEDS) * 40, "{tally:?}");
+    assert!(tally.takeovers > seeds(SEEDS) * 4, "{tally:?}");
+    assert!(tally.together > seeds(SEEDS) * 2, "{tally:?}");
 }
 
 #[test]
 fn a_storm_grants_a_lock_to_one_at_a_time_whatever_the_clocks_show() {
-    let tally = storms(0..seeds() / 4, Weather::OBSERVED, Deviation::None);
-    println!("watched, {} seeds: {tally:?}", seeds() / 4);
-    assert!(tally.takeovers > seeds() / 4, "{tally:?}");
-}
-
-/// Storms without one part of the protocol until they show it.
-fn shows(deviation: Deviation, weather: Weather, shown: impl Fn(&Tally) -> u64) {
-    const BATCH: u64 = 4;
-    let mut total = Tally::default();
-    let mut seeds = 0;
-    while shown(&total) == 0 && seeds < 400 {
-        total.add(&storms(seeds..seeds + BATCH, weather, deviation));
-        seeds += BATCH;
-    }
-    println!("{deviation:?}, {seeds} seeds: {total:?}");
-    assert!(shown(&total) > 0, "{deviation:?}: {total:?}");
+    let tally = storms(0..seeds(SEEDS) / 4, Deviation::None, |seed| storm(seed, Weather::OBSERVED, Deviation::None));
+    println!("watched, {} seeds: {tally:?}", seeds(SEEDS) / 4);
+    assert!(tally.takeovers > seeds(SEEDS) / 4, "{tally:?}");
 }
 
 #[test]
 fn the_storm_shows_a_fence_that_does_not_grow() {
-    shows(Deviation::SameFence, Weather::ROUGH, |seen| seen.fences);
+    shows(Deviation::SameFence, |seed| storm(seed, Weather::ROUGH, Deviation::SameFence), |seen| seen.fences);
 }
 
 #[test]
 fn the_storm_shows_a_lock_that_is_taken_from_its_holder() {
-    shows(Deviation::AcquireWhatIsHeld, Weather::ROUGH, |seen| seen.overlaps);
+    shows(
+        Deviation::AcquireWhatIsHeld,
+        |seed| storm(seed, Weather::ROUGH, Deviation::AcquireWhatIsHeld),
+        |seen| seen.overlaps,
+    );
 }
 
 #[test]
 fn the_storm_shows_heartbeats_on_the_beat_before_to_lose_leases() {
-    shows(Deviation::BeatOnThePrevious, Weather::ROUGH, |seen| seen.lost);
+    shows(
+        Deviation::BeatOnThePrevious,
+        |seed| storm(seed, Weather::ROUGH, Deviation::BeatOnThePrevious),
+        |seen| seen.lost,
+    );
 }
 
 #[test]
 fn the_storm_shows_heartbeats_on_the_owner_alone() {
-    shows(Deviation::BeatOnTheOwner, Weather::TARDY, |seen| seen.overlaps);
+    shows(
+        Deviation::BeatOnTheOwner,
+        |seed| storm(seed, Weather::TARDY, Deviation::BeatOnTheOwner),
+        |seen| seen.overlaps,
+    );
 }
 
 #[test]
 fn the_storm_shows_heartbeats_without_a_condition() {
-    shows(Deviation::BeatAlways, Weather::TARDY, |seen| seen.overlaps);
+    shows(Deviation::BeatAlways, |seed| storm(seed, Weather::TARDY, Deviation::BeatAlways), |seen| seen.overlaps);
 }
 
 #[test]
 fn the_storm_shows_releases_without_a_condition() {
-    shows(Deviation::ReleaseAlways, Weather::ROUGH, |seen| seen.overlaps);
+    shows(Deviation::ReleaseAlways, |seed| storm(seed, Weather::ROUGH, Deviation::ReleaseAlways), |seen| seen.overlaps);
 }
 
 #[test]
 fn the_storm_shows_leases_that_are_counted_from_the_answer() {
-    shows(Deviation::CountFromTheAnswer, Weather::SLOW, |seen| seen.overlaps);
+    shows(
+        Deviation::CountFromTheAnswer,
+        |seed| storm(seed, Weather::SLOW, Deviation::CountFromTheAnswer),
+        |seen| seen.overlaps,
+    );
 }
 
 #[test]
 fn the_storm_shows_watchers_that_count_from_before_what_they_saw() {
-    shows(Deviation::WatchFromTheRequest, Weather::OBSERVED, |seen| seen.overlaps);
+    shows(
+        Deviation::WatchFromTheRequest,
+        |seed| storm(seed, Weather::OBSERVED, Deviation::WatchFromTheRequest),
+        |seen| seen.overlaps,
+    );
 }

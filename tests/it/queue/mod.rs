@@ -2,7 +2,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
+mod cost;
+mod dying;
+mod faults;
+mod items;
 mod order;
+mod storm;
+mod together;
+mod waiting;
 
 use std::time::Duration;
 

@@ -61,6 +61,12 @@ impl Shop {
         Self { faults, rival, client, plain, remote: false }
     }
 
+    /// Another process with the same database, behind faults of its own.
+    pub(crate) fn beside(&self) -> Self {
+        let http = self.plain.config().http_client().expect("a client of the engine in the process");
+        Self::new(self.plain.clone(), http, Faults::none())
+    }
+
     pub(crate) async fn table<T: Versioned>(&self) -> Table<T> {
         let table = self.absent_table();
         table.others.create_table().await.expect("a table");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// What is different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deviation {
+pub(crate) enum Deviation {
     /// Nothing.
     None,
     /// An acquire does not look at `_released`.
@@ -27,6 +27,14 @@ pub(super) enum Deviation {
     BeatAlways,
     /// A release has no condition.
     ReleaseAlways,
+    /// A plain acquire does not look at the queue.
+    AcquireBesideTheQueue,
+    /// A heartbeat of a head does not ask whether it is the head.
+    BeatWithoutTheHead,
+    /// A head leaves whoever is the head.
+    LeaveAlways,
+    /// A head is taken out whatever it has beaten since.
+    EvictWithoutTheBeat,
     /// A holder counts its lease from the answer to its request.
     CountFromTheAnswer,
     /// A watcher of heartbeats counts from before the request that showed the last one.
@@ -37,7 +45,7 @@ pub(super) enum Deviation {
 const INSIDE: [Deviation; 3] = [Deviation::None, Deviation::CountFromTheAnswer, Deviation::WatchFromTheRequest];
 
 impl Deviation {
-    pub(super) fn wrap(self, client: SharedHttpClient) -> SharedHttpClient {
+    pub(crate) fn wrap(self, client: SharedHttpClient) -> SharedHttpClient {
         match INSIDE.contains(&self) {
             true => client,
             false => SharedHttpClient::new(Changed { inner: client, deviation: self }),
@@ -84,7 +92,21 @@ impl Deviation {
                 let (owner, _) = condition.split_once(" AND ").expect("two conditions");
                 update["ConditionExpression"] = owner.into();
             }
-            (Self::BeatAlways, Kind::Beat) | (Self::ReleaseAlways, Kind::Release) => {
+            (Self::AcquireBesideTheQueue, Kind::Acquire) => {
+                let (before, _) = condition.rsplit_once(" AND attribute_not_exists(").expect("the queue");
+                update["ConditionExpression"] = before.into();
+            }
+            (Self::BeatWithoutTheHead, Kind::Beat) if condition.contains("[0]") => {
+                let (_, beat) = condition.split_once(" AND ").expect("two conditions");
+                update["ConditionExpression"] = beat.into();
+            }
+            (Self::EvictWithoutTheBeat, Kind::Evict) => {
+                let head = condition.split(" AND ").next().expect("a condition").to_owned();
+                update["ConditionExpression"] = head.into();
+            }
+            (Self::BeatAlways, Kind::Beat)
+            | (Self::ReleaseAlways, Kind::Release)
+            | (Self::LeaveAlways, Kind::Leave) => {
                 update.as_object_mut().expect("an update").remove("ConditionExpression");
             }
             _ => {}
@@ -107,19 +129,33 @@ fn prune(update: &mut Value) {
 
 /// Which part of the protocol a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Acquire,
     Beat,
     Release,
+    /// Takes a dead owner away.
+    Clear,
+    Enqueue,
+    Leave,
+    Abandon,
+    Evict,
 }
 
 impl Kind {
-    fn of(update: &Value) -> Self {
+    pub(crate) fn of(update: &Value) -> Self {
         let text = update["UpdateExpression"].as_str().expect("an update");
-        match (text.contains("if_not_exists"), text.contains("REMOVE")) {
-            (true, _) => Self::Acquire,
-            (false, true) => Self::Release,
-            (false, false) => Self::Beat,
+        let released = update["ExpressionAttributeNames"].as_object().into_iter().flatten();
+        let released = released.filter(|(_, name)| *name == "_released").map(|(placeholder, _)| placeholder);
+        let releases = released.into_iter().any(|placeholder| text.contains(&format!("{placeholder}=")));
+        match (text.contains("SET"), text.contains("REMOVE"), text.contains('[')) {
+            (true, _, _) if text.contains("list_append") => Self::Enqueue,
+            (true, true, true) if releases => Self::Leave,
+            (true, true, true) => Self::Evict,
+            (true, _, _) if text.contains("if_not_exists") => Self::Acquire,
+            (true, true, false) => Self::Release,
+            (true, false, _) => Self::Beat,
+            (false, _, true) => Self::Abandon,
+            (false, _, false) => Self::Clear,
         }
     }
 }

@@ -1,0 +1,155 @@
+//! What a queue costs, by its requests: a write costs a unit for each kilobyte of the row, whether it is refused or not.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use dynalock::{Error, Locks, local::Faults};
+use tokio::task::JoinSet;
+
+use super::TTL;
+use crate::support::{Item, Shop, millis, secs, travel};
+
+/// The bytes of a row, as DynamoDB counts them.
+fn size(row: &Item) -> usize {
+    let of = |value: &AttributeValue| match value {
+        AttributeValue::S(text) => text.len(),
+        // Two digits a byte, and one byte more.
+        AttributeValue::N(digits) => digits.len().div_ceil(2) + 1,
+        AttributeValue::L(list) => 3 + list.iter().map(|entry| 1 + entry.as_s().unwrap().len()).sum::<usize>(),
+        other => panic!("a row of a lock has no {other:?}"),
+    };
+    row.iter().map(|(name, value)| name.len() + of(value)).sum()
+}
+
+async fn row(shop: &Shop) -> Item {
+    shop.raw("locks", "name").get("printer").await.unwrap()
+}
+
+/// So many clients, each of which waits, holds for a moment, and waits again.
+async fn busy(clients: usize, rounds: usize) -> (Shop, f64) {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.queues().await;
+    let mut tasks = JoinSet::new();
+    for client in 0..clients {
+        let locks = locks.clone();
+        tasks.spawn(async move {
+            travel(millis(client as u64 * 7)).await;
+            for _ in 0..rounds {
+                let held = locks.acquire("printer").fair().await.unwrap();
+                travel(millis(20)).await;
+                held.release().await.unwrap();
+                // Two clocks of one millisecond are one.
+                travel(millis(1)).await;
+            }
+        });
+    }
+    let mut largest = 0;
+    while !tasks.is_empty() {
+        if let Ok(done) = tokio::time::timeout(millis(333), tasks.join_next()).await {
+            done.unwrap().unwrap();
+        }
+        largest = largest.max(size(&row(&shop).await));
+    }
+    assert!(largest < 1024, "{largest}");
+    let [writes, transactions, queries, scans] = shop.counts(["UpdateItem", "TransactWriteItems", "Query", "Scan"]);
+    assert_eq!([transactions, queries, scans], [0; 3]);
+    let units = writes as f64 / (clients * rounds) as f64;
+    (shop, units)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_nobody_wants_costs_two_writes_and_no_read() {
+    let (shop, units) = busy(1, 50).await;
+    assert!((units - 2.0).abs() < f64::EPSILON, "{units}");
+    assert_eq!(shop.requests(), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_take_turns_cost_two_writes_each() {
+    let (_, units) = busy(2, 50).await;
+    assert!(units <= 2.1, "{units}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sixteen_who_always_wait_cost_two_writes_each() {
+    let (_, units) = busy(16, 12).await;
+    assert!(units <= 2.1, "{units}");
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "who comes from behind the next to the head, after half a ttl, has no consistent read to count from, and beats: 2.8 units"]
+async fn twenty_who_always_wait_cost_two_writes_each() {
+    let (_, units) = busy(20, 12).await;
+    assert!(units <= 2.1, "{units}");
+}
+
+/// The units that the last place taken and the first leave cost, by the larger of the row before and after.
+async fn units(waiters: usize) -> (usize, usize) {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = others.acquire("printer").fair().await.unwrap();
+    let mut queued = Vec::new();
+    for _ in 0..waiters {
+        queued.push(locks.acquire("printer").fair().max_queue(1_000).enter().await.unwrap());
+    }
+    assert_eq!(shop.counts(["UpdateItem"]), [waiters]);
+    first.extend().await.unwrap();
+    let bytes = size(&row(&shop).await);
+    (bytes, 2 * bytes.div_ceil(1024))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_is_below_a_kilobyte_with_thirty_who_wait_and_each_kilobyte_more_costs_two() {
+    for (waiters, expected) in [(1, 2), (25, 2), (30, 2), (60, 4), (100, 6)] {
+        let (bytes, units) = units(waiters).await;
+        assert_eq!(units, expected, "{waiters} who wait: {bytes} bytes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_try_costs_one_write() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let _held = others.acquire("printer").fair().await.unwrap();
+    assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
+    assert_eq!(shop.counts(["UpdateItem"]), [1]);
+    let full = locks.acquire("printer").fair().max_queue(1).await;
+    assert!(matches!(full, Err(Error::Locked(_) | Error::QueueFull { .. })), "{full:?}");
+    assert_eq!(shop.counts(["UpdateItem"]), [2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_are_apart_cost_no_more_than_a_third_write() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.queues().await;
+    let mut tasks = JoinSet::new();
+    for ahead in [-900, -300, 0, 300, 900] {
+        let locks: Arc<Locks> = Arc::new(locks.clone().clock_ahead_by_millis(ahead));
+        tasks.spawn(async move {
+            for _ in 0..20 {
+                let held = locks.acquire("printer").fair().await.unwrap();
+                travel(millis(50)).await;
+                held.release().await.unwrap();
+            }
+        });
+    }
+    tasks.join_all().await;
+    let [writes] = shop.counts(["UpdateItem"]);
+    assert!((200..=300).contains(&writes), "{writes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_head_costs_each_who_waits_no_more_than_one_write() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    super::kill(others.acquire("printer").fair().await.unwrap());
+    let mut queued = Vec::new();
+    for _ in 0..20 {
+        queued.push(locks.acquire("printer").fair().enter().await.unwrap());
+    }
+    travel(TTL + secs(5)).await;
+    assert_eq!(queued[0].position(), 0);
+    // The places, who takes it out, and the heartbeats of who came in.
+    let [writes] = shop.counts(["UpdateItem"]);
+    assert!(writes <= 20 + 20 + 2, "{writes}");
+}

@@ -1,0 +1,246 @@
+//! Those who die, stand still, or live by another clock.
+
+use dynalock::{
+    Error, Expiry, Locks, Lost,
+    local::{Fault, Faults},
+};
+use tokio::task::JoinHandle;
+
+use super::{SKEW, TTL, kill};
+use crate::support::{Shop, expect_error, millis, now, secs, settle, travel};
+
+/// Somebody who dies while waiting: nobody hears of its requests any more.
+async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
+    let waiter = shop.beside();
+    let locks = Locks::new(&waiter.client, "locks").ttl(TTL);
+    let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
+    travel(millis(100)).await;
+    waiter.faults.always(Fault::NeverAnswer);
+    tokio::spawn(async move { drop(waiting.await) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
+    for dead in [1, 3] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        for _ in 0..dead {
+            dead_waiter(&shop).await;
+        }
+        let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
+        travel(secs(60)).await;
+        let (fence, started) = (first.fence(), now());
+        first.release().await.unwrap();
+        let next = waiting.await.unwrap().unwrap();
+        let took = started.elapsed();
+        assert!(took >= dead * (TTL - millis(1)) && took < dead * (TTL + SKEW + secs(1)), "{dead}: {took:?}");
+        let grants = u64::from(dead);
+        assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1 + grants, Some(fence + grants)));
+        assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = others.acquire("printer").fair().await.unwrap();
+    let slow = shop.beside();
+    let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
+    let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
+    travel(millis(100)).await;
+    let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
+    travel(secs(1)).await;
+    // For most of a ttl nothing of it is heard.
+    slow.faults.always(Fault::LoseRequest);
+    first.release().await.unwrap();
+    travel(secs(7)).await;
+    slow.faults.clear();
+    travel(secs(30)).await;
+    let held = waiting.await.unwrap().unwrap();
+    assert!(!behind.is_finished() && held.remaining() > secs(1));
+    held.release().await.unwrap();
+    behind.await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = others.acquire("printer").fair().await.unwrap();
+    let slow = shop.beside();
+    let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
+    let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
+    travel(millis(100)).await;
+    let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
+    travel(secs(1)).await;
+    slow.faults.always(Fault::LoseRequest);
+    first.release().await.unwrap();
+    let next = behind.await.unwrap().unwrap();
+    slow.faults.clear();
+    expect_error!(waiting.await.unwrap(), Error::Evicted { attempts: 1, .. });
+    settle().await;
+    assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+    assert!(next.remaining() > secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_evicted_holder_is_told_and_nothing_of_it_counts_any_more() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let paused = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
+    let waiting = tokio::spawn(others.acquire("printer").fair().into_future());
+    travel(TTL - millis(1)).await;
+    assert!(!waiting.is_finished());
+    assert_eq!(paused.lost().await, Lost::Expired);
+    let next = waiting.await.unwrap().unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (paused.fence() + 1, Some(paused.fence())));
+    expect_error!(paused.extend().await, Error::Lost(_));
+    expect_error!(locks.resume(paused.token()).await, Error::Lost(Lost::Stolen { .. }));
+    paused.release().await.unwrap();
+    let row = others.inspect("printer").await.unwrap().unwrap();
+    assert_eq!((row.owner.as_deref(), row.fence), (Some(next.owner()), next.fence()));
+    next.extend().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_heartbeat_of_an_evicted_holder_changes_nothing() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));
+    shop.faults.script_on("UpdateItem", 1, Fault::LoseRequest);
+    let beating = tokio::time::timeout(millis(20), dead.extend()).await;
+    assert!(beating.is_err(), "{beating:?}");
+    kill(dead);
+    let next = others.acquire("printer").fair().heartbeat(false).await.unwrap();
+    let raw = shop.raw("locks", "name");
+    let before = raw.get("printer").await.unwrap();
+    travel(secs(9)).await;
+    assert_eq!(raw.get("printer").await.unwrap(), before);
+    assert!(!next.remaining().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
+    for (ahead, behind) in [(1_900, 0), (0, -1_900), (950, -950)] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let (early, late) = (others.clone().clock_ahead_by_millis(ahead), locks.clock_ahead_by_millis(behind));
+        let first = late.acquire("printer").fair().await.unwrap();
+        let waiting = tokio::spawn(early.acquire("printer").fair().heartbeat(false).into_future());
+        travel(secs(1)).await;
+        first.release().await.unwrap();
+        let held = waiting.await.unwrap().unwrap();
+        // Its turn was written down by a clock that is behind.
+        while !held.remaining().is_zero() {
+            assert!(early.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
+            assert!(late.try_acquire("printer").fair().await.unwrap().is_none(), "{held:?}");
+            travel(millis(20)).await;
+        }
+        travel(SKEW + millis(1_950)).await;
+        drop(late.try_acquire("printer").await.unwrap().expect("it has ended for all"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_observed_rule_stands_any_clock() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let mad = others.clock_ahead_by_millis(1_000_000_000).expiry(Expiry::Observed);
+    let locks = locks.expiry(Expiry::Observed);
+    for heartbeat in [true, false] {
+        let held = locks.acquire("printer").fair().heartbeat(heartbeat).await.unwrap();
+        let fence = held.fence();
+        if heartbeat {
+            expect_error!(mad.acquire("printer").fair().wait(secs(120)).await, Error::Locked(_));
+        }
+        let waiting = tokio::spawn(mad.acquire("printer").fair().wait(secs(120)).into_future());
+        travel(secs(1)).await;
+        if heartbeat {
+            kill(held);
+        } else {
+            assert_eq!(held.lost().await, Lost::Expired);
+            assert!(!waiting.is_finished());
+        }
+        let next = waiting.await.unwrap().unwrap();
+        assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
+        next.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
+    for expiry in [Expiry::default(), Expiry::Observed] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
+        let first = locks.acquire("printer").fair().ttl(secs(60)).heartbeat(false).await.unwrap();
+        let waiting = tokio::spawn(others.acquire("printer").fair().ttl(secs(2)).into_future());
+        let plain = tokio::spawn(others.acquire("printer").ttl(secs(2)).wait(secs(50)).into_future());
+        travel(secs(59)).await;
+        assert!(!waiting.is_finished() && first.remaining() > millis(900));
+        expect_error!(plain.await.unwrap(), Error::Locked(_));
+        first.extend().await.unwrap();
+        travel(secs(59)).await;
+        assert!(!waiting.is_finished() && first.remaining() > millis(900));
+        let started = now();
+        first.release().await.unwrap();
+        let short = waiting.await.unwrap().unwrap();
+        assert!(started.elapsed() < secs(1), "{:?}", started.elapsed());
+        // One with a long ttl waits no longer for it than its own short one.
+        kill(short);
+        let started = now();
+        let next = locks.acquire("printer").fair().ttl(secs(60)).await.unwrap();
+        assert!(started.elapsed() < secs(2) + SKEW + secs(1), "{:?}", started.elapsed());
+        next.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let dead = locks.acquire("printer").fair().await.unwrap();
+    let fence = dead.fence();
+    kill(dead);
+    travel(TTL + SKEW - millis(100)).await;
+    assert!(others.try_acquire("printer").await.unwrap().is_none());
+    travel(millis(200)).await;
+    let held = others.try_acquire("printer").await.unwrap().unwrap();
+    assert_eq!((held.fence(), held.acquired_after_crash()), (fence + 1, Some(fence)));
+}
+
+/// A turn is as old as the request that began it, however long that was on its way.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = locks.acquire("printer").fair().await.unwrap();
+    let waiting = tokio::spawn(others.acquire("printer").fair().heartbeat(false).into_future());
+    travel(millis(500)).await;
+    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(6)));
+    shop.faults.script_on("UpdateItem", 1, Fault::AccessDenied);
+    expect_error!(first.release().await, Error::Rejected(_));
+    let next = waiting.await.unwrap().unwrap();
+    while !next.remaining().is_zero() {
+        assert!(others.try_acquire("printer").await.unwrap().is_none(), "{next:?}");
+        travel(millis(20)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_head() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(7)));
+    locks.acquire("printer").fair().await.unwrap().release().await.unwrap();
+    others.acquire("printer").fair().await.unwrap().release().await.unwrap();
+    travel(millis(6_500)).await;
+    let held = others.acquire("printer").fair().heartbeat(false).await.unwrap();
+    while !held.remaining().is_zero() {
+        assert!(others.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
+        travel(millis(20)).await;
+    }
+}

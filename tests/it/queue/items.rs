@@ -1,0 +1,299 @@
+//! Queues of items: everybody else's writes are refused while somebody stands in one.
+
+use dynalock::{Error, Lease, Lost, Repository, Transaction, Versioned, local::Faults};
+use serde::{Deserialize, Serialize};
+
+use super::{SKEW, TTL};
+use crate::support::{Shop, Table, expect_error, item, millis, n, s, secs, travel};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "crates")]
+#[lockable(ttl = "10s")]
+struct Crate {
+    #[dynalock(partition_key)]
+    id: String,
+    items: u32,
+}
+
+/// By names of its own, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "jobs")]
+#[lockable(ttl = "10s", queue = "line", turn = "since", until = "lockTime", unit = "seconds")]
+struct Job {
+    #[dynalock(partition_key)]
+    id: String,
+    runs: u32,
+}
+
+async fn crates(shop: &Shop) -> Table<Crate> {
+    let table = shop.table::<Crate>().await;
+    for id in ["a", "b"] {
+        table.others.create(Crate { id: id.to_owned(), items: 5 }).await.unwrap();
+    }
+    table
+}
+
+fn kill(lease: Lease<Crate>) {
+    drop(lease.detach());
+}
+
+/// Every kind of write by somebody else is refused.
+async fn nobody_writes(shop: &Shop, items: &Repository<Crate>) {
+    let stored = items.get("a").await.unwrap().unwrap();
+    expect_error!(items.update_with("a", |it| it.items = 0).await, Error::Locked(_));
+    let mut changed = stored.clone();
+    changed.items = 0;
+    expect_error!(items.update(changed.clone()).await, Error::Locked(_));
+    expect_error!(items.touch(changed.clone()).await, Error::Locked(_));
+    expect_error!(items.delete(stored.clone()).await, Error::Locked(_));
+    let mut tx = Transaction::new(&shop.plain);
+    tx.update(items, changed.clone());
+    expect_error!(tx.commit().await, Error::Locked(_));
+    let unit = dynalock::transact(&shop.plain, |tx| async move {
+        let mut it = tx.get(items, "a").await?.expect("an item");
+        it.items = 0;
+        tx.update(items, it);
+        Ok::<_, Error>(())
+    });
+    expect_error!(unit.await, Error::Locked(_));
+    expect_error!(items.try_lock("a").await, Error::Locked(_));
+    expect_error!(items.try_lock("a").fair().await, Error::Locked(_));
+    assert_eq!(items.get("a").await.unwrap().unwrap(), stored);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_else_writes_while_somebody_stands_in_the_queue() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let lease = table.items.lock("a").fair().await.unwrap();
+    nobody_writes(&shop, &table.others).await;
+    let queued = table.items.lock("a").fair().enter().await.unwrap();
+    travel(secs(1)).await;
+    // The next one does not know of its turn yet.
+    lease.release().await.unwrap();
+    nobody_writes(&shop, &table.others).await;
+    let lease = queued.await.unwrap();
+    nobody_writes(&shop, &table.others).await;
+    lease.release().await.unwrap();
+    assert_eq!(table.others.update_with("a", |it| it.items += 1).await.unwrap().version(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_head_writes_and_its_last_write_lets_the_next_one_in() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    table.raw.set("a", "foreign", s("keep")).await;
+    let mut lease = table.items.lock("a").fair().owner("packer").heartbeat(false).await.unwrap();
+    let queued = table.others.lock("a").fair().enter().await.unwrap();
+    lease.update(|it| it.items -= 1).await.unwrap();
+    let refused = lease.try_update(|_| Err::<(), _>(Error::ForeignHandle)).await;
+    expect_error!(refused, Error::ForeignHandle);
+    for _ in 0..3 {
+        travel(secs(8)).await;
+        lease.update(|it| it.items += 1).await.unwrap();
+        assert!(lease.remaining() > secs(9), "{lease:?}");
+    }
+    let (fence, before) = (lease.fence(), shop.requests());
+    let stored = lease.commit(|it| it.items = 70).await.unwrap();
+    assert_eq!((shop.requests() - before, stored.items, stored.version()), (1, 70, 6));
+    let next = queued.await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash(), next.items), (fence + 1, None, 70));
+    assert_eq!(next.commit(|it| it.items = 71).await.unwrap().version(), 7);
+    let row = table.raw.get("a").await.unwrap();
+    assert_eq!((&row["foreign"], &row["_fence"], &row["items"]), (&s("keep"), &n(fence + 1), &n(71)));
+    assert!(row["_queue"].as_l().unwrap().is_empty() && !row.contains_key("_until"), "{row:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_was_taken_out_writes_nothing_any_more() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let mut paused = table.items.lock("a").fair().heartbeat(false).await.unwrap();
+    travel(TTL + SKEW + millis(10)).await;
+    let next = table.others.lock("a").fair().await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (paused.fence() + 1, Some(paused.fence())));
+    expect_error!(paused.update(|it| it.items = 0).await, Error::Lost(_));
+    let b = table.items.get("b").await.unwrap().unwrap();
+    let mut tx = Transaction::new(&shop.client);
+    tx.guard(&paused);
+    tx.delete(&table.items, b);
+    let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
+    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    let b = table.items.get("b").await.unwrap().unwrap();
+    let mut tx = Transaction::new(&shop.plain);
+    tx.guard(&next);
+    tx.delete(&table.others, b);
+    tx.commit().await.unwrap();
+    assert_eq!(table.raw.get("a").await.unwrap()["items"], n(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_head_is_out_of_the_way_of_every_writer_after_its_ttl_and_the_skew() {
+    for beats in [0, 1] {
+        for kind in 0..5 {
+            let shop = Shop::in_process(Faults::none());
+            let table = crates(&shop).await;
+            let dead = table.items.lock("a").fair().heartbeat(false).await.unwrap();
+            for _ in 0..beats {
+                dead.extend().await.unwrap();
+            }
+            kill(dead);
+            travel(TTL + SKEW - millis(100)).await;
+            nobody_writes(&shop, &table.others).await;
+            travel(millis(200)).await;
+            let items = &table.others;
+            let mut stored = items.get("a").await.unwrap().unwrap();
+            stored.items += 1;
+            match kind {
+                0 => drop(items.update_with("a", |it| it.items += 1).await.unwrap()),
+                1 => drop(items.update(stored).await.unwrap()),
+                2 => items.delete(stored).await.map(drop).unwrap(),
+                3 => {
+                    let mut tx = Transaction::new(&shop.plain);
+                    tx.update(items, stored);
+                    drop(tx.commit().await.unwrap());
+                }
+                _ => dynalock::transact(&shop.plain, |tx| async move {
+                    let mut it = tx.get(items, "a").await?.expect("an item");
+                    it.items += 1;
+                    tx.update(items, it);
+                    Ok::<_, Error>(())
+                })
+                .await
+                .unwrap(),
+            }
+            match items.get("a").await.unwrap() {
+                Some(stored) => assert_eq!((stored.items, stored.version()), (6, 2), "{kind}"),
+                None => assert_eq!(kind, 2),
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_learn_that_the_item_is_gone_and_bring_nothing_back() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let mut lease = table.items.lock("a").fair().await.unwrap();
+    let fence = lease.fence();
+    let queued = table.items.lock("a").fair().enter().await.unwrap();
+    let behind = tokio::spawn(table.items.lock("a").fair().into_future());
+    travel(secs(1)).await;
+    let stored = table.others.get("a").await.unwrap().unwrap();
+    table.others.delete(stored).ignoring_lease().await.unwrap();
+    expect_error!(queued.await, Error::NotFound { .. });
+    expect_error!(behind.await.unwrap(), Error::NotFound { .. });
+    expect_error!(lease.update(|it| it.items = 0).await, Error::Lost(Lost::Deleted));
+    lease.release().await.unwrap();
+    expect_error!(table.items.lock("a").fair().await, Error::NotFound { .. });
+    travel(secs(60)).await;
+    assert_eq!(table.raw.get("a").await, None);
+    table.others.create(Crate { id: "a".to_owned(), items: 1 }).await.unwrap();
+    let again = table.items.lock("a").fair().await.unwrap();
+    assert!(again.fence() > fence, "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_names_and_seconds_are_a_queue_like_any_other() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Job>().await;
+    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    let mut lease = table.items.lock("a").fair().heartbeat(false).await.unwrap();
+    lease.update(|job| job.runs += 1).await.unwrap();
+    let row = table.raw.get("a").await.unwrap();
+    assert_eq!(row["line"].as_l().unwrap(), &[s(lease.owner())]);
+    assert!(row["since"].as_n().unwrap().len() == 13 && row["lockTime"].as_n().unwrap().len() == 10, "{row:?}");
+    assert!(!row.contains_key("_queue") && !row.contains_key("_turn") && !row.contains_key("_until"), "{row:?}");
+    let waiting = tokio::spawn(table.others.lock("a").fair().heartbeat(false).into_future());
+    while !lease.remaining().is_zero() {
+        assert!(!waiting.is_finished(), "{lease:?}");
+        expect_error!(table.others.update_with("a", |job| job.runs += 1).await, Error::Locked(_));
+        travel(millis(97)).await;
+    }
+    let next = waiting.await.unwrap().unwrap();
+    assert_eq!((next.runs, next.acquired_after_crash()), (1, Some(lease.fence())));
+    next.commit(|job| job.runs += 1).await.unwrap();
+    table.others.update_with("a", |job| job.runs += 1).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_without_a_version_has_a_queue_all_the_same() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    table.raw.put(item([("id", s("c")), ("items", n(3))])).await;
+    let first = table.items.lock("c").fair().await.unwrap();
+    let queued = table.others.lock("c").fair().enter().await.unwrap();
+    expect_error!(table.others.update_with("c", |it| it.items = 0).await, Error::Locked(_));
+    let stored = first.commit(|it| it.items += 1).await.unwrap();
+    assert_eq!(stored.items, 4);
+    let next = queued.await.unwrap();
+    assert_eq!(next.items, 4);
+    next.release().await.unwrap();
+    assert_eq!(table.others.update_with("c", |it| it.items += 1).await.unwrap().items, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn plain_any_and_fair_leases_exclude_each_other() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let fair = table.items.lock("a").fair().await.unwrap();
+    assert_eq!(table.others.lock_any(["a", "b"]).await.unwrap().release().await.unwrap().id, "b");
+    expect_error!(table.others.lock_any(["a"]).wait(secs(1)).await, Error::Locked(_));
+    expect_error!(table.others.lock("a").wait(secs(1)).await, Error::Locked(_));
+    fair.release().await.unwrap();
+    for any in [false, true] {
+        let plain = match any {
+            true => table.others.lock_any(["a"]).await.unwrap(),
+            false => table.others.lock("a").await.unwrap(),
+        };
+        expect_error!(table.items.try_lock("a").fair().await, Error::Locked(_));
+        let waiting = tokio::spawn(table.items.lock("a").fair().into_future());
+        travel(secs(1)).await;
+        let fence = plain.fence();
+        plain.release().await.unwrap();
+        let fair = waiting.await.unwrap().unwrap();
+        assert_eq!(fair.fence(), fence + 1);
+        fair.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_grows_over_fair_and_plain_crash_delete_and_recreate() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let mut last = 0;
+    for round in 0..12 {
+        let lease = match round % 2 {
+            0 => table.items.lock("a").fair().await.unwrap(),
+            _ => table.items.lock("a").await.unwrap(),
+        };
+        assert!(lease.fence() > last, "{round}: {lease:?}");
+        last = lease.fence();
+        match round % 3 {
+            0 => kill(lease),
+            1 => drop(lease.commit(|it| it.items += 1).await.unwrap()),
+            _ => {
+                let stored = lease.release().await.unwrap();
+                table.others.delete(stored).await.unwrap();
+                travel(millis(5)).await;
+                table.others.create(Crate { id: "a".to_owned(), items: 5 }).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_takes_a_fair_lease_to_another_process() {
+    let shop = Shop::in_process(Faults::none());
+    let table = crates(&shop).await;
+    let lease = table.items.lock("a").fair().await.unwrap();
+    let (fence, owner) = (lease.fence(), lease.owner().to_owned());
+    let text = lease.detach().to_string();
+    travel(secs(5)).await;
+    let mut resumed = table.others.resume(text.parse().unwrap()).await.unwrap();
+    assert_eq!((resumed.fence(), resumed.owner()), (fence, &*owner));
+    resumed.update(|it| it.items = 6).await.unwrap();
+    nobody_writes(&shop, &table.items).await;
+    resumed.release().await.unwrap();
+    expect_error!(table.items.resume(text.parse().unwrap()).await, Error::Lost(Lost::Expired));
+}

@@ -1,0 +1,87 @@
+//! Who has entered which queue, in the order in which the engine has applied it.
+
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
+use aws_smithy_runtime_api::client::{
+    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+    orchestrator::HttpRequest,
+};
+use serde_json::Value;
+
+use super::wire::Kind;
+
+/// The names of queues and those who have entered them; a handle.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Journal(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Journal {
+    /// Right before the engine: what is written down was applied, whether anybody hears of it or not.
+    pub(crate) fn wrap(&self, client: SharedHttpClient) -> SharedHttpClient {
+        SharedHttpClient::new(Writing { inner: client, journal: self.clone() })
+    }
+
+    /// How often somebody was served before one who had entered earlier and was served later. Whoever had to enter again stands where that was
+    /// applied.
+    pub(crate) fn inversions<'a>(&self, name: &str, served: impl IntoIterator<Item = &'a str>) -> u64 {
+        let entered = self.0.lock().unwrap();
+        let mut last = None;
+        let mut inversions = 0;
+        for entry in served {
+            let places = entered.iter().enumerate().filter(|(_, (of, by))| of == name && by == entry);
+            let places: Vec<_> = places.map(|(place, _)| place).collect();
+            match places.iter().find(|place| last.is_none_or(|last| **place > last)) {
+                Some(place) => last = Some(*place),
+                None => inversions += 1,
+            }
+        }
+        inversions
+    }
+
+    fn entries(request: &HttpRequest) -> Vec<(String, String)> {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let body = || serde_json::from_slice::<Value>(request.body().bytes().unwrap_or_default()).expect("JSON");
+        let updates = match target.rsplit('.').next() {
+            Some("UpdateItem") => vec![body()],
+            Some("TransactWriteItems") => {
+                let body = body();
+                let actions = body["TransactItems"].as_array().into_iter().flatten();
+                actions.map(|action| action["Update"].clone()).filter(Value::is_object).collect()
+            }
+            _ => Vec::new(),
+        };
+        let entry = |update: &Value| {
+            let values = update["ExpressionAttributeValues"].as_object()?.values();
+            let entry = values.filter_map(|value| value["L"].get(0)).find_map(|first| first["S"].as_str())?.to_owned();
+            Some((update["Key"]["name"]["S"].as_str()?.to_owned(), entry))
+        };
+        updates.iter().filter(|update| Kind::of(update) == Kind::Enqueue).filter_map(entry).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Writing<C> {
+    inner: C,
+    journal: Journal,
+}
+
+impl HttpClient for Writing<SharedHttpClient> {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Writing { inner, journal: self.journal.clone() })
+    }
+}
+
+impl HttpConnector for Writing<SharedHttpConnector> {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let entries = Journal::entries(&request);
+        let (reply, journal) = (self.inner.call(request), self.journal.clone());
+        HttpConnectorFuture::new(async move {
+            let reply = reply.await?;
+            if reply.status().is_success() {
+                journal.0.lock().unwrap().extend(entries);
+            }
+            Ok(reply)
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Storms: the library is the real one, over the real SDK and the engine in the process, on paused time; each process has a clock of its own
+//! within the skew that is allowed, and faults of its own. `DYNALOCK_STORM_SEEDS` says how many seeds there are.
+
+#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
+#![expect(clippy::print_stdout, reason = "the figures are shown on request")]
+
+mod arena;
+mod journal;
+mod weather;
+mod wire;
+
+pub(crate) use arena::{Arena, Believer, Tally};
+pub(crate) use journal::Journal;
+pub(crate) use weather::Weather;
+pub(crate) use wire::Deviation;
+
+use std::{
+    env,
+    future::Future,
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Duration,
+};
+
+use crate::support::secs;
+
+/// How far clocks are taken to differ.
+pub(crate) const SKEW: Duration = secs(2);
+
+/// Storms of many seeds, on all cores: each has a runtime and a paused clock of its own.
+pub(crate) fn storms<F>(seeds: Range<u64>, deviation: Deviation, storm: impl Fn(u64) -> F + Sync) -> Tally
+where
+    F: Future<Output = Tally>,
+{
+    let next = AtomicU64::new(seeds.start);
+    let run = || {
+        let mut total = Tally::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return total;
+            }
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+            let tally = runtime.unwrap().block_on(storm(seed));
+            if deviation == Deviation::None {
+                assert_eq!(tally.broken(), [0; 6], "seed {seed}: {tally:?}");
+            }
+            total.add(&tally);
+        }
+    };
+    thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let mut total = Tally::default();
+        for thread in threads {
+            total.add(&thread.join().unwrap());
+        }
+        total
+    })
+}
+
+/// How many are asked for.
+pub(crate) fn seeds(by_default: u64) -> u64 {
+    env::var("DYNALOCK_STORM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(by_default)
+}
+
+/// Storms without one part of the protocol until they show it.
+pub(crate) fn shows<F>(deviation: Deviation, storm: impl Fn(u64) -> F + Sync, shown: impl Fn(&Tally) -> u64)
+where
+    F: Future<Output = Tally>,
+{
+    const BATCH: u64 = 4;
+    let mut total = Tally::default();
+    let mut seeds = 0;
+    while shown(&total) == 0 && seeds < 400 {
+        total.add(&storms(seeds..seeds + BATCH, deviation, &storm));
+        seeds += BATCH;
+    }
+    println!("{deviation:?}, {seeds} seeds: {total:?}");
+    assert!(shown(&total) > 0, "{deviation:?}: {total:?}");
+}
