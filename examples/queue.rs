@@ -142,10 +142,14 @@ impl Board {
 }
 
 async fn show() -> Result<(), Failure> {
-    let server = local::serve(([127, 0, 0, 1], 0).into()).await?;
-    let locks = locks_at(&server.url());
+    let database = local::serve(([127, 0, 0, 1], 0).into()).await?;
+    let locks = locks_at(&database.url());
     locks.create_table().await?;
-    println!("Ten clients of one printer on {}, a lease is {TTL:?}; {} will be killed:", server.url(), CLIENTS[VICTIM]);
+    println!(
+        "Ten clients of one printer on {}, a lease is {TTL:?}; {} will be killed:",
+        database.url(),
+        CLIENTS[VICTIM]
+    );
     let (lines, mut said) = mpsc::unbounded_channel();
     let mut board = Board::new();
 
@@ -153,7 +157,7 @@ async fn show() -> Result<(), Failure> {
     let first = locks.acquire(PRINTER).owner("a long job").fair().await?;
     let mut clients = Vec::new();
     for name in CLIENTS {
-        clients.push(start(&server.url(), name, &lines)?);
+        clients.push(start(&database.url(), name, &lines)?);
         while let Some(line) = said.recv().await {
             board.show(&line);
             if line.starts_with(&format!("{name} waits at ")) {
@@ -200,10 +204,10 @@ async fn check(locks: &Locks, served: &[(String, Instant)]) -> Result<(), Failur
 
 /// Serves an empty database until the program is ended.
 async fn serve(port: u16) -> Result<(), Failure> {
-    let server = local::serve(([127, 0, 0, 1], port).into()).await?;
-    println!("A DynamoDB on {}, until Ctrl-C", server.url());
+    let database = local::serve(([127, 0, 0, 1], port).into()).await?;
+    println!("A DynamoDB on {}, until Ctrl-C", database.url());
     tokio::signal::ctrl_c().await?;
-    server.shutdown().await?;
+    database.shutdown().await?;
     Ok(())
 }
 

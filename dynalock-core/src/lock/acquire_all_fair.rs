@@ -88,10 +88,14 @@ impl AskingAllFair {
     ) -> Result<Option<u64>, Error> {
         loop {
             let (sent, entered) = (clock::now(), self.locks[0].terms.now());
-            stands.iter_mut().for_each(|stand| stand.watcher.requests += 1);
+            for stand in &mut *stands {
+                stand.watcher.requests += 1;
+            }
             let Some(reasons) = self.enqueue(me, entered).await? else {
                 // Whose turn it is already, it is since then.
-                stands.iter_mut().for_each(|stand| stand.behind = Some(sent));
+                for stand in stands {
+                    stand.behind = Some(sent);
+                }
                 return Ok(Some(entered));
             };
             let in_the_way: Vec<_> =

@@ -9,7 +9,7 @@ use super::{
     grip::Grip,
     guard::Ask,
     mark::{Mark, entry},
-    queued::{Pace, Waiting},
+    queued::{Speed, Waiting},
     terms::Expiry,
 };
 use crate::{
@@ -70,9 +70,9 @@ impl AskingFair {
         let mut watcher = self.asking.watcher();
         let Some(mut place) = self.enter(me, &mut watcher, caller).await? else { return Ok(None) };
         let me = &*me;
-        let pace = Pace::new(place.index);
+        let speed = Speed::new(place.index);
         while place.index > 0 {
-            Waiting::new(&place.mark, place.index, &pace).report(&self.progress);
+            Waiting::new(&place.mark, place.index, &speed).report(&self.progress);
             let mut is_next = place.index == 1;
             if let Some(head) = self.asking.dead_head(&place.mark, &mut watcher) {
                 self.asking.evict(&head).await?;

@@ -218,7 +218,7 @@ impl<T: Lockable> Lock<T, Fair> {
     ) -> Result<impl Future<Output = Result<Lease<T>>> + Send + 'static> {
         let most = self.order.most(self.wait);
         // A request for one item has its key.
-        let asking = self.keys.first().map(|key| self.asking(key)).unwrap_or_else(|| Err(self.nothing()))?;
+        let asking = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.asking(key))?;
         let repository = self.repository;
         Ok(guard::acquire(AskingFair { asking, most, progress }, move |_, granted| leased(repository, granted)))
     }

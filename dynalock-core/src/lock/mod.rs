@@ -106,6 +106,8 @@
 //! - **A process that stands still** does not notice that its lease ends. Work outside of `DynamoDB` may go on after its end; what it works on
 //!   should refuse a lower fence than it has seen. Even so it lets a stale write through until the new holder has written once.
 //! - **A ghost**: a copy of an acquire that arrives after its caller has given up may be granted to nobody. It costs one ttl and the skew.
+//! - **A turn, to whose requests take longer than a ttl**: where clocks are asked, a head that has not beaten is dead a ttl after its enqueue, and the
+//!   leave of who was before it, were *sent*. It learns that it was taken out.
 //! - **Fairness**, but in the queue: of several who wait for a plain lock, any may be next; and while a queue is there, all who ask
 //!   plainly wait for its end. A ghost that a late copy of an enqueue has left in a queue costs it one ttl.
 //! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the

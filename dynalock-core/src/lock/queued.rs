@@ -55,12 +55,12 @@ pub struct Queued<G> {
 type Change = Option<watch::Receiver<Option<Waiting>>>;
 
 /// How fast a queue moves.
-pub(super) struct Pace {
+pub(super) struct Speed {
     entered: Instant,
     first: usize,
 }
 
-impl Pace {
+impl Speed {
     /// From a place that has been taken now.
     pub(super) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
@@ -74,12 +74,12 @@ impl Pace {
 }
 
 impl Waiting {
-    pub(super) fn new(mark: &Mark, index: usize, pace: &Pace) -> Self {
+    pub(super) fn new(mark: &Mark, index: usize, speed: &Speed) -> Self {
         Self {
             position: index,
             waiting: mark.queue.len().saturating_sub(1),
             holder: mark.holder().unwrap_or_default().to_owned(),
-            estimate: pace.estimate(index),
+            estimate: speed.estimate(index),
         }
     }
 

@@ -6,6 +6,7 @@ mod cost;
 mod dying;
 mod faults;
 mod items;
+mod model;
 mod order;
 mod storm;
 mod together;

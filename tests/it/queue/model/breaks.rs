@@ -1,0 +1,145 @@
+//! Each line of the protocol is needed: without it the checker finds the property that breaks.
+
+use super::explore::{Outcome, explore};
+use super::property::Property;
+use super::rules::Kind::{Fair, Plain};
+use super::rules::{Clock, Flaw, Kind, Rules};
+
+const THREE: &[Kind] = &[Fair, Fair, Fair];
+const TWO: &[Kind] = &[Fair, Fair];
+const TWO_AND_PLAIN: &[Kind] = &[Fair, Fair, Plain];
+const ONE_AND_PLAIN: &[Kind] = &[Fair, Plain];
+const THREE_PLAIN: &[Kind] = &[Plain, Plain, Plain];
+
+/// The shortest way to break that property.
+fn breaks(rules: Rules, wanted: Property) -> String {
+    match explore(&rules, Some(wanted)) {
+        Outcome::Broken { property, trace } => {
+            assert_eq!(property, wanted);
+            trace
+        }
+        Outcome::Holds { states } => panic!("{wanted:?} holds in all {states} states"),
+        Outcome::Stuck { trace } => panic!("stuck:\n{trace}"),
+    }
+}
+
+fn with(flaw: Flaw, kinds: &'static [Kind]) -> Rules {
+    Rules { flaw: Some(flaw), ..Rules::calm(kinds) }
+}
+
+fn with_faults(flaw: Flaw, kinds: &'static [Kind]) -> Rules {
+    Rules { copies: 1, losses: 1, ..with(flaw, kinds) }
+}
+
+#[test]
+fn an_eviction_must_name_the_beat_that_was_seen() {
+    breaks(with(Flaw::EvictIgnoresBeat, THREE), Property::OneHolder);
+    breaks(with(Flaw::EvictIgnoresBeat, THREE), Property::NobodyIsSkipped);
+}
+
+/// The id of a head is not enough: an enqueue whose reply was lost may be sent again after the eviction, and a late copy of the eviction
+/// would hit the second stay, which has not beaten either.
+#[test]
+fn an_eviction_must_name_the_fence_that_was_seen() {
+    let trace = breaks(with_faults(Flaw::EvictIgnoresFence, TWO_AND_PLAIN), Property::OneHolder);
+    assert!(trace.contains("the late copy of"), "{trace}");
+}
+
+/// The same without a late copy, among plain ones: a third watches the first stay, and takes over the second.
+#[test]
+fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
+    let rules = Rules { losses: 1, ..with(Flaw::EvictIgnoresFence, THREE_PLAIN) };
+    breaks(rules, Property::OneHolder);
+}
+
+#[test]
+fn an_eviction_must_raise_the_fence() {
+    breaks(with(Flaw::EvictKeepsFence, TWO), Property::FencesGrow);
+}
+
+#[test]
+fn a_holder_must_not_count_from_the_answer() {
+    breaks(Rules { slow: true, ..with(Flaw::CountsFromAnswer, TWO) }, Property::OneHolder);
+}
+
+#[test]
+fn a_new_head_must_not_count_from_the_read_that_showed_itself() {
+    breaks(with(Flaw::CountsFromOwnSight, THREE), Property::OneHolder);
+}
+
+/// Its fence would be enough: see `holds.rs`.
+#[test]
+fn only_the_holder_may_beat() {
+    breaks(with(Flaw::BeatIgnoresGrant, THREE), Property::OneHolder);
+}
+
+/// An evicted holder comes back to the queue by a late copy of its enqueue: it is the head, but others have held the lock in between.
+#[test]
+fn a_beat_must_name_the_fence_of_its_grant() {
+    breaks(with_faults(Flaw::BeatIgnoresFence, TWO_AND_PLAIN), Property::BelieverIsHolder);
+    breaks(with_faults(Flaw::BeatIgnoresFence, THREE_PLAIN), Property::BelieverIsHolder);
+}
+
+/// A plain holder leaves its last beat behind. If the next head's first beat may have the same number, nobody sees that it has beaten.
+#[test]
+fn a_beat_must_not_repeat_the_number_in_the_row() {
+    let trace = breaks(with(Flaw::BeatMayRepeat, TWO_AND_PLAIN), Property::OneHolder);
+    assert!(trace.contains("C asks to beat 1"), "{trace}");
+}
+
+#[test]
+fn a_heartbeat_that_is_sent_again_must_have_a_higher_number() {
+    breaks(with_faults(Flaw::BeatAgainKeepsNumber, ONE_AND_PLAIN), Property::OneHolder);
+}
+
+#[test]
+fn only_the_head_may_leave() {
+    breaks(with_faults(Flaw::LeaveIgnoresHead, THREE), Property::OneHolder);
+    breaks(with_faults(Flaw::LeaveIgnoresHead, THREE), Property::NobodyIsSkipped);
+}
+
+#[test]
+fn who_gives_up_must_not_remove_by_the_index_alone() {
+    let rules = Rules { patience: true, ..with(Flaw::AbandonIgnoresId, THREE) };
+    breaks(rules, Property::NobodyIsSkipped);
+    breaks(rules, Property::NothingIsLeft);
+}
+
+#[test]
+fn a_plain_acquire_must_ask_for_an_empty_queue() {
+    breaks(with(Flaw::AcquireIgnoresQueue, ONE_AND_PLAIN), Property::OneHolder);
+}
+
+#[test]
+fn without_evictions_one_crash_stops_everybody() {
+    let rules = Rules { crashes: true, ..with(Flaw::NobodyEvicts, TWO) };
+    let Outcome::Stuck { trace } = explore(&rules, None) else { panic!("somebody is still served") };
+    assert!(trace.contains("crashes"), "{trace}");
+}
+
+#[test]
+fn the_clock_rule_needs_clocks_that_agree() {
+    let clock = Some(Clock { offsets: [0, 3, 0], max_skew: 1 });
+    breaks(Rules { clock, slow: true, ..Rules::calm(TWO) }, Property::OneHolder);
+    breaks(Rules { clock, slow: true, ..Rules::calm(ONE_AND_PLAIN) }, Property::OneHolder);
+}
+
+fn by_clock(flaw: Flaw, kinds: &'static [Kind]) -> Rules {
+    let clock = Some(Clock { offsets: [0, 0, 0], max_skew: 1 });
+    Rules { clock, slow: true, beats: 1, ..with(flaw, kinds) }
+}
+
+/// An enqueue may arrive long after the time that it carries. If it wrote that as the time of the turn, it would end the lease of a head that
+/// has not beaten. The head notices nothing: it saw the turn before.
+#[test]
+fn an_enqueue_must_not_write_the_time_of_the_turn() {
+    breaks(Rules { rounds: 2, ..by_clock(Flaw::EnqueueWritesTurn, TWO) }, Property::OneHolder);
+}
+
+/// An enqueue that is sent again keeps its first time, and a leave may arrive late, too: for the others the lease of the new head is over,
+/// though it has asked, or looked, only a moment ago.
+#[test]
+fn a_new_head_must_not_believe_longer_than_a_ttl_since_its_turn() {
+    let trace = breaks(by_clock(Flaw::HeadIgnoresTurn, TWO), Property::OneHolder);
+    assert!(trace.contains("A sends it again"), "{trace}");
+}

@@ -1,0 +1,228 @@
+//! A process: what it knows, what it may ask next, and what it makes of the answers.
+
+use super::queue::{Id, NOBODY};
+use super::row::{Op, Row, Seen};
+use super::rules::{Flaw, Kind, Rules};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Has no place in the queue, as far as it knows.
+    Out,
+    /// Has a place in the queue.
+    Waiting,
+    /// Knows that it holds the lock, and not since when: it must beat before it enters.
+    Head,
+    /// Has entered.
+    Held,
+    /// Has asked to be taken out of the queue: it has left, or gives up.
+    Leaving,
+    /// Was served, or got an error.
+    Done,
+    Crashed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Process {
+    pub(super) round: u8,
+    pub(super) phase: Phase,
+    /// The request on its way, or to be sent again.
+    pub(super) op: Option<Op>,
+    /// The time since that was sent.
+    pub(super) asked: u8,
+    /// The time since its enqueue was sent first.
+    pub(super) entered: u8,
+    /// The time from which its lease counts or will count; a ttl if that is over, or unknown.
+    pub(super) base: u8,
+    /// The holder that it watches, and the time since it saw it first; a ttl if that one may be evicted.
+    pub(super) seen: Option<Seen>,
+    pub(super) seen_for: u8,
+    /// Of its grant, once entered.
+    pub(super) fence: i8,
+    /// The number of its last beat.
+    pub(super) beat: u8,
+    /// Its grant was ended by somebody else. It does not know that itself.
+    pub(super) ended: bool,
+}
+
+/// What an answer carries: the row before the request if that succeeded, the row that refused it if not.
+pub(super) struct Answer<'a> {
+    pub(super) ok: bool,
+    pub(super) row: &'a Row,
+    /// By this process's clock, the lease in the row has ended.
+    pub(super) expired: bool,
+    /// By this process's clock, the time since it came to be the head, if it is; none if it does not go by that.
+    pub(super) turned: u8,
+}
+
+impl Process {
+    pub(super) fn new(rules: &Rules, round: u8, phase: Phase) -> Self {
+        Self {
+            round,
+            phase,
+            op: None,
+            asked: 0,
+            entered: 0,
+            base: rules.ttl,
+            seen: None,
+            seen_for: 0,
+            fence: 0,
+            beat: 0,
+            ended: false,
+        }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Crashed)
+    }
+
+    pub(super) fn believes(&self, rules: &Rules) -> bool {
+        self.phase == Phase::Held && self.base < rules.ttl
+    }
+
+    pub(super) fn send(&mut self, op: Op) {
+        self.op = Some(op);
+        self.asked = 0;
+        match op {
+            Op::Enqueue => self.entered = 0,
+            Op::Beat(beat) | Op::Heartbeat(beat) => self.beat = beat.number,
+            Op::Leave | Op::Abandon(_) | Op::Release => self.phase = Phase::Leaving,
+            _ => {}
+        }
+    }
+
+    /// Sends the same again, after a timeout or a lost answer; a beat with a higher number, or not at all. An enqueue keeps its first time.
+    pub(super) fn send_again(&mut self, rules: &Rules, kind: Kind) {
+        match self.op {
+            _ if rules.has(Flaw::BeatAgainKeepsNumber) => self.asked = 0,
+            Some(Op::Beat(_) | Op::Heartbeat(_)) if self.beat < rules.last_beat(kind) => {
+                self.send(self.next_beat(kind));
+            }
+            Some(Op::Beat(_) | Op::Heartbeat(_)) => self.op = None,
+            _ => self.asked = 0,
+        }
+    }
+
+    /// What the process makes of an answer.
+    pub(super) fn hear(&mut self, rules: &Rules, me: Id, answer: &Answer) {
+        let Some(op) = self.op.take() else { return };
+        let Answer { ok, row, .. } = *answer;
+        match op {
+            Op::Enqueue if ok && row.queue.len() == 0 => {
+                self.base = answer.turned;
+                self.granted(rules, row.fence + 1);
+            }
+            Op::Acquire(_) if ok => {
+                self.base = 0;
+                self.granted(rules, row.fence + 1);
+            }
+            Op::Beat(beat) | Op::Heartbeat(beat) if ok => self.granted(rules, beat.fence),
+            Op::Granted(fence) => self.enter(rules, fence),
+            Op::Beat(_) | Op::Heartbeat(_) => self.refused_to_beat(me, row, op),
+            Op::Leave | Op::Release => self.phase = Phase::Done,
+            Op::Write if ok || row.owner != NOBODY => self.phase = Phase::Done,
+            Op::Write => self.watch(rules, row.seen(rules), answer.expired),
+            Op::Enqueue if ok => self.look(rules, me, answer),
+            Op::Enqueue if self.is_full(rules, me, answer) => self.phase = Phase::Done,
+            Op::Enqueue | Op::Acquire(_) => self.refused(rules, me, answer),
+            Op::Abandon(_) => self.abandoned(ok, me, row),
+            Op::Evict(_) if ok && self.phase == Phase::Waiting => (self.base, self.seen) = (self.asked, None),
+            Op::Read | Op::Evict(_) | Op::Clear(_) if self.phase == Phase::Waiting => self.look(rules, me, answer),
+            Op::Read | Op::Evict(_) | Op::Clear(_) => {
+                self.watch(rules, row.seen(rules).filter(|_| !ok), answer.expired);
+            }
+        }
+    }
+
+    /// A lease was granted or renewed by the request: the answer is heard at once, or stays on its way.
+    fn granted(&mut self, rules: &Rules, fence: i8) {
+        match rules.slow {
+            true => self.op = Some(Op::Granted(fence)),
+            false => self.enter(rules, fence),
+        }
+    }
+
+    fn enter(&mut self, rules: &Rules, fence: i8) {
+        self.base = match self.phase {
+            _ if rules.has(Flaw::CountsFromAnswer) => 0,
+            Phase::Out => self.base.max(self.asked),
+            _ => self.asked,
+        };
+        self.enter_if_in_time(rules, fence);
+    }
+
+    /// A later beat was first; or the grant is lost, and what a late copy has put in its place is given back.
+    fn refused_to_beat(&mut self, me: Id, row: &Row, beat: Op) {
+        let (holder, fence) = row.holder();
+        match holder == me {
+            true if fence == self.fence => self.beat = row.beat,
+            true => self.send(if matches!(beat, Op::Beat(_)) { Op::Leave } else { Op::Release }),
+            false => self.phase = Phase::Done,
+        }
+    }
+
+    /// No place in the queue, and none that is free by an eviction.
+    fn is_full(&self, rules: &Rules, me: Id, answer: &Answer) -> bool {
+        let Row { owner, queue, .. } = *answer.row;
+        owner == NOBODY && queue.len() >= rules.max_queue && !queue.has(me) && !answer.expired
+    }
+
+    fn enter_if_in_time(&mut self, rules: &Rules, fence: i8) {
+        self.seen = None;
+        if self.phase != Phase::Held {
+            self.fence = fence;
+            self.phase = if self.base < rules.ttl { Phase::Held } else { Phase::Head };
+        }
+    }
+
+    /// A consistent look of one who waits: also the row that an eviction or an enqueue found.
+    fn look(&mut self, rules: &Rules, me: Id, answer: &Answer) {
+        let row = answer.row;
+        let enqueued = answer.ok && self.phase == Phase::Out;
+        if !row.queue.has(me) && !enqueued {
+            self.phase = Phase::Done;
+        } else if row.queue.head() == me {
+            if rules.has(Flaw::CountsFromOwnSight) {
+                self.base = self.asked;
+            }
+            self.base = self.base.max(answer.turned);
+            self.enter_if_in_time(rules, row.fence + 1);
+        } else {
+            self.phase = Phase::Waiting;
+            self.base = self.asked;
+            self.watch(rules, row.seen(rules), answer.expired);
+        }
+    }
+
+    fn refused(&mut self, rules: &Rules, me: Id, answer: &Answer) {
+        let row = answer.row;
+        let (holder, fence) = row.holder();
+        if holder == me {
+            (self.phase, self.base, self.fence, self.seen) = (Phase::Head, rules.ttl, fence, None);
+        } else if row.queue.has(me) {
+            self.look(rules, me, answer);
+        } else if row.released == me {
+            self.phase = Phase::Done;
+        } else {
+            self.watch(rules, row.seen(rules), answer.expired);
+        }
+    }
+
+    fn abandoned(&mut self, ok: bool, me: Id, row: &Row) {
+        match row.queue.position(me).filter(|_| !ok) {
+            None => self.phase = Phase::Done,
+            Some(0) => self.send(Op::Leave),
+            Some(place) => self.send(Op::Abandon(u8::try_from(place).unwrap_or(u8::MAX))),
+        }
+    }
+
+    /// Takes note of the holder that a read showed, and of when it was seen first.
+    pub(super) fn watch(&mut self, rules: &Rules, seen: Option<Seen>, expired: bool) {
+        if self.seen != seen {
+            self.seen = seen;
+            self.seen_for = 0;
+        }
+        if expired && seen.is_some() {
+            self.seen_for = rules.ttl;
+        }
+    }
+}
