@@ -241,6 +241,8 @@ async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_h
     let held = others.acquire("printer").fair().heartbeat(false).await.unwrap();
     while !held.remaining().is_zero() {
         assert!(others.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
+        // Not in favour of the ghost either.
+        assert_eq!(others.waiters("printer").await.unwrap()[0].owner, held.owner());
         travel(millis(20)).await;
     }
 }

@@ -295,6 +295,7 @@ fn a_storm_serves_a_queue_in_its_order_one_at_a_time_and_leaves_nobody_in_it() {
     assert!(tally.writes > seeds(SEEDS) * 20, "{tally:?}");
     assert!(tally.takeovers > seeds(SEEDS) * 3, "{tally:?}");
     assert!(tally.together > seeds(SEEDS), "{tally:?}");
+    assert_eq!(tally.evicted, 0, "one who shows itself in time is never taken out: {tally:?}");
 }
 
 #[test]
