@@ -320,12 +320,6 @@ fn the_storm_shows_a_plain_acquire_that_does_not_look_at_the_queue() {
 }
 
 #[test]
-fn the_storm_shows_heads_that_are_taken_out_although_they_have_beaten() {
-    let deviation = Deviation::EvictWithoutTheBeat;
-    shows(deviation, |seed| storm(seed, Weather::TARDY, deviation), |seen| seen.overlaps);
-}
-
-#[test]
 fn the_storm_shows_heartbeats_of_those_who_are_not_the_head() {
     let deviation = Deviation::BeatWithoutTheHead;
     shows(deviation, |seed| storm(seed, Weather::TARDY, deviation), |seen| seen.overlaps);
