@@ -1,13 +1,17 @@
 //! Those who die, stand still, or live by another clock.
 
+use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
     Error, Expiry, Locks, Lost,
-    local::{Fault, Faults},
+    local::{Database, Fault, Faults},
 };
 use tokio::task::JoinHandle;
 
 use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, settle, travel};
+use crate::{
+    storms::Deviation,
+    support::{Shop, expect_error, millis, now, secs, settle, travel},
+};
 
 /// Somebody who dies while waiting: nobody hears of its requests any more.
 async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
@@ -34,7 +38,10 @@ async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
         first.release().await.unwrap();
         let next = waiting.await.unwrap().unwrap();
         let took = started.elapsed();
-        assert!(took >= dead * (TTL - millis(1)) && took < dead * (TTL + SKEW + secs(1)), "{dead}: {took:?}");
+        assert!(
+            took >= dead * TTL.saturating_sub(millis(1)) && took < dead * (TTL + SKEW + secs(1)),
+            "{dead}: {took:?}"
+        );
         let grants = u64::from(dead);
         assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1 + grants, Some(fence + grants)));
         assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
@@ -91,7 +98,7 @@ async fn an_evicted_holder_is_told_and_nothing_of_it_counts_any_more() {
     let (locks, others) = shop.queues().await;
     let paused = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
     let waiting = tokio::spawn(others.acquire("printer").fair().into_future());
-    travel(TTL - millis(1)).await;
+    travel(TTL.saturating_sub(millis(1))).await;
     assert!(!waiting.is_finished());
     assert_eq!(paused.lost().await, Lost::Expired);
     let next = waiting.await.unwrap().unwrap();
@@ -205,7 +212,7 @@ async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
     let dead = locks.acquire("printer").fair().await.unwrap();
     let fence = dead.fence();
     kill(dead);
-    travel(TTL + SKEW - millis(100)).await;
+    travel((TTL + SKEW).saturating_sub(millis(100))).await;
     assert!(others.try_acquire("printer").await.unwrap().is_none());
     travel(millis(200)).await;
     let held = others.try_acquire("printer").await.unwrap().unwrap();
@@ -241,6 +248,34 @@ async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_h
     let held = others.acquire("printer").fair().heartbeat(false).await.unwrap();
     while !held.remaining().is_zero() {
         assert!(others.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
+        // Not in favour of the ghost either.
+        assert_eq!(others.waiters("printer").await.unwrap()[0].owner, held.owner());
         travel(millis(20)).await;
     }
+}
+
+/// Whether a head that has shown itself again stands there still, after a request came that takes it out for its silence before.
+async fn after_a_late_eviction(deviation: Deviation) -> bool {
+    let database = Database::in_memory().unwrap();
+    let (plain, faults) = (database.client(), Faults::none());
+    let http = deviation.wrap(faults.wrap(SharedHttpClient::new(database.connector())));
+    let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
+    let [locks, others] = [&client, &plain].map(|client| Locks::new(client, "locks").ttl(TTL));
+    others.create_table().await.unwrap();
+    let token = others.acquire("printer").fair().await.unwrap().detach();
+    travel(TTL + SKEW + millis(100)).await;
+    // After the place that is refused: the copy that comes late, and the end of it.
+    faults.script_on("UpdateItem", 1, Fault::DeliverLate(secs(1)));
+    faults.script_on("UpdateItem", 2, Fault::AccessDenied);
+    expect_error!(locks.try_acquire("printer").fair().await, Error::Rejected(_));
+    let held = others.resume(token).await.unwrap();
+    travel(secs(2)).await;
+    others.waiters("printer").await.unwrap().first().is_some_and(|head| head.owner == held.owner())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_has_shown_itself_is_not_taken_out_for_its_silence_before() {
+    assert!(after_a_late_eviction(Deviation::None).await);
+    // It is the beat in the condition that does it.
+    assert!(!after_a_late_eviction(Deviation::EvictWithoutTheBeat).await);
 }

@@ -138,7 +138,7 @@ async fn a_dead_head_is_out_of_the_way_of_every_writer_after_its_ttl_and_the_ske
                 dead.extend().await.unwrap();
             }
             kill(dead);
-            travel(TTL + SKEW - millis(100)).await;
+            travel((TTL + SKEW).saturating_sub(millis(100))).await;
             nobody_writes(&shop, &table.others).await;
             travel(millis(200)).await;
             let items = &table.others;

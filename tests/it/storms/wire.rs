@@ -146,10 +146,10 @@ impl Kind {
         let text = update["UpdateExpression"].as_str().expect("an update");
         let released = update["ExpressionAttributeNames"].as_object().into_iter().flatten();
         let released = released.filter(|(_, name)| *name == "_released").map(|(placeholder, _)| placeholder);
-        let releases = released.into_iter().any(|placeholder| text.contains(&format!("{placeholder}=")));
+        let says_so = released.into_iter().any(|placeholder| text.contains(&format!("{placeholder}=")));
         match (text.contains("SET"), text.contains("REMOVE"), text.contains('[')) {
             (true, _, _) if text.contains("list_append") => Self::Enqueue,
-            (true, true, true) if releases => Self::Leave,
+            (true, true, true) if says_so => Self::Leave,
             (true, true, true) => Self::Evict,
             (true, _, _) if text.contains("if_not_exists") => Self::Acquire,
             (true, true, false) => Self::Release,
