@@ -63,7 +63,7 @@
 //!    `_queue[0]`, `_fence` and `_beat` are as they were seen, and its lease has ended. An owner that has died is taken away by
 //!    `REMOVE _owner, _until, _beat, _released` before anybody enters.
 //! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
-//!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`].
+//!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`](crate::Error::Evicted).
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
 //!    all of them, so no two wait for each other. The locks whose turn has come are kept while the others are waited for.
 //!

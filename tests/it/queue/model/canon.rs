@@ -48,11 +48,15 @@ impl World {
         let shift = |fence: &mut i8| *fence = (-1).max(*fence - by);
         for process in &mut self.processes {
             shift(&mut process.fence);
-            process.seen.as_mut().map(|seen| shift(&mut seen.fence));
+            if let Some(seen) = &mut process.seen {
+                shift(&mut seen.fence);
+            }
             process.op.as_mut().and_then(Op::fence).map(shift);
         }
         self.late.iter_mut().flatten().filter_map(|late| late.op.fence()).for_each(shift);
-        self.earlier.as_mut().map(|seen| shift(&mut seen.fence));
+        if let Some(seen) = &mut self.earlier {
+            shift(&mut seen.fence);
+        }
     }
 
     /// A request that puts the acquisition into the row may still arrive.

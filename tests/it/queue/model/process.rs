@@ -122,7 +122,7 @@ impl Process {
             Op::Write if ok || row.owner != NOBODY => self.phase = Phase::Done,
             Op::Write => self.watch(rules, row.seen(rules), answer.expired),
             Op::Enqueue if ok => self.look(rules, me, answer),
-            Op::Enqueue if self.is_full(rules, me, answer) => self.phase = Phase::Done,
+            Op::Enqueue if is_full(rules, me, answer) => self.phase = Phase::Done,
             Op::Enqueue | Op::Acquire(_) => self.refused(rules, me, answer),
             Op::Abandon(_) => self.abandoned(ok, me, row),
             Op::Evict(_) if ok && self.phase == Phase::Waiting => (self.base, self.seen) = (self.asked, None),
@@ -158,12 +158,6 @@ impl Process {
             true => self.send(if matches!(beat, Op::Beat(_)) { Op::Leave } else { Op::Release }),
             false => self.phase = Phase::Done,
         }
-    }
-
-    /// No place in the queue, and none that is free by an eviction.
-    fn is_full(&self, rules: &Rules, me: Id, answer: &Answer) -> bool {
-        let Row { owner, queue, .. } = *answer.row;
-        owner == NOBODY && queue.len() >= rules.max_queue && !queue.has(me) && !answer.expired
     }
 
     fn enter_if_in_time(&mut self, rules: &Rules, fence: i8) {
@@ -225,4 +219,10 @@ impl Process {
             self.seen_for = rules.ttl;
         }
     }
+}
+
+/// No place in the queue, and none that is free by an eviction.
+fn is_full(rules: &Rules, me: Id, answer: &Answer) -> bool {
+    let Row { owner, queue, .. } = *answer.row;
+    owner == NOBODY && queue.len() >= rules.max_queue && !queue.has(me) && !answer.expired
 }
