@@ -109,7 +109,7 @@ impl AskingAllFair {
                 if let Some(head) = asking.dead_head(&mark, watcher) {
                     asking.evict(&head).await?;
                 } else if mark.owner.is_none() && mark.queue.len() >= self.most {
-                    return Err(asking.full(self.most, &mark, watcher));
+                    return Err(asking.full(&mark, watcher));
                 } else if !asking.clear(&mark, watcher).await?
                     && let Waited::Gone = asking.wait(watcher, mark, me, caller).await?
                 {

@@ -52,10 +52,22 @@ impl Ask for AskingFair {
     type Grant = Granted;
 
     async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        let mut watcher = self.asking.watcher();
         let mut me = self.asking.entry();
-        let granted = self.stand(&mut me, caller).await;
+        let place = match self.enter(&mut me, &mut watcher, caller).await {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(None),
+            Err(refused @ (Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })) => {
+                return Err(refused);
+            }
+            Err(error) => {
+                self.asking.abandon_later(me);
+                return Err(error);
+            }
+        };
+        let granted = self.stand(&me, place, &mut watcher, caller).await;
         match &granted {
-            Ok(Some(_)) | Err(Error::Evicted { .. } | Error::QueueFull { .. } | Error::NotFound { .. }) => {}
+            Ok(Some(_)) | Err(Error::Evicted { .. } | Error::NotFound { .. }) => {}
             // Whoever is told that the wait is over does not stand there any more.
             Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me).await),
             Err(_) => self.asking.abandon_later(me),
@@ -65,34 +77,37 @@ impl Ask for AskingFair {
 }
 
 impl AskingFair {
-    /// Enters the queue, and waits there for its turn; nothing if the caller is gone.
-    async fn stand(&self, me: &mut Arc<str>, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let mut watcher = self.asking.watcher();
-        let Some(mut place) = self.enter(me, &mut watcher, caller).await? else { return Ok(None) };
-        let me = &*me;
+    /// Waits in the queue for its turn; nothing if the caller is gone.
+    async fn stand(
+        &self,
+        me: &Arc<str>,
+        mut place: Place,
+        watcher: &mut Watcher,
+        caller: &mut impl Caller,
+    ) -> Result<Option<Granted>, Error> {
         let speed = Speed::new(place.index);
         while place.index > 0 {
             Waiting::new(&place.mark, place.index, &speed).report(&self.progress);
             let mut is_next = place.index == 1;
-            if let Some(head) = self.asking.dead_head(&place.mark, &mut watcher) {
+            if let Some(head) = self.asking.dead_head(&place.mark, watcher) {
                 self.asking.evict(&head).await?;
                 is_next = true;
             } else {
                 let left = watcher.left();
                 if left.is_zero() {
-                    return Err(self.asking.locked(&place.mark, &watcher));
+                    return Err(self.asking.locked(&place.mark, watcher));
                 }
-                let pause = self.asking.pause_in_queue(&place.mark, place.index, &mut watcher).min(left);
+                let pause = self.asking.pause_in_queue(&place.mark, place.index, watcher).min(left);
                 if clock::within(pause, caller.gone()).await.is_some() {
                     return Ok(None);
                 }
             }
-            place = self.look(me, place, is_next, &watcher).await?;
+            place = self.look(me, place, is_next, watcher).await?;
         }
         match self.asking.take(me, place).await? {
             Some(granted) if self.asking.row.beside.is_some() => self.asking.with_item(granted).await.map(Some),
             Some(granted) => Ok(Some(granted)),
-            None => Err(self.asking.evicted(&watcher)),
+            None => Err(self.asking.evicted(watcher)),
         }
     }
 
@@ -113,7 +128,7 @@ impl AskingFair {
             if let Some(head) = self.asking.dead_head(&mark, watcher) {
                 self.asking.evict(&head).await?;
             } else if mark.owner.is_none() && mark.queue.len() >= self.most {
-                return Err(self.asking.full(self.most, &mark, watcher));
+                return Err(self.asking.full(&mark, watcher));
             } else if !self.asking.clear(&mark, watcher).await?
                 && let Waited::Gone = self.asking.wait(watcher, mark, me, caller).await?
             {
@@ -185,13 +200,12 @@ impl Asking {
         entry(&self.owner(), self.terms.ttl, self.terms.now()).into()
     }
 
-    /// The turn has come: the lease counts from when it cannot have come yet, or from a heartbeat. Nothing if others have ended it.
+    /// The turn has come: the lease counts from when nobody else can count it yet, or from a heartbeat. Nothing if others have ended it.
     pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
         let Self { connection, row, terms, payload, .. } = self;
         let Place { row: item, mark, behind, entered, .. } = place;
         let now = clock::now();
-        let fresh = behind.and_then(|behind| Some(behind.min(self.by_clock(&mark, now)?)));
-        let fresh = fresh.filter(|since| now.duration_since(*since) < terms.ttl / 2);
+        let fresh = self.since(behind, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
         let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
         let of = (Arc::clone(connection), row.clone(), *terms);
         let sent = fresh.unwrap_or(now);
@@ -206,20 +220,20 @@ impl Asking {
         Ok(Some(Granted { grip, row: item }))
     }
 
-    /// The moment from which others count the lease of a head that has not beaten, where they go by clocks; nothing if that is long ago.
-    fn by_clock(&self, mark: &Mark, now: Instant) -> Option<Instant> {
-        match self.terms.expiry {
-            Expiry::Clock { .. } => {
-                let age = self.terms.now().saturating_sub(mark.head_since().unwrap_or(0));
-                now.checked_sub(Duration::from_millis(age))
-            }
-            Expiry::Observed => Some(now),
-        }
+    /// From when on a head that has not beaten has its lease; nothing if that is not known.
+    ///
+    /// Who watches counts from when it has seen it there, which was after the last consistent answer that showed somebody else. Who goes by
+    /// clocks counts from its turn, and the skew: so it may, too, from its turn by its own clock without the skew.
+    fn since(&self, behind: Option<Instant>, mark: &Mark, now: Instant) -> Option<Instant> {
+        let Expiry::Clock { max_skew } = self.terms.expiry else { return behind };
+        let age = self.terms.now().saturating_sub(mark.head_since().unwrap_or(0));
+        let turn = now.checked_sub(Duration::from_millis(age))?;
+        behind.map(|behind| behind.min(turn)).max(turn.checked_sub(max_skew))
     }
 
     /// A queue that is full; of one who does not wait, it is full as soon as there is a head.
-    pub(super) fn full(&self, most: usize, mark: &Mark, watcher: &Watcher) -> Error {
-        if most == 1 {
+    pub(super) fn full(&self, mark: &Mark, watcher: &Watcher) -> Error {
+        if watcher.end == Some(watcher.started) {
             return self.locked(mark, watcher);
         }
         Error::QueueFull {

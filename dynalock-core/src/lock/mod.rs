@@ -68,8 +68,9 @@
 //!    all of them, so no two wait for each other. The locks whose turn has come are kept while the others are waited for.
 //!
 //! While the head has not beaten, `_until` is absent, and it has the lock for its ttl since `_turn` or the time in its entry, whichever is later: both
-//! stay as they are while it is the head. It stops to believe when its own clock shows that, and a ttl after it sent its last consistent read
-//! that showed another head (or its enqueue), whichever is first; if half of that is past already, it beats before it enters. By observation, the
+//! stay as they are while it is the head. It counts its lease from that by its own clock, or from *before* its last consistent read that showed
+//! another head (or its enqueue), whichever is earlier; or from the former less `max_skew`, if that is later. If half of it is past already, it
+//! beats before it enters. By observation, the
 //! head's own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
 //!
 //! A waiter that dies costs nothing until its turn, and then a ttl at most: nobody is skipped who shows itself in time. One that was taken out

@@ -97,7 +97,8 @@ impl Deviation {
                 update["ConditionExpression"] = before.into();
             }
             (Self::BeatWithoutTheHead, Kind::Beat) if condition.contains("[0]") => {
-                let (_, beat) = condition.split_once(" AND ").expect("two conditions");
+                // The fence alone would say whose beat it is.
+                let beat = condition.splitn(3, " AND ").last().expect("three conditions");
                 update["ConditionExpression"] = beat.into();
             }
             (Self::EvictWithoutTheBeat, Kind::Evict) => {
