@@ -8,6 +8,7 @@ mod faults;
 mod items;
 mod model;
 mod order;
+mod soak;
 mod storm;
 mod together;
 mod waiting;

@@ -1,0 +1,132 @@
+//! Several processes in one queue on a served engine, killed at random as `kill -9` does.
+//!
+//! Each worker is this test program again, told by its environment what to do. `DYNALOCK_SOAK_SECONDS` says for how long it goes on.
+
+#![expect(clippy::print_stdout, reason = "that is how a worker reports to the test")]
+
+use std::{
+    collections::BTreeSet,
+    env,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use dynalock::{Error, Expiry, Locks, Repository, Transaction, Versioned, local};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    sync::mpsc,
+};
+
+use crate::support::{endpoint, millis, secs};
+
+const TTL: Duration = secs(1);
+/// All workers are on one machine: their clocks are the same.
+const MAX_SKEW: Duration = millis(100);
+const WORKERS: usize = 5;
+const URL: &str = "DYNALOCK_SOAK_URL";
+
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "pages")]
+struct Printed {
+    #[dynalock(partition_key)]
+    printer: String,
+    pages: u64,
+}
+
+fn at(url: &str) -> (Locks, Repository<Printed>, aws_sdk_dynamodb::Client) {
+    let client = endpoint::client(url);
+    let locks = Locks::new(&client, "locks").ttl(TTL).expiry(Expiry::Clock { max_skew: MAX_SKEW });
+    (locks, Printed::repository(&client), client)
+}
+
+/// Prints a page for each turn in the queue, if it is told to.
+#[tokio::test]
+async fn worker() {
+    let Ok(url) = env::var(URL) else { return };
+    let (locks, printed, client) = at(&url);
+    loop {
+        let held = match locks.acquire("printer").fair().await {
+            Ok(held) => held,
+            // A machine that is busy enough stands still for a lease.
+            Err(Error::Evicted { .. }) => continue,
+            Err(other) => panic!("{other:?}"),
+        };
+        let mut page = printed.get("printer").await.unwrap().unwrap();
+        page.pages += 1;
+        let mut print = Transaction::new(&client);
+        print.guard(&held);
+        print.update(&printed, page);
+        match print.commit().await {
+            Ok(_) => println!("printed {}", held.fence()),
+            Err(Error::Lost(_)) => println!("lost {}", held.fence()),
+            // Nobody else may have written under this lock.
+            Err(other) => println!("broken {other:?}"),
+        }
+        held.release().await.unwrap();
+    }
+}
+
+fn start(url: &str, lines: &mpsc::UnboundedSender<String>) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    let command = command.args(["--exact", "queue::soak::worker", "--nocapture"]).env(URL, url);
+    let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines = lines.clone();
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = output.next_line().await {
+            drop(lines.send(line));
+        }
+    });
+    child
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "processes live in real time")]
+async fn processes_that_are_killed_at_random_leave_the_queue_in_order() {
+    let server = local::serve(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let (locks, printed, _) = at(&server.url());
+    locks.create_table().await.unwrap();
+    printed.create_table().await.unwrap();
+    printed.create(Printed { printer: "printer".to_owned(), pages: 0 }).await.unwrap();
+
+    let (lines, mut said) = mpsc::unbounded_channel();
+    let mut workers: Vec<_> = (0..WORKERS).map(|_| start(&server.url(), &lines)).collect();
+    let seconds = env::var("DYNALOCK_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(12);
+    let mut rng = fastrand::Rng::with_seed(7);
+    let started = Instant::now();
+    let mut kills = 0;
+    while started.elapsed() < secs(seconds) {
+        tokio::time::sleep(millis(rng.u64(200..1_200))).await;
+        let victim = &mut workers[rng.usize(..WORKERS)];
+        victim.kill().await.unwrap();
+        *victim = start(&server.url(), &lines);
+        kills += 1;
+    }
+    for mut worker in workers {
+        worker.kill().await.unwrap();
+    }
+    drop(lines);
+
+    let mut fences = BTreeSet::new();
+    let mut told = Vec::new();
+    while let Some(line) = said.recv().await {
+        assert!(!line.starts_with("broken "), "{line}");
+        if let Some(fence) = line.strip_prefix("printed ") {
+            told.push(fence.parse::<u64>().unwrap());
+        }
+    }
+    let doubled: Vec<_> = told.iter().filter(|fence| !fences.insert(**fence)).collect();
+    assert!(doubled.is_empty(), "{doubled:?}");
+    // All are dead: whoever comes is served after a lease of each who still stands there, at most.
+    let standing = u32::try_from(locks.waiters("printer").await.unwrap().len()).unwrap();
+    let last = locks.acquire("printer").fair().wait((TTL + MAX_SKEW) * standing + secs(20)).await.unwrap();
+    assert!(last.fence() > *fences.last().unwrap(), "{last:?}");
+    assert_eq!(locks.waiters("printer").await.unwrap().len(), 1);
+    let pages = printed.get("printer").await.unwrap().unwrap().pages;
+    let told = u64::try_from(told.len()).unwrap();
+    // Of a page that was printed by one who was killed then nobody was told.
+    assert!((told..=told + kills + 5).contains(&pages), "{pages} pages, {told} told, {kills} killed");
+    assert!(told > 20, "{told}");
+}
