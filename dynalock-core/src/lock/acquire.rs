@@ -8,7 +8,6 @@ use super::{
     grip::Grip,
     guard::Ask,
     mark::{Mark, Sighting, ttl_of},
-    queue::Evidence,
     row::{Claim, Dead, Row},
     terms::{Expiry, Terms, Wait},
 };
@@ -108,7 +107,7 @@ impl Asking {
             if !mark.is_of_another(&owner) {
                 owner = self.owner();
             }
-            match self.wait(&mut watcher, mark, &owner, caller).await? {
+            match self.wait(&mut watcher, mark, |mark| mark.is_of_another(&owner), caller).await? {
                 Waited::ToAsk => {}
                 Waited::Gone => return Ok(None),
             }
@@ -125,12 +124,12 @@ impl Asking {
         Watcher { started, requests: 0, end, rng: random::generator(), watched: None }
     }
 
-    /// Waits until the lock may be free, by cheap reads.
+    /// Waits until nothing is in the way any more, by cheap reads.
     pub(super) async fn wait(
         &self,
         watcher: &mut Watcher,
         mut mark: Mark,
-        owner: &str,
+        is_in_the_way: impl Fn(&Mark) -> bool + Send,
         caller: &mut impl Caller,
     ) -> Result<Waited, Error> {
         loop {
@@ -147,7 +146,7 @@ impl Asking {
                 return Ok(Waited::ToAsk);
             }
             match self.look().await? {
-                Some(seen) if seen.is_of_another(owner) => mark = seen,
+                Some(seen) if is_in_the_way(&seen) => mark = seen,
                 Some(_) | None => return Ok(Waited::ToAsk),
             }
         }
@@ -200,11 +199,9 @@ impl Asking {
         mark.dead_head(&self.terms).or_else(|| watcher.has_watched_for(ttl).then_some(head))
     }
 
-    /// Takes a dead head out of the queue; `false` if it has shown itself meanwhile, or somebody else was first.
+    /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
     pub(super) async fn evict(&self, head: &Sighting) -> Result<bool, Error> {
-        let mut effort = Effort::new(&self.connection, self.limits);
-        let answer = effort.update(|| self.row.evict(head, Evidence::Silence, self.terms.now())).await?;
-        Ok(matches!(answer, Answered::Applied(_)))
+        self.row.evict_dead(&mut Effort::new(&self.connection, self.limits), head, &self.terms).await
     }
 
     /// Takes away an owner whose lease has ended; `false` if there is none.

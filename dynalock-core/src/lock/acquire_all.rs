@@ -88,7 +88,8 @@ impl AskingAll {
                     self.locks[place].evict(&head).await?;
                     continue;
                 }
-                match self.locks[place].wait(&mut waits[place], mark, &owner, caller).await? {
+                let is_in_the_way = |mark: &Mark| mark.is_of_another(&owner);
+                match self.locks[place].wait(&mut waits[place], mark, is_in_the_way, caller).await? {
                     Waited::ToAsk => {}
                     Waited::Gone => return Ok(None),
                 }

@@ -9,7 +9,6 @@ use super::{
     guard::Ask,
     held::Held,
     mark::Mark,
-    terms::{Heartbeat, Terms},
 };
 use crate::{
     clock::{self, Instant},
@@ -106,12 +105,15 @@ impl AskingAllFair {
                     // A copy whose reply was lost was applied.
                     return Ok(Some(entered));
                 }
-                if let Some(head) = asking.dead_head(&mark, watcher) {
-                    asking.evict(&head).await?;
-                } else if mark.owner.is_none() && mark.queue.len() >= self.most {
+                if let Some(head) = asking.dead_head(&mark, watcher)
+                    && asking.evict(&head).await?
+                {
+                    continue;
+                }
+                if mark.owner.is_none() && mark.queue.len() >= self.most {
                     return Err(asking.full(&mark, watcher));
                 } else if !asking.clear(&mark, watcher).await?
-                    && let Waited::Gone = asking.wait(watcher, mark, me, caller).await?
+                    && let Waited::Gone = asking.wait(watcher, mark, |mark| mark.owner.is_some(), caller).await?
                 {
                     return Ok(None);
                 }
@@ -165,9 +167,8 @@ impl<'a> Stand<'a> {
         (self.mark, self.index) = (mark.clone(), index);
         match &self.held {
             Some(held) => {
-                // Nobody else renews it yet that has no heartbeat of its own.
-                let Terms { heartbeat, ttl, .. } = self.asking.terms;
-                if heartbeat == Heartbeat::Off && held.remaining() < ttl / 2 {
+                // Nobody else renews it if it has no heartbeat of its own, or was held for its longest already.
+                if held.remaining() < self.asking.terms.ttl / 2 {
                     match held.extend().await {
                         Ok(()) | Err(Error::Lost(_)) => {}
                         Err(error) => return Err(error),

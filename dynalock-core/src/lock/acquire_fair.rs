@@ -67,9 +67,10 @@ impl Ask for AskingFair {
         };
         let granted = self.stand(&me, place, &mut watcher, caller).await;
         match &granted {
-            Ok(Some(_)) | Err(Error::Evicted { .. } | Error::NotFound { .. }) => {}
+            Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
             // Whoever is told that the wait is over does not stand there any more.
             Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me).await),
+            // Also where it was taken out: a late copy may have brought it back.
             Err(_) => self.asking.abandon_later(me),
         }
         granted
@@ -89,8 +90,11 @@ impl AskingFair {
         while place.index > 0 {
             Waiting::new(&place.mark, place.index, &speed).report(&self.progress);
             let mut is_next = place.index == 1;
-            if let Some(head) = self.asking.dead_head(&place.mark, watcher) {
-                self.asking.evict(&head).await?;
+            let is_out = match self.asking.dead_head(&place.mark, watcher) {
+                Some(head) => self.asking.evict(&head).await?,
+                None => false,
+            };
+            if is_out {
                 is_next = true;
             } else {
                 let left = watcher.left();
@@ -125,12 +129,15 @@ impl AskingFair {
                 Entered::Refused(mark) => mark,
             };
             *me = self.asking.entry();
-            if let Some(head) = self.asking.dead_head(&mark, watcher) {
-                self.asking.evict(&head).await?;
-            } else if mark.owner.is_none() && mark.queue.len() >= self.most {
+            if let Some(head) = self.asking.dead_head(&mark, watcher)
+                && self.asking.evict(&head).await?
+            {
+                continue;
+            }
+            if mark.owner.is_none() && mark.queue.len() >= self.most {
                 return Err(self.asking.full(&mark, watcher));
             } else if !self.asking.clear(&mark, watcher).await?
-                && let Waited::Gone = self.asking.wait(watcher, mark, me, caller).await?
+                && let Waited::Gone = self.asking.wait(watcher, mark, |mark| mark.owner.is_some(), caller).await?
             {
                 return Ok(None);
             }
@@ -180,7 +187,12 @@ impl AskingFair {
             let mark = item.as_ref().map(|item| Mark::read(&row.layout, item)).unwrap_or_default();
             match mark.place_of(me) {
                 Some(index) => {
-                    let behind = if consistent && index > 0 { Some(sent) } else { place.behind };
+                    let behind = match (consistent, index) {
+                        (true, 1..) => Some(sent),
+                        (true, 0) | (false, 1..) => place.behind,
+                        // It may have been so before the last look: the copy of a request may have brought it back since.
+                        (false, 0) => None,
+                    };
                     return Ok(Place { row: item, mark, index: index.min(place.index), behind, ..place });
                 }
                 None if consistent && item.is_none() && row.existing.is_some() => {
@@ -206,7 +218,9 @@ impl Asking {
         let Place { row: item, mark, behind, entered, .. } = place;
         let now = clock::now();
         let fresh = self.since(behind, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
-        let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
+        // A fence that begins with this entry is nobody's.
+        let crashed = mark.crashed().filter(|fence| *fence != entered);
+        let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), crashed);
         let of = (Arc::clone(connection), row.clone(), *terms);
         let sent = fresh.unwrap_or(now);
         let grip = Arc::new(Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent));

@@ -36,6 +36,6 @@ impl fmt::Debug for LockInfo {
 pub struct Waiter {
     /// How many are served before: 0 holds the lock.
     pub position: usize,
-    /// The name that it gave itself, the nonce of its place, and its ttl in milliseconds.
+    /// The name that it gave itself, and what makes its place its own: [`lock`](crate::lock) says what.
     pub owner: String,
 }

@@ -52,7 +52,7 @@ impl<T: Lockable> Lease<T> {
         self.guard.grip.fence
     }
 
-    /// The holder as others see it: the name that was given, and the nonce of this grant.
+    /// The holder as others see it: the name that was given, and what makes this grant its own.
     pub fn owner(&self) -> &str {
         &self.guard.grip.owner
     }

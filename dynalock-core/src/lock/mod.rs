@@ -32,7 +32,7 @@
 //! All are `UpdateItem` with a condition, and `ALL_OLD` for its failure.
 //!
 //! 1. **Acquire**: `SET _owner = :me, _beat = 0, _until = :t, _fence = if_not_exists(_fence, :now) + 1` if there is no `_owner` or its lease has
-//!    ended, nobody stands in `_queue`, and `_released <> :me`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
+//!    ended, nobody stands in `_queue`, and `_released <> :me`; with `REMOVE _queue, _turn`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
@@ -58,7 +58,7 @@
 //! 3. **Leave**: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now, _released = :me` if `_queue[0] = :me`: the next one holds it by
 //!    the same write, and nobody comes between.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
-//!    another; a head leaves.
+//!    another; a head that has not entered leaves without `_released`, so that the next one learns what became of who held it before.
 //! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until, _released SET _fence = _fence + 1, _turn = :now` if
 //!    `_queue[0]`, `_fence` and `_beat` are as they were seen, and its lease has ended. An owner that has died is taken away by
 //!    `REMOVE _owner, _until, _beat, _released` before anybody enters.
@@ -90,7 +90,8 @@
 //!
 //! # Why there are no two
 //!
-//! A grant needs a row without an owner, or with one whose lease has ended. Only the holder's own release, or an operator, removes an owner.
+//! A grant needs a row without an owner, or with one whose lease has ended. Only the holder's own release, an operator, or
+//! who may take its lease over removes an owner.
 //! Every `_until` in the row was written by a request of the holder, and is at least a ttl after the moment from which the holder counts if that
 //! request was the last to be acknowledged; no older one can be put back, since its beat is lower. So when the asker's clock shows
 //! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`Held::lost`] has ended,
@@ -130,6 +131,7 @@ mod acquire_all;
 mod acquire_all_fair;
 mod acquire_any;
 mod acquire_fair;
+mod eviction;
 mod grip;
 
 mod guard;

@@ -21,7 +21,8 @@ impl Fair {
     pub(super) fn most(self, wait: Wait) -> usize {
         match wait {
             Wait::No => 1,
-            Wait::For(_) | Wait::Forever => self.most.max(1),
+            // More do not fit in a row; and DynamoDB refuses a place that is beyond all measure.
+            Wait::For(_) | Wait::Forever => self.most.clamp(1, 10_000),
         }
     }
 }

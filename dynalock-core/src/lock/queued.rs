@@ -23,7 +23,7 @@ pub struct Waiting {
     pub position: usize,
     /// How many wait in all, this one counted and the holder not.
     pub waiting: usize,
-    /// Who holds the lock now: the name that it gave itself, and the nonce of its place.
+    /// Who holds the lock now: the name that it gave itself, and what makes its place its own.
     pub holder: String,
     /// How long it may take still, if the rest of the queue moves as fast as what this wait has seen of it; nothing until it has moved.
     pub estimate: Option<Duration>,

@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::{grip::Grip, mark::Mark, queue::Evidence, row::Row, terms::Terms};
+use super::{grip::Grip, mark::Mark, row::Row, terms::Terms};
 use crate::{
     codec::Item,
     error::{Error, Locked},
     expression::Standing,
     model::{LockModel, Model},
     plan::Repeats,
-    retry::{Answered, Effort, Late, Release},
+    retry::{Effort, Late, Release},
 };
 
 /// How the writes of a call stand to the leases of their items.
@@ -117,8 +117,7 @@ impl Stance {
         let Some(head) = Mark::read(&layout, met).dead_head(terms) else { return Ok(false) };
         let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
         let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: None };
-        let answer = effort.update(|| row.evict(&head, Evidence::Silence, terms.now())).await?;
-        Ok(matches!(answer, Answered::Applied(_)))
+        row.evict_dead(effort, &head, terms).await
     }
 
     /// Whether a write that was refused by the row beside its item may pass if it is made anew: the lease there is dead, and taken away

@@ -1,6 +1,9 @@
 use std::sync::{Arc, Mutex};
 
-use dynalock::{Error, Wait, local::Faults};
+use dynalock::{
+    Error, Wait,
+    local::{Fault, Faults},
+};
 use tokio::task::JoinSet;
 
 use super::{SKEW, TTL, kill};
@@ -121,5 +124,54 @@ async fn several_locks_are_queued_for_with_one_ticket() {
     for name in ["a", "b", "c"] {
         assert_eq!(locks.waiters(name).await.unwrap(), []);
         locks.try_acquire(name).await.unwrap().unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waited_behind_a_plain_holder_does_not_wait_for_an_empty_queue() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let plain = others.acquire("printer").await.unwrap();
+    let mut tasks = JoinSet::new();
+    for _ in 0..3 {
+        let locks = locks.clone();
+        tasks.spawn(async move { locks.acquire("printer").fair().await });
+    }
+    travel(secs(5)).await;
+    plain.release().await.unwrap();
+    travel(secs(5)).await;
+    assert_eq!(locks.waiters("printer").await.unwrap().len(), 3);
+    while let Some(held) = tasks.join_next().await {
+        held.unwrap().unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_on_new_locks_follows_no_crash_and_waits_for_longer_than_it_may_hold() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let all = locks.acquire_all(["a", "b"]).fair().await.unwrap();
+    assert_eq!(all.iter().map(dynalock::Held::acquired_after_crash).collect::<Vec<_>>(), [None, None]);
+    all.release().await.unwrap();
+    let first = others.acquire("b").fair().await.unwrap();
+    let waiting = tokio::spawn(locks.acquire_all(["a", "b"]).fair().max_hold(secs(20)).into_future());
+    travel(secs(60)).await;
+    assert!(!waiting.is_finished());
+    first.release().await.unwrap();
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_who_find_a_dead_head_none_is_refused_for_it() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    for lost in [false, true] {
+        kill(others.acquire("printer").fair().await.unwrap());
+        travel(TTL + SKEW + secs(1)).await;
+        if lost {
+            // The reply to the eviction, which is the second of its requests.
+            shop.faults.script_on("UpdateItem", 1, Fault::LoseReply);
+        }
+        locks.try_acquire("printer").await.unwrap().expect("nobody holds it").release().await.unwrap();
     }
 }

@@ -143,3 +143,19 @@ fn a_new_head_must_not_believe_longer_than_a_ttl_since_its_turn() {
     let trace = breaks(by_clock(Flaw::HeadIgnoresTurn, TWO), Property::OneHolder);
     assert!(trace.contains("A sends it again"), "{trace}");
 }
+
+/// A clock that is behind shows the turn later than it came: by the skew, if that of who left is ahead. Others may have watched since it came.
+#[test]
+fn a_new_head_that_counts_from_its_turn_must_subtract_the_skew() {
+    let clock = Some(Clock { offsets: [0, 1, 0], max_skew: 1 });
+    breaks(Rules { clock, beats: 1, ..with(Flaw::HeadIgnoresSkew, THREE) }, Property::OneHolder);
+}
+
+/// A poll may show a stay at the head that was ended before the last consistent look: the entry has come back by a late copy since.
+#[test]
+fn a_new_head_must_not_count_from_a_look_that_may_be_later_than_its_poll() {
+    let clock = Some(Clock { offsets: [0, 1, 0], max_skew: 1 });
+    let rules = Rules { clock, beats: 1, stale: true, copies: 1, ..with(Flaw::PollKeepsLook, THREE) };
+    let trace = breaks(rules, Property::BelieverIsHolder);
+    assert!(trace.contains("A polls, stale"), "{trace}");
+}

@@ -54,8 +54,8 @@ impl World {
             process.op.as_mut().and_then(Op::fence).map(shift);
         }
         self.late.iter_mut().flatten().filter_map(|late| late.op.fence()).for_each(shift);
-        if let Some(seen) = &mut self.earlier {
-            shift(&mut seen.fence);
+        if let Some(shown) = &mut self.earlier {
+            shift(&mut shown.seen.fence);
         }
     }
 
@@ -115,7 +115,9 @@ impl World {
             *from = name(*from);
             op.seen().map(again);
         }
-        self.earlier.as_mut().map(again);
+        if let Some(shown) = &mut self.earlier {
+            again(&mut shown.seen);
+        }
         let strays = std::mem::take(&mut self.history.strays);
         if strays != 0 {
             (0..12).filter(|id| strays & (1 << id) != 0).for_each(|id| self.history.strays |= 1 << name(id));

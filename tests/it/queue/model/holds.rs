@@ -97,6 +97,14 @@ fn slow_requests_write_old_times_and_do_no_harm() {
     assert!(states(Rules { clock: CLOCK, slow: true, beats: 1, ..Rules::calm(TWO) }) > 10_000);
 }
 
+/// A head that knows of no consistent look goes by its turn, though the poll that told it of that was old.
+#[test]
+fn an_old_poll_tells_a_head_of_its_turn() {
+    let stale = |kinds| Rules { clock: CLOCK, beats: 1, stale: true, ..Rules::calm(kinds) };
+    assert!(states(stale(THREE)) > 10_000);
+    assert!(states(Rules { rounds: 2, crashes: true, ..stale(TWO) }) > 10_000);
+}
+
 #[test]
 #[ignore = "minutes: some million states"]
 fn slow_requests_and_clocks_with_all_else_that_may_go_wrong() {

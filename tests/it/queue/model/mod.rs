@@ -27,7 +27,11 @@
 //!   first, and neither changes while somebody is the head. By the clock rule a head that has not beaten is dead when a ttl and the skew have
 //!   passed since the later of the two; one that has beaten, when `_until` and the skew have passed;
 //! - **a new head believes for a ttl** since it sent its last consistent look that showed another head (or its enqueue, or its evict), and no
-//!   longer than until its own clock shows a ttl since its turn or its entry. If that is over, it beats before it enters;
+//!   longer than until its own clock shows a ttl since its turn or its entry. With clocks it may, whatever it has looked at, believe until its
+//!   own clock shows a ttl **less the skew** since the later of the two: who goes by that rule evicts after a ttl and the skew, and who observes
+//!   cannot have seen it there before the turn. So a lost reply, or a poll that may be old, is enough to enter. **By a poll only the turn
+//!   counts**, not the look: the poll may show an earlier stay at the head, that was ended before the look. If all that is over, it beats
+//!   before it enters;
 //! - whoever waits, asks, or wants to write evicts dead heads. With clocks, it goes by that rule or by what it has observed.
 //!
 //! # What it costs

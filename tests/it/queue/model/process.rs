@@ -50,8 +50,9 @@ pub(super) struct Answer<'a> {
     pub(super) row: &'a Row,
     /// By this process's clock, the lease in the row has ended.
     pub(super) expired: bool,
-    /// By this process's clock, the time since it came to be the head, if it is; none if it does not go by that.
-    pub(super) turned: u8,
+    /// By this process's clock, the time since it came to be the head, if it is; less than 0 where another clock is ahead. None if it does
+    /// not go by that.
+    pub(super) turned: Option<i8>,
 }
 
 impl Process {
@@ -108,11 +109,11 @@ impl Process {
         let Answer { ok, row, .. } = *answer;
         match op {
             Op::Enqueue if ok && row.queue.len() == 0 => {
-                self.base = answer.turned;
+                self.base = rules.age_at_head(self.asked.min(rules.ttl), answer.turned);
                 self.granted(rules, row.fence + 1);
             }
             Op::Acquire(_) if ok => {
-                self.base = 0;
+                self.base = self.asked.min(rules.ttl);
                 self.granted(rules, row.fence + 1);
             }
             Op::Beat(beat) | Op::Heartbeat(beat) if ok => self.granted(rules, beat.fence),
@@ -144,7 +145,7 @@ impl Process {
     fn enter(&mut self, rules: &Rules, fence: i8) {
         self.base = match self.phase {
             _ if rules.has(Flaw::CountsFromAnswer) => 0,
-            Phase::Out => self.base.max(self.asked),
+            Phase::Out => self.base,
             _ => self.asked,
         };
         self.enter_if_in_time(rules, fence);
@@ -158,6 +159,12 @@ impl Process {
             true => self.send(if matches!(beat, Op::Beat(_)) { Op::Leave } else { Op::Release }),
             false => self.phase = Phase::Done,
         }
+    }
+
+    /// Sees that it is the head, and has not beaten: what it does not know of the base, it knows of its turn.
+    pub(super) fn come_to_head(&mut self, rules: &Rules, fence: i8, turned: Option<i8>) {
+        self.base = rules.age_at_head(self.base, turned);
+        self.enter_if_in_time(rules, fence);
     }
 
     fn enter_if_in_time(&mut self, rules: &Rules, fence: i8) {
@@ -178,8 +185,7 @@ impl Process {
             if rules.has(Flaw::CountsFromOwnSight) {
                 self.base = self.asked;
             }
-            self.base = self.base.max(answer.turned);
-            self.enter_if_in_time(rules, row.fence + 1);
+            self.come_to_head(rules, row.fence + 1, answer.turned);
         } else {
             self.phase = Phase::Waiting;
             self.base = self.asked;
@@ -191,7 +197,8 @@ impl Process {
         let row = answer.row;
         let (holder, fence) = row.holder();
         if holder == me {
-            (self.phase, self.base, self.fence, self.seen) = (Phase::Head, rules.ttl, fence, None);
+            self.base = rules.ttl;
+            self.come_to_head(rules, fence, answer.turned);
         } else if row.queue.has(me) {
             self.look(rules, me, answer);
         } else if row.released == me {

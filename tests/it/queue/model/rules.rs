@@ -33,8 +33,12 @@ pub(super) enum Flaw {
     BeatMayRepeat,
     /// An enqueue writes the time of the turn, too.
     EnqueueWritesTurn,
-    /// A new head does not stop to believe when its own clock shows that it is a ttl since its turn.
+    /// A new head that goes by its last look does not stop to believe when its own clock shows that it is a ttl since its turn.
     HeadIgnoresTurn,
+    /// A new head counts from its turn by its own clock, and does not subtract the skew.
+    HeadIgnoresSkew,
+    /// A new head that a poll has told of its turn counts from its last consistent look.
+    PollKeepsLook,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +123,16 @@ impl Rules {
     /// By the clock that shows `now`, a lease has ended.
     pub(super) fn is_past(&self, until: Option<i8>, now: i8) -> bool {
         self.clock.zip(until).is_some_and(|(clock, until)| until + clock.max_skew < now)
+    }
+
+    /// The age of the lease of a head that has not beaten: of its base, but no later than its turn by its own clock; or of that turn and the
+    /// skew, which is before anybody can have seen it there, whatever the base. Without clocks the base alone counts.
+    pub(super) fn age_at_head(&self, base: u8, turned: Option<i8>) -> u8 {
+        let Some((clock, turned)) = self.clock.zip(turned) else { return base };
+        let age = |time: i8| time.clamp(0, self.ttl.cast_signed()).cast_unsigned();
+        let skew = if self.has(Flaw::HeadIgnoresSkew) { 0 } else { clock.max_skew };
+        let known = if self.has(Flaw::HeadIgnoresTurn) { base } else { base.max(age(turned)) };
+        known.min(age(turned + skew))
     }
 
     pub(super) fn offset(&self, process: usize) -> i8 {

@@ -17,11 +17,18 @@ pub(super) struct World {
     pub(super) copies: u8,
     pub(super) losses: u8,
     /// What the version before showed, for reads that are eventually consistent.
-    pub(super) earlier: Option<Seen>,
+    pub(super) earlier: Option<Shown>,
     pub(super) history: History,
     /// Set by the step that led here.
     pub(super) wrong: Option<Property>,
     pub(super) names: Names,
+}
+
+/// What a poll shows: the holder, and since when that is the head; none if it is an owner, or no clocks are asked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Shown {
+    pub(super) seen: Seen,
+    pub(super) since: Option<i8>,
 }
 
 /// Who is who in the trace: processes change places where that makes two states equal. No part of the state.
@@ -91,6 +98,9 @@ impl World {
                 .filter(|entry| entry.id != NOBODY)
                 .for_each(|entry| entry.sent = fall(entry.sent));
             self.late.iter_mut().flatten().for_each(|late| late.sent = fall(late.sent));
+            if let Some(Shown { since: Some(since), .. }) = &mut self.earlier {
+                *since = fall(*since);
+            }
         }
     }
 
@@ -166,12 +176,30 @@ impl World {
         self.copies -= 1;
     }
 
-    /// A poll: the holder as the row, or the version before, shows it.
+    /// A poll: the holder as the row, or the version before, shows it. With clocks, one that shows the process itself is enough; but it may be
+    /// older than the last consistent look, so only the turn counts.
     pub(super) fn poll(&mut self, rules: &Rules, process: usize, earlier: bool) {
         let row = self.row;
-        let seen = if earlier { self.earlier } else { row.seen(rules) };
-        let expired = !earlier && Self::is_expired(rules, process, &row);
-        self.processes[process].watch(rules, seen, expired);
+        let shown = if earlier { self.earlier } else { Self::shown(rules, &row) };
+        match shown.and_then(|shown| shown.since.filter(|_| shown.seen.who == self.id(process)).zip(Some(shown.seen))) {
+            Some((since, seen)) => {
+                let turned = Some(rules.offset(process) - since);
+                let waiter = &mut self.processes[process];
+                if !rules.has(Flaw::PollKeepsLook) {
+                    waiter.base = rules.ttl;
+                }
+                waiter.come_to_head(rules, seen.fence + 1, turned);
+            }
+            None => {
+                let expired = !earlier && Self::is_expired(rules, process, &row);
+                self.processes[process].watch(rules, shown.map(|shown| shown.seen), expired);
+            }
+        }
+    }
+
+    fn shown(rules: &Rules, row: &Row) -> Option<Shown> {
+        let by_queue = rules.clock.is_some() && row.owner == NOBODY;
+        row.seen(rules).map(|seen| Shown { seen, since: by_queue.then(|| row.head_since()) })
     }
 
     /// By the clock rule, the holder in the row is dead.
@@ -184,21 +212,21 @@ impl World {
         }
     }
 
-    /// By the own clock, the time since the process came to be the head of the row that an answer carries; 0 if it goes by no clock.
-    fn turned(&self, rules: &Rules, process: usize, row: &Row) -> u8 {
-        if rules.clock.is_none() || rules.has(Flaw::HeadIgnoresTurn) {
-            return 0;
+    /// By the own clock, the time since the process came to be the head of the row that an answer carries; none if it goes by no clock, or
+    /// an owner is before the queue.
+    fn turned(&self, rules: &Rules, process: usize, row: &Row) -> Option<i8> {
+        if rules.clock.is_none() || row.owner != NOBODY {
+            return None;
         }
         let own = rules.offset(process) - self.processes[process].entered.cast_signed();
         let since =
             if row.queue.head() == NOBODY { row.turn.map_or(own, |turn| turn.max(own)) } else { row.head_since() };
-        (rules.offset(process) - since).clamp(0, rules.ttl.cast_signed()).cast_unsigned()
+        Some(rules.offset(process) - since)
     }
 
     fn record(&mut self, rules: &Rules, before: &Row, request: Request, ok: bool, age: u8) {
-        let (old, new) = (before.seen(rules), self.row.seen(rules));
-        if old != new {
-            self.earlier = old;
+        if before.seen(rules) != self.row.seen(rules) {
+            self.earlier = Self::shown(rules, before);
         }
         if ok {
             self.wrong = self.wrong.or(super::property::broken_by(self, rules, before, request));
