@@ -3,6 +3,7 @@
 mod any;
 mod commits;
 mod foreign;
+mod ground;
 mod holder;
 mod others;
 mod separate;

@@ -14,7 +14,10 @@ use aws_sdk_dynamodb::{
     config::SharedHttpClient,
     types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
 };
-use dynalock::{Expiry, Held, Locks, Lost, local::Database};
+use dynalock::{
+    Expiry, Held, Locks, Lost,
+    local::{Database, Fault, Faults},
+};
 use fastrand::Rng;
 use tokio::time::Instant;
 
@@ -28,11 +31,13 @@ const SEEDS: u64 = 200;
 
 const NAMES: [&str; 2] = ["red", "blue"];
 const PROCESSES: u64 = 4;
-const ROUNDS: u32 = 12;
+const ROUNDS: usize = 12;
 
 #[derive(Clone)]
 struct Process {
     locks: Locks,
+    /// The same over lines that can be cut, one for each round, if an acquire is to end with its caller.
+    lines: Vec<(Locks, Faults)>,
     client: Client,
     deviation: Deviation,
     arena: Arc<Mutex<Arena>>,
@@ -40,22 +45,23 @@ struct Process {
 
 impl Process {
     async fn live(self, mut rng: Rng) {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             travel(millis(rng.u64(0..3_000))).await;
             let heartbeat = rng.f64() < 0.8;
             if rng.f64() < 0.2 {
-                self.take_all(heartbeat, &mut rng).await;
+                self.take_all(round, heartbeat, &mut rng).await;
                 continue;
             }
             let name = NAMES[rng.usize(..NAMES.len())];
-            let acquire = self.locks.acquire(name).heartbeat(heartbeat).wait(secs(rng.u64(1..60))).into_future();
+            let acquire =
+                self.asking(round).acquire(name).heartbeat(heartbeat).wait(secs(rng.u64(1..60))).into_future();
             let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
             let mut task = tokio::spawn(acquire);
             let granted = tokio::select! {
                 granted = &mut task => granted.unwrap(),
                 () = travel(patience) => {
                     task.abort();
-                    self.arena.lock().unwrap().tally.cancelled += 1;
+                    self.cancelled(round);
                     continue;
                 }
             };
@@ -65,16 +71,27 @@ impl Process {
         }
     }
 
+    fn asking(&self, round: usize) -> &Locks {
+        self.lines.get(round).map_or(&self.locks, |(locks, _)| locks)
+    }
+
+    fn cancelled(&self, round: usize) {
+        self.arena.lock().unwrap().tally.cancelled += 1;
+        if let Some((_, line)) = self.lines.get(round) {
+            line.always(Fault::LoseRequest);
+        }
+    }
+
     /// Both locks at once, which then go their ways.
-    async fn take_all(&self, heartbeat: bool, rng: &mut Rng) {
-        let all = self.locks.acquire_all(NAMES).heartbeat(heartbeat).wait(secs(rng.u64(1..60))).into_future();
+    async fn take_all(&self, round: usize, heartbeat: bool, rng: &mut Rng) {
+        let all = self.asking(round).acquire_all(NAMES).heartbeat(heartbeat).wait(secs(rng.u64(1..60))).into_future();
         let mut task = tokio::spawn(all);
         let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
         let granted = tokio::select! {
             granted = &mut task => granted.unwrap(),
             () = travel(patience) => {
                 task.abort();
-                self.arena.lock().unwrap().tally.cancelled += 1;
+                self.cancelled(round);
                 return;
             }
         };
@@ -161,10 +178,18 @@ impl Process {
         let check = TransactWriteItem::builder().condition_check(check.build().unwrap()).build();
         let append = TransactWriteItem::builder().update(append.build().unwrap()).build();
         let write = self.client.transact_write_items().transact_items(check).transact_items(append).send();
+        let is_superseded = {
+            let mut arena = self.arena.lock().unwrap();
+            arena.write_outside(name, fence);
+            arena.is_superseded(name, fence)
+        };
         let outcome = tokio::time::timeout(secs(3), write).await;
         let mut arena = self.arena.lock().unwrap();
         match outcome {
-            Ok(Ok(_)) => arena.tally.writes += 1,
+            Ok(Ok(_)) => {
+                arena.tally.writes += 1;
+                arena.tally.stale += u64::from(is_superseded);
+            }
             Ok(Err(_)) | Err(_) => arena.tally.refused += 1,
         }
     }
@@ -188,15 +213,22 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     for process in 0..PROCESSES {
         let faults = weather.faults(seed * PROCESSES + process);
         let http = deviation.wrap(faults.wrap(SharedHttpClient::new(database.connector())));
-        let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
+        let over = |http| Client::from_conf(plain.config().to_builder().http_client(http).build());
+        let client = over(http.clone());
         let ahead = match process {
             0 => -skew / 2,
             1 => skew / 2,
             _ => rng.i64(-skew / 2..=skew / 2),
         };
         let ttl = if deviation == Deviation::WatchFromTheRequest && process % 2 == 1 { millis(9_100) } else { TTL };
-        let locks = locks(&client).ttl(ttl).expiry(weather.expiry).clock_ahead_by_millis(ahead);
-        let process = Process { locks, client, deviation, arena: Arc::clone(&arena) };
+        let locks = |client: &Client| locks(client).ttl(ttl).expiry(weather.expiry).clock_ahead_by_millis(ahead);
+        let line = |_| {
+            let line = Faults::none();
+            (locks(&over(line.wrap(http.clone()))), line)
+        };
+        let lines = if deviation == Deviation::AcquireWithItsCaller { ROUNDS } else { 0 };
+        let (locks, lines) = (locks(&client), (0..lines).map(line).collect());
+        let process = Process { locks, lines, client, deviation, arena: Arc::clone(&arena) };
         tasks.push(tokio::spawn(process.live(rng.fork())));
     }
     for task in tasks {
@@ -229,6 +261,26 @@ fn a_storm_grants_a_lock_to_one_at_a_time_and_leaves_none_behind() {
     assert!(tally.writes > seeds(SEEDS) * 40, "{tally:?}");
     assert!(tally.takeovers > seeds(SEEDS) * 4, "{tally:?}");
     assert!(tally.together > seeds(SEEDS) * 2, "{tally:?}");
+}
+
+#[test]
+fn a_storm_without_losses_leaves_no_grant_that_nobody_knows_of() {
+    let tally = storms(0..seeds(SEEDS) / 10, Deviation::None, |seed| storm(seed, Weather::CALM, Deviation::None));
+    println!("calm, {} seeds: {tally:?}", seeds(SEEDS) / 10);
+    assert!(tally.cancelled > seeds(SEEDS) / 10, "{tally:?}");
+    assert_eq!(tally.ghosts, 0, "{tally:?}");
+}
+
+#[test]
+fn the_storm_shows_acquires_that_end_with_their_caller() {
+    let deviation = Deviation::AcquireWithItsCaller;
+    shows(deviation, |seed| storm(seed, Weather::CALM, deviation), |seen| seen.ghosts);
+}
+
+#[test]
+fn the_storm_shows_a_resource_that_compares_with_the_last_fence_it_has_seen() {
+    // Of the guarded writes in the same storms, none is stale.
+    shows(Deviation::None, |seed| storm(seed, Weather::ROUGH, Deviation::None), |seen| seen.outside);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub(crate) told_late: u64,
     /// Fences that did not grow.
     pub(crate) fences: u64,
-    /// Writes under an older fence than one that had written.
+    /// Writes under an older fence than one that had written, or was known before they were sent.
     pub(crate) stale: u64,
     /// Locks that were still held a ttl and the skew after everything had ended.
     pub(crate) left: u64,
@@ -39,6 +39,14 @@ pub(crate) struct Tally {
     pub(crate) inversions: u64,
     /// Waiters whose place was taken away.
     pub(crate) evicted: u64,
+    /// Writes that were applied more than once.
+    pub(crate) doubled: u64,
+    /// Writes that were acknowledged, and are not there.
+    pub(crate) forgotten: u64,
+    /// Writes that were refused, and are there.
+    pub(crate) denied: u64,
+    /// Writes under an old fence that a resource outside took, which knows only the last fence it has seen.
+    pub(crate) outside: u64,
 }
 
 impl Tally {
@@ -49,11 +57,12 @@ impl Tally {
     }
 
     /// What must never be.
-    pub(crate) fn broken(&self) -> [u64; 6] {
-        [self.overlaps, self.told_late, self.fences, self.stale, self.left, self.inversions]
+    pub(crate) fn broken(&self) -> [u64; 9] {
+        let Self { overlaps, told_late, fences, stale, left, inversions, doubled, forgotten, denied, .. } = *self;
+        [overlaps, told_late, fences, stale, left, inversions, doubled, forgotten, denied]
     }
 
-    fn figures(&mut self) -> [&mut u64; 15] {
+    fn figures(&mut self) -> [&mut u64; 19] {
         let Self {
             grants,
             together,
@@ -70,10 +79,14 @@ impl Tally {
             lost,
             inversions,
             evicted,
+            doubled,
+            forgotten,
+            denied,
+            outside,
         } = self;
         [
             grants, together, writes, refused, takeovers, cancelled, overlaps, told_late, fences, stale, left, ghosts,
-            lost, inversions, evicted,
+            lost, inversions, evicted, doubled, forgotten, denied, outside,
         ]
     }
 }
@@ -102,6 +115,8 @@ pub(crate) struct Arena {
     believers: HashMap<String, Vec<Believer>>,
     fences: BTreeMap<String, BTreeSet<u64>>,
     crashed: Vec<(String, u64)>,
+    /// The last fence that a resource outside has seen, of each lock.
+    outside: HashMap<String, u64>,
     pub(crate) tally: Tally,
 }
 
@@ -128,6 +143,20 @@ impl Arena {
             }
         }
         here.push(believer);
+    }
+
+    /// Whether somebody has entered under a later fence.
+    pub(crate) fn is_superseded(&self, name: &str, fence: u64) -> bool {
+        self.fences.get(name).and_then(BTreeSet::last).is_some_and(|last| fence < *last)
+    }
+
+    /// A write to a resource that refuses what comes under an older fence than the last one it has seen, and asks nobody else.
+    pub(crate) fn write_outside(&mut self, name: &str, fence: u64) {
+        let last = self.outside.get(name).copied().unwrap_or_default();
+        if fence >= last {
+            self.tally.outside += u64::from(self.is_superseded(name, fence));
+            self.outside.insert(name.to_owned(), fence);
+        }
     }
 
     /// Dead holders that nobody has seen alive.

@@ -44,7 +44,7 @@ where
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
             let tally = runtime.unwrap().block_on(storm(seed));
             if deviation == Deviation::None {
-                assert_eq!(tally.broken(), [0; 6], "seed {seed}: {tally:?}");
+                assert_eq!(tally.broken(), [0; 9], "seed {seed}: {tally:?}");
             }
             total.add(&tally);
         }

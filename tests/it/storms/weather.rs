@@ -25,6 +25,8 @@ pub(crate) struct Weather {
 impl Weather {
     pub(crate) const ROUGH: Self =
         Self { rate: 0.012, late: secs(6), slow: 0.012, tardy: 0.012, expiry: Expiry::Clock { max_skew: SKEW } };
+    /// Requests are slow, and none is lost.
+    pub(crate) const CALM: Self = Self { rate: 0.0, slow: 0.4, tardy: 0.0, ..Self::ROUGH };
     pub(crate) const SLOW: Self = Self { slow: 0.4, ..Self::ROUGH };
     pub(crate) const TARDY: Self = Self { tardy: 0.3, ..Self::ROUGH };
     pub(crate) const OBSERVED: Self = Self { expiry: Expiry::Observed, ..Self::ROUGH };

@@ -39,10 +39,13 @@ pub(crate) enum Deviation {
     CountFromTheAnswer,
     /// A watcher of heartbeats counts from before the request that showed the last one.
     WatchFromTheRequest,
+    /// An acquire ends with its caller: what is granted later is not given back.
+    AcquireWithItsCaller,
 }
 
 /// Those that are not on the wire.
-const INSIDE: [Deviation; 3] = [Deviation::None, Deviation::CountFromTheAnswer, Deviation::WatchFromTheRequest];
+const INSIDE: [Deviation; 4] =
+    [Deviation::None, Deviation::CountFromTheAnswer, Deviation::WatchFromTheRequest, Deviation::AcquireWithItsCaller];
 
 impl Deviation {
     pub(crate) fn wrap(self, client: SharedHttpClient) -> SharedHttpClient {

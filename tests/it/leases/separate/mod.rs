@@ -42,6 +42,10 @@ impl Counted for Archive {
     fn count(&mut self) -> &mut u32 {
         &mut self.pages
     }
+
+    fn marks(&mut self) -> &mut Option<String> {
+        &mut self.scan
+    }
 }
 
 fn kill(lease: Lease<Archive>) {
