@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::{Crate, CrateKey, SKEW, TTL, ground::Ground, separate::Archive};
 use crate::{
-    storms::{Deviation, Tally, Weather, seeds, storms},
+    storms::{Deviation, Tally, Weather, seeds, shows, storms},
     support::{Shop, millis, secs, travel},
 };
 
@@ -82,6 +82,10 @@ impl<T: Counted> Process<T> {
             granted = &mut task => match granted.unwrap() {
                 Ok(lease) => Some(lease),
                 Err(Error::Exhausted { .. } | Error::Lost(_) | Error::Locked(_)) => None,
+                Err(Error::Evicted { .. }) => {
+                    self.ground.lock().unwrap().tally.evicted += 1;
+                    None
+                }
                 Err(other) => panic!("{other:?}"),
             },
             () = travel(patience) => {
@@ -133,7 +137,7 @@ impl<T: Counted> Process<T> {
 }
 
 /// One storm.
-async fn storm<T: Counted>(seed: u64, weather: Weather) -> Tally {
+async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<T>().await;
     table.others.create(T::empty("a")).await.unwrap();
@@ -143,7 +147,8 @@ async fn storm<T: Counted>(seed: u64, weather: Weather) -> Tally {
     let skew = i64::try_from(SKEW.as_millis()).unwrap() * if weather.expiry == Expiry::Observed { 1_000 } else { 1 };
     let mut tasks = JoinSet::new();
     for process in 0..HOLDERS + WRITERS {
-        let http = weather.faults(seed * 16 + process).wrap(shop.plain.config().http_client().unwrap());
+        let faults = weather.faults(seed * 16 + process);
+        let http = deviation.wrap(faults.wrap(shop.plain.config().http_client().unwrap()));
         let client = Client::from_conf(shop.plain.config().to_builder().http_client(http).build());
         let ahead = match process {
             0 => -skew / 2,
@@ -178,7 +183,7 @@ async fn storm<T: Counted>(seed: u64, weather: Weather) -> Tally {
 }
 
 fn storms_of<T: Counted>(weather: Weather, seeds: u64) {
-    let tally = storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, weather));
+    let tally = storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, weather, Deviation::None));
     println!("{}, {:?}, {seeds} seeds: {tally:?}", T::MODEL.table, weather.expiry);
     assert!(tally.grants > seeds * 10, "{tally:?}");
     assert!(tally.writes > seeds * 10, "{tally:?}");
@@ -200,4 +205,19 @@ fn a_storm_lets_one_at_a_time_write_an_item_with_its_lease_beside_it() {
 fn a_storm_lets_one_at_a_time_write_an_item_whatever_the_clocks_show() {
     storms_of::<Crate>(Weather::OBSERVED, seeds(SEEDS).div_ceil(4));
     storms_of::<Archive>(Weather::OBSERVED, seeds(SEEDS).div_ceil(4));
+}
+
+/// Only the leases beside items are updated without their item.
+fn beside_items_shows(deviation: Deviation, weather: Weather, shown: impl Fn(&Tally) -> u64) {
+    shows(deviation, |seed| storm::<Archive>(seed, weather, deviation), shown);
+}
+
+#[test]
+fn the_storm_of_items_shows_a_lease_that_is_taken_from_its_holder() {
+    beside_items_shows(Deviation::AcquireWhatIsHeld, Weather::ROUGH, |seen| seen.overlaps);
+}
+
+#[test]
+fn the_storm_of_items_shows_releases_without_a_condition() {
+    beside_items_shows(Deviation::ReleaseAlways, Weather::ROUGH, |seen| seen.overlaps);
 }
