@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dynalock::{Error, Lease, Lockable};
 use tokio::time::Instant;
 
-use crate::storms::Tally;
+use crate::{storms::Tally, support::now};
 
 /// What a writer was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl<T: Lockable> Believer<T> {
     fn believes(&self) -> bool {
         match &self.lease {
             Some(lease) => !lease.remaining().is_zero(),
-            None => Instant::now() < self.until,
+            None => now() < self.until,
         }
     }
 }
@@ -51,7 +51,7 @@ impl<T: Lockable> Ground<T> {
         let fence = lease.fence();
         self.tally.grants += 1;
         self.tally.takeovers += u64::from(lease.acquired_after_crash().is_some());
-        let mine = Believer { fence, lease: Some(lease), until: Instant::now() };
+        let mine = Believer { fence, lease: Some(lease), until: now() };
         let believes = mine.believes();
         // An answer that was long on its way may come after that of the next grant.
         let is_late = believes && self.fences.last().is_some_and(|last| fence < *last);
@@ -66,7 +66,7 @@ impl<T: Lockable> Ground<T> {
     pub(super) fn take(&mut self, fence: u64) -> Lease<T> {
         let mine = self.believers.iter_mut().find(|believer| believer.fence == fence).expect("it has entered");
         let lease = mine.lease.take().expect("one write at a time");
-        mine.until = Instant::now() + lease.remaining();
+        mine.until = now() + lease.remaining();
         lease
     }
 
