@@ -207,3 +207,22 @@ async fn a_unit_of_work_under_a_lock_by_name_happens_only_while_it_is_held() {
     assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
     assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 6);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_late_write_of_the_holder_after_a_heartbeat_neither_happens_nor_shortens_the_lease() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 0)).await.unwrap();
+    let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    // The only copy that there is: the caller gives up before it sends another.
+    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
+    shop.faults.script_on("UpdateItem", 1, Fault::LoseRequest);
+    let gave_up = tokio::time::timeout(millis(1), lease.update(|it| it.items += 1)).await;
+    assert!(gave_up.is_err(), "{gave_up:?}");
+    travel(secs(2)).await;
+    lease.extend().await.unwrap();
+    let renewed = table.raw.get("a").await.unwrap();
+    travel(secs(4)).await;
+    assert_eq!(table.raw.get("a").await.unwrap(), renewed);
+    assert_eq!(lease.commit(|it| it.items += 5).await.unwrap().items, 5);
+}
