@@ -1,15 +1,16 @@
 //! Asking for a lock, and watcher for it.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc};
 
 use tokio::sync::oneshot;
 
 use super::{
     grip::Grip,
     guard::Ask,
-    mark::{Mark, Sighting, ttl_of},
+    mark::{Mark, Sighting},
     row::{Claim, Dead, Row},
-    terms::{Expiry, Terms, Wait},
+    terms::{Terms, Wait},
+    watcher::Watcher,
 };
 use crate::{
     clock::{self, Instant},
@@ -60,23 +61,6 @@ impl<T: Send> Caller for oneshot::Sender<T> {
     }
 }
 
-/// Somebody's sign of life, and since when it has been the last one.
-#[derive(Debug, Clone)]
-struct Watched {
-    sighting: Option<Sighting>,
-    /// After the response that showed it first.
-    since: Instant,
-}
-
-/// One asker on its way to one lock.
-pub(super) struct Watcher {
-    pub(super) started: Instant,
-    pub(super) requests: u32,
-    pub(super) end: Option<Instant>,
-    rng: fastrand::Rng,
-    watched: Option<Watched>,
-}
-
 /// How a wait for a lock ended.
 pub(super) enum Waited {
     /// It may be free.
@@ -112,16 +96,6 @@ impl Asking {
                 Waited::Gone => return Ok(None),
             }
         }
-    }
-
-    pub(super) fn watcher(&self) -> Watcher {
-        let started = clock::now();
-        let end = match self.wait {
-            Wait::No => Some(started),
-            Wait::For(duration) => started.checked_add(duration),
-            Wait::Forever => None,
-        };
-        Watcher { started, requests: 0, end, rng: random::generator(), watched: None }
     }
 
     /// Waits until nothing is in the way any more, by cheap reads.
@@ -189,14 +163,6 @@ impl Asking {
                 Err(error)
             }
         }
-    }
-
-    /// The head of the queue, if its lease has ended.
-    pub(super) fn dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> Option<Sighting> {
-        let head = mark.head()?;
-        watcher.watch(mark);
-        let ttl = ttl_of(&head.holder).unwrap_or(self.terms.ttl);
-        mark.dead_head(&self.terms).or_else(|| watcher.has_watched_for(ttl).then_some(head))
     }
 
     /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
@@ -303,55 +269,6 @@ impl Asking {
         Ok(item.map(|item| Mark::read(&self.row.layout, &item)))
     }
 
-    /// Whose lease this asker may take over.
-    pub(super) fn dead(&self, watcher: &Watcher) -> Dead {
-        match (self.terms.dead_before(), &watcher.watched) {
-            (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { sighting: Some(sighting), .. })) if watcher.has_watched_for(self.terms.ttl) => {
-                Dead::Silent(sighting.clone())
-            }
-            (None, _) => Dead::Nobody,
-        }
-    }
-
-    /// How long until the lease of the holder has ended, if it is not renewed.
-    pub(super) fn left(&self, mark: &Mark, watcher: &Watcher) -> Duration {
-        match self.terms.expiry {
-            Expiry::Clock { max_skew } => {
-                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
-                let step = self.row.layout.unit.to_millis(1);
-                let end = mark.end(self.terms.ttl).unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
-                Duration::from_millis(end.saturating_sub(self.terms.now()))
-            }
-            Expiry::Observed => {
-                let since = watcher.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
-                let ttl = mark.head().and_then(|head| ttl_of(&head.holder)).unwrap_or(self.terms.ttl);
-                (since + ttl).saturating_duration_since(clock::now())
-            }
-        }
-    }
-
-    /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing.
-    pub(super) fn pause(&self, mark: &Mark, watcher: &mut Watcher) -> Duration {
-        const SHORTEST: Duration = Duration::from_millis(10);
-        const LONGEST: Duration = Duration::from_secs(1);
-        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + watcher.rng.f64());
-        let jitter = SHORTEST.mul_f64(watcher.rng.f64());
-        self.left(mark, watcher).saturating_add(jitter).min(look).max(Duration::from_millis(1))
-    }
-
-    /// Until the next look at a queue, the longer the farther behind.
-    pub(super) fn pause_in_queue(&self, mark: &Mark, index: usize, watcher: &mut Watcher) -> Duration {
-        const SHORTEST: Duration = Duration::from_millis(10);
-        const LONGEST: Duration = Duration::from_millis(250);
-        let each = (self.terms.ttl / 40).clamp(SHORTEST, LONGEST);
-        let look = each.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
-        // A turn that comes is seen long before it could be over.
-        let look = look.min(self.terms.ttl / 6).mul_f64(0.5 + watcher.rng.f64());
-        let jitter = SHORTEST.mul_f64(1.0 + watcher.rng.f64());
-        self.left(mark, watcher).saturating_add(jitter).min(look)
-    }
-
     /// A name, and a nonce for one grant: kept until it is granted, so that a copy that comes late is the grant and no ghost.
     pub(super) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
@@ -386,29 +303,5 @@ impl Asking {
 fn release_later(grip: Arc<Grip>) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(async move { grip.release(&grip.connection).await });
-    }
-}
-
-impl Watcher {
-    /// Starts anew when there is a sign of life.
-    pub(super) fn watch(&mut self, mark: &Mark) {
-        let sighting = mark.sighting();
-        if !self.watched.as_ref().is_some_and(|seen| seen.sighting == sighting) {
-            self.watched = Some(Watched { sighting, since: clock::now() });
-        }
-    }
-
-    /// Whether the last sign of life is as old as this.
-    fn has_watched_for(&self, ttl: Duration) -> bool {
-        self.watched.as_ref().is_some_and(|watched| clock::now() >= watched.since + ttl)
-    }
-
-    pub(super) fn elapsed(&self) -> Duration {
-        clock::now().duration_since(self.started)
-    }
-
-    /// The time that is left to wait.
-    pub(super) fn left(&self) -> Duration {
-        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    acquire::{Asking, Caller, Granted, Waited, Watcher},
+    acquire::{Asking, Caller, Granted, Waited},
     guard::Ask,
     mark::Mark,
     row::Claim,
+    watcher::Watcher,
 };
 use crate::{
     clock,

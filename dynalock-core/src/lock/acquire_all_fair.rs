@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    acquire::{Asking, Caller, Waited, Watcher},
+    acquire::{Asking, Caller, Waited},
     acquire_all::together,
     acquire_fair::Place,
     guard::Ask,
     held::Held,
     mark::Mark,
+    watcher::Watcher,
 };
 use crate::{
     clock::{self, Instant},

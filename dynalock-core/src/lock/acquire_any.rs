@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    acquire::{Asked, Asking, Caller, Granted, Watcher},
+    acquire::{Asked, Asking, Caller, Granted},
     guard::Ask,
     mark::Mark,
+    watcher::Watcher,
 };
 use crate::{clock, error::Error};
 

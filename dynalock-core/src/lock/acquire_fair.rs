@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use super::{
-    acquire::{Asking, Caller, Granted, Waited, Watcher},
+    acquire::{Asking, Caller, Granted, Waited},
     grip::Grip,
     guard::Ask,
     mark::{Mark, entry},
     queued::{Speed, Waiting},
     terms::Expiry,
+    watcher::Watcher,
 };
 use crate::{
     clock::{self, Instant},

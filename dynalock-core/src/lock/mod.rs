@@ -133,6 +133,7 @@ mod acquire_any;
 mod acquire_fair;
 mod eviction;
 mod grip;
+mod watcher;
 
 mod guard;
 mod held;
@@ -143,6 +144,7 @@ mod lease;
 mod leased;
 mod list;
 mod locks;
+mod operator;
 mod order;
 mod queued;
 mod request;

@@ -209,6 +209,7 @@ async fn a_unit_of_work_under_a_lock_by_name_happens_only_while_it_is_held() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 async fn a_late_write_of_the_holder_after_a_heartbeat_neither_happens_nor_shortens_the_lease() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Crate>().await;

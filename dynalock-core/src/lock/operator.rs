@@ -1,0 +1,146 @@
+//! What operators see and do.
+
+use std::time::Duration;
+
+use super::{
+    held::payload_of,
+    info::{LockInfo, Waiter},
+    list::LockList,
+    locks::{LAYOUT, Locks, MODEL},
+    mark::Mark,
+    name::parts,
+    queue::Evidence,
+};
+use crate::{
+    codec::Item,
+    error::Result,
+    operation::{Failure, Sending},
+    retry::{Answered, Effort},
+};
+
+impl Locks {
+    /// What is written down about a lock; nothing if it was never held.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
+        let name = name.as_ref();
+        let row = self.row(name)?;
+        let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
+        Ok(item.and_then(|item| self.info(&item)))
+    }
+
+    /// What is written down about all locks of the table, in no order and not of one moment: a Scan, page by page.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn show(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let mut list = locks.list();
+    /// while let Some(lock) = list.next().await {
+    ///     let lock = lock?;
+    ///     println!("{} {:?}", lock.name, lock.owner);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn list(&self) -> LockList {
+        LockList::new(self.clone())
+    }
+
+    /// Nothing for a row that is none of a lock.
+    pub(super) fn info(&self, item: &Item) -> Option<LockInfo> {
+        let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
+        let mark = Mark::read(&LAYOUT, item);
+        let owner = mark.holder().map(str::to_owned);
+        let remaining = match &owner {
+            Some(_) => mark.remaining(self.terms.now(), self.terms.ttl),
+            None => Duration::ZERO,
+        };
+        Some(LockInfo {
+            name: name.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            owner,
+            waiting: mark.queue.len().saturating_sub(1),
+            fence: mark.last_fence()?,
+            remaining,
+            payload: payload_of(item),
+        })
+    }
+
+    /// Deletes the row of a lock that will not be needed again: if nobody holds it. Should the name come back all the same, its fence goes on
+    /// above the old one: fences start at the time of day, and a row is deleted only when its fence is a minute below that. (It is where a
+    /// lock is not granted a thousand times a second for all of its life, or for the first time within the last minute.) The clocks of all
+    /// machines must agree within that minute.
+    ///
+    /// `false` if it is held, or too young; `true` if there is no row any more. Nothing else deletes one: a TTL on the table would
+    /// delete locks that are held.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
+        const MARGIN_MILLIS: u64 = 60_000;
+        let row = self.row(name.as_ref())?;
+        let delete = row.retire(self.terms.now().saturating_sub(MARGIN_MILLIS));
+        let client = self.connection.client.clone();
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let met = effort.repeat(&self.table, || async {
+            match Box::pin(delete.clone().send(&client, &Sending::Plain)).await {
+                Ok(()) => Ok(None),
+                Err(Failure::Condition(met)) => Ok(Some(met)),
+                Err(failure) => Err(failure),
+            }
+        });
+        match met.await? {
+            None => Ok(true),
+            Some(Some(_)) => Ok(false),
+            // Not there, or an engine that does not return it.
+            Some(None) => Ok(effort.read(&row.get(true)).await?.is_none()),
+        }
+    }
+
+    /// Takes a lock away from its holder, for operators: if it is held under this fence still. The holder learns of it by its next heartbeat, and
+    /// may be at work until then; only what checks the fence is safe from it. `false` if it is held under another fence, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
+        let row = self.row(name.as_ref())?;
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let met = match effort.update(|| row.take_away(expected_fence)).await? {
+            Answered::Applied(_) => return Ok(true),
+            Answered::Refused(met) => met,
+        };
+        let mark = met.map(|item| Mark::read(&row.layout, &item)).unwrap_or_default();
+        match mark.head() {
+            Some(head) if mark.last_fence() == Some(expected_fence) => {
+                let mut effort = Effort::new(&self.connection, self.limits);
+                let answer = effort.update(|| row.evict(&head, Evidence::Order, self.terms.now())).await?;
+                // A head that is gone after an attempt whose reply was lost was taken out by that, or has left.
+                let (attempts, _) = effort.spent();
+                Ok(matches!(answer, Answered::Applied(_)) || attempts > 1)
+            }
+            Some(_) => Ok(false),
+            // An attempt whose reply was lost did it, if the lock is free under this fence.
+            None => {
+                let (attempts, _) = effort.spent();
+                Ok(attempts > 1 && mark.owner.is_none() && mark.fence == Some(expected_fence))
+            }
+        }
+    }
+
+    /// Who stands in the fair queue of a lock, the holder first; nobody if it is not in use. Of a lock that is held without the queue it is
+    /// empty: [`inspect`](Self::inspect) says who holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    pub async fn waiters(&self, name: impl AsRef<str>) -> Result<Vec<Waiter>> {
+        let row = self.row(name.as_ref())?;
+        let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
+        let queue = item.map(|item| Mark::read(&LAYOUT, &item).queue).unwrap_or_default();
+        Ok(queue.into_iter().enumerate().map(|(position, owner)| Waiter { position, owner }).collect())
+    }
+}
