@@ -23,7 +23,8 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
+    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
         let name = name.as_ref();
         let row = self.row(name)?;
@@ -78,7 +79,8 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
+    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         const MARGIN_MILLIS: u64 = 60_000;
         let row = self.row(name.as_ref())?;
@@ -105,7 +107,8 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
+    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         let row = self.row(name.as_ref())?;
         let mut effort = Effort::new(&self.connection, self.limits);
@@ -136,7 +139,8 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
+    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
     pub async fn waiters(&self, name: impl AsRef<str>) -> Result<Vec<Waiter>> {
         let row = self.row(name.as_ref())?;
         let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
