@@ -181,7 +181,7 @@ impl Asking {
 
     /// Gives up a place in the queue, wherever it is by now.
     pub(super) async fn abandon(&self, entry: &str) -> Result<(), Error> {
-        let place = |item: Option<Item>| item.and_then(|item| Mark::read(&self.row.layout, &item).place_of(entry));
+        let place = |item: Option<Item>| Mark::of(&self.row.layout, item.as_ref()).place_of(entry);
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut found = place(effort.read(&self.row.get(true)).await?);
         while let Some(index) = found {
@@ -227,7 +227,7 @@ impl Asking {
         };
         match answer {
             Answered::Applied(before) => {
-                let mark = before.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
+                let mark = Mark::of(&self.row.layout, before.as_ref());
                 let fence = mark.fence.unwrap_or(now).saturating_add(1);
                 let crashed = mark.crashed();
                 Ok(Asked::Granted(Granted {
@@ -240,7 +240,7 @@ impl Asking {
                 Err(Error::NotFound { table: Arc::clone(&self.row.table), attempts, elapsed })
             }
             Answered::Refused(met) => {
-                let mark = met.as_ref().map(|item| Mark::read(&self.row.layout, item)).unwrap_or_default();
+                let mark = Mark::of(&self.row.layout, met.as_ref());
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {

@@ -163,7 +163,7 @@ impl AskingAll {
     }
 
     fn mark(&self, place: usize, row: Option<&Item>) -> Mark {
-        row.map(|row| Mark::read(&self.locks[place].row.layout, row)).unwrap_or_default()
+        Mark::of(&self.locks[place].row.layout, row)
     }
 
     fn give_back(&self, owner: &Arc<str>) {

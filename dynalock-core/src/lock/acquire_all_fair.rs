@@ -101,7 +101,7 @@ impl AskingAllFair {
             let in_the_way: Vec<_> =
                 stands.iter_mut().zip(reasons).filter(|(_, reason)| reason.class().is_some()).collect();
             for (Stand { asking, watcher, .. }, reason) in in_the_way {
-                let mark = reason.item.map(|item| Mark::read(&asking.row.layout, &item)).unwrap_or_default();
+                let mark = Mark::of(&asking.row.layout, reason.item.as_ref());
                 if mark.place_of(me).is_some() {
                     // A copy whose reply was lost was applied.
                     return Ok(Some(entered));
@@ -163,7 +163,7 @@ impl<'a> Stand<'a> {
 
     /// Goes on by what its row says; `false` if its place is gone.
     async fn take_in(&mut self, me: &Arc<str>, row: Option<Item>, sent: Instant, entered: u64) -> Result<bool, Error> {
-        let mark = row.as_ref().map(|row| Mark::read(&self.asking.row.layout, row)).unwrap_or_default();
+        let mark = Mark::of(&self.asking.row.layout, row.as_ref());
         let Some(index) = mark.place_of(me) else { return Ok(false) };
         (self.mark, self.index) = (mark.clone(), index);
         match &self.held {

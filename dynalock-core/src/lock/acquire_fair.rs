@@ -164,7 +164,7 @@ impl AskingFair {
             }
             Answered::Refused(met) => (met, false),
         };
-        let mut mark = item.as_ref().map(|item| Mark::read(&row.layout, item)).unwrap_or_default();
+        let mut mark = Mark::of(&row.layout, item.as_ref());
         if is_applied {
             mark.queue.push(me.to_string());
         }
@@ -185,7 +185,7 @@ impl AskingFair {
         loop {
             let sent = clock::now();
             let item = Effort::new(connection, *limits).read(&row.get(consistent)).await?;
-            let mark = item.as_ref().map(|item| Mark::read(&row.layout, item)).unwrap_or_default();
+            let mark = Mark::of(&row.layout, item.as_ref());
             match mark.place_of(me) {
                 Some(index) => {
                     let behind = match (consistent, index) {

@@ -18,7 +18,7 @@ impl Row {
             Answered::Applied(_) => Ok(true),
             // Somebody else was first, or an attempt whose reply was lost.
             Answered::Refused(now) => {
-                let now = now.and_then(|now| Mark::read(&self.layout, &now).head());
+                let now = Mark::of(&self.layout, now.as_ref()).head();
                 Ok(now.is_none_or(|now| now.holder != head.holder || now.stored_fence != head.stored_fence))
             }
         }

@@ -75,6 +75,11 @@ impl Mark {
         }
     }
 
+    /// What a row says that may not be there: then nothing.
+    pub(super) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
+        row.map(|row| Self::read(layout, row)).unwrap_or_default()
+    }
+
     /// Who holds it: its owner, or the head of its queue.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.owner.as_deref().or_else(|| self.queue.first().map(String::as_str))

@@ -32,7 +32,8 @@
 //! All are `UpdateItem` with a condition, and `ALL_OLD` for its failure.
 //!
 //! 1. **Acquire**: `SET _owner = :me, _beat = 0, _until = :t, _fence = if_not_exists(_fence, :now) + 1` if there is no `_owner` or its lease has
-//!    ended, nobody stands in `_queue`, and `_released <> :me`; with `REMOVE _queue, _turn`. `:me` is fresh for each grant. The fence follows from the row that the answer carries.
+//!    ended, nobody stands in `_queue`, and `_released <> :me`; with `REMOVE _queue, _turn`. `:me` is fresh for each
+//!    grant. The fence follows from the row that the answer carries.
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
@@ -70,8 +71,7 @@
 //! While the head has not beaten, `_until` is absent, and it has the lock for its ttl since `_turn` or the time in its entry, whichever is later: both
 //! stay as they are while it is the head. It counts its lease from that by its own clock, or from *before* its last consistent read that showed
 //! another head (or its enqueue), whichever is earlier; or from the former less `max_skew`, if that is later. If half of it is past already, it
-//! beats before it enters. By observation, the
-//! head's own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
+//! beats before it enters. By observation, the head's own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
 //!
 //! A waiter that dies costs nothing until its turn, and then a ttl at most: nobody is skipped who shows itself in time. One that was taken out
 //! because it did not, learns it. The model in `tests/it/queue/model` goes through all that three processes can do, with stalls, lost

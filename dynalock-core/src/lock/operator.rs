@@ -116,7 +116,7 @@ impl Locks {
             Answered::Applied(_) => return Ok(true),
             Answered::Refused(met) => met,
         };
-        let mark = met.map(|item| Mark::read(&row.layout, &item)).unwrap_or_default();
+        let mark = Mark::of(&row.layout, met.as_ref());
         match mark.head() {
             Some(head) if mark.last_fence() == Some(expected_fence) => {
                 let mut effort = Effort::new(&self.connection, self.limits);
@@ -144,7 +144,7 @@ impl Locks {
     pub async fn waiters(&self, name: impl AsRef<str>) -> Result<Vec<Waiter>> {
         let row = self.row(name.as_ref())?;
         let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
-        let queue = item.map(|item| Mark::read(&LAYOUT, &item).queue).unwrap_or_default();
+        let queue = Mark::of(&LAYOUT, item.as_ref()).queue;
         Ok(queue.into_iter().enumerate().map(|(position, owner)| Waiter { position, owner }).collect())
     }
 }

@@ -127,7 +127,7 @@ impl Stance {
         match self {
             Self::Ignoring => false,
             Self::Outside { terms, asked } => {
-                let mark = row.map(|row| Mark::read(&lock, row)).unwrap_or_default();
+                let mark = Mark::of(&lock, row);
                 let is_dead = !mark.is_alive(&lock, terms.dead_before());
                 asked.compares.fetch_or(is_dead, Ordering::Relaxed);
                 is_dead
