@@ -65,9 +65,11 @@ pub struct LockModel {
     pub until: &'static str,
     /// The last holder that released it.
     pub released: &'static str,
+    /// The fence of a holder that has died, until the next one has learned it.
+    pub crashed: &'static str,
     /// Who stands in the fair queue: a list, whose head holds it.
     pub queue: &'static str,
-    /// When the queue last changed at one of its ends: epoch milliseconds.
+    /// When the head of the queue last changed for another: epoch milliseconds.
     pub turn: &'static str,
     /// The unit of `until`.
     pub unit: TimeUnit,
@@ -128,8 +130,8 @@ impl LockModel {
     }
 
     /// The attribute names.
-    pub fn names(&self) -> [&'static str; 7] {
-        [self.owner, self.fence, self.beat, self.until, self.released, self.queue, self.turn]
+    pub fn names(&self) -> [&'static str; 8] {
+        [self.owner, self.fence, self.beat, self.until, self.released, self.crashed, self.queue, self.turn]
     }
 }
 

@@ -107,7 +107,7 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     let place = if beside.is_some() { quote!(Beside) } else { quote!(Item) };
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let unit = if *seconds { quote!(Seconds) } else { quote!(Milliseconds) };
-    let [owner, fence, beat, until, released, queue, turn] = names;
+    let [owner, fence, beat, until, released, crashed, queue, turn] = names;
     quote! {
         #krate::private::LockModel {
             owner: #owner,
@@ -115,6 +115,7 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
             beat: #beat,
             until: #until,
             released: #released,
+            crashed: #crashed,
             queue: #queue,
             turn: #turn,
             unit: #krate::private::TimeUnit::#unit,

@@ -9,7 +9,8 @@ use crate::{
     suggest::nearest,
 };
 
-const KEYS: &[&str] = &["ttl", "owner", "fence", "beat", "until", "released", "queue", "turn", "unit", "separate"];
+const KEYS: &[&str] =
+    &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
 /// `#[lockable(..)]` on the struct: the words themselves, where errors point.
 pub(crate) struct Lockable {
@@ -17,7 +18,7 @@ pub(crate) struct Lockable {
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
     /// In the order of [`Lockable::NAMES`].
-    pub(crate) names: [Option<LitStr>; 7],
+    pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
     /// The word itself: the lease is kept in a row beside the item.
     pub(crate) separate: Option<Ident>,
@@ -25,12 +26,13 @@ pub(crate) struct Lockable {
 
 impl Lockable {
     /// The keys that name an attribute, and the names that they have unless said.
-    pub(crate) const NAMES: [(&str, &str); 7] = [
+    pub(crate) const NAMES: [(&str, &str); 8] = [
         ("owner", "_owner"),
         ("fence", "_fence"),
         ("beat", "_beat"),
         ("until", "_until"),
         ("released", "_released"),
+        ("crashed", "_crashed"),
         ("queue", "_queue"),
         ("turn", "_turn"),
     ];
@@ -42,7 +44,7 @@ impl Lockable {
             errors.at(second, "duplicate `#[lockable]`: write all of it in one");
         }
         let word = first.path().clone();
-        let mut lockable = Self { word, ttl: None, names: [const { None }; 7], unit: None, separate: None };
+        let mut lockable = Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None };
         if !matches!(first.meta, Meta::Path(_)) {
             for entries in entries(std::slice::from_ref(first), "lockable") {
                 match entries {

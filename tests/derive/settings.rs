@@ -170,6 +170,7 @@ fn a_lease_has_names_a_time_a_unit_and_a_place() {
         beat: "_beat",
         until: "_until",
         released: "_released",
+        crashed: "_crashed",
         queue: "_queue",
         turn: "_turn",
         unit: TimeUnit::Milliseconds,

@@ -155,7 +155,7 @@ impl Holder {
                 let fence = (to.name(lock.fence), to.value(number(self.fence)));
                 Effect {
                     set: vec![self.released(lock, to), turn, fence],
-                    remove: vec![to.name(lock.beat), to.name(lock.until)],
+                    remove: vec![to.name(lock.beat), to.name(lock.until), to.name(lock.crashed)],
                     leave: Some(to.name(lock.queue)),
                 }
             }

@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 use super::{
     grip::Grip,
     guard::Ask,
-    mark::{Mark, Sighting},
+    mark::Mark,
+    queue::{Copies, Exit},
     row::{Claim, Dead, Row},
     terms::{Terms, Wait},
     watcher::Watcher,
@@ -131,9 +132,8 @@ impl Asking {
         loop {
             let asked = self.ask_once(owner, &self.dead(watcher)).await?;
             let Asked::Refused(mark) = &asked else { return Ok(asked) };
-            match self.dead_head(mark, watcher) {
-                Some(head) if self.evict(&head).await? => {}
-                Some(_) | None => return Ok(asked),
+            if !self.has_dead_head(mark, watcher) || !self.evict(mark).await? {
+                return Ok(asked);
             }
         }
     }
@@ -166,8 +166,8 @@ impl Asking {
     }
 
     /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
-    pub(super) async fn evict(&self, head: &Sighting) -> Result<bool, Error> {
-        self.row.evict_dead(&mut Effort::new(&self.connection, self.limits), head, &self.terms).await
+    pub(super) async fn evict(&self, mark: &Mark) -> Result<bool, Error> {
+        self.row.evict_dead(&mut Effort::new(&self.connection, self.limits), mark, &self.terms).await
     }
 
     /// Takes away an owner whose lease has ended; `false` if there is none.
@@ -180,18 +180,19 @@ impl Asking {
     }
 
     /// Gives up a place in the queue, wherever it is by now.
-    pub(super) async fn abandon(&self, entry: &str) -> Result<(), Error> {
-        let place = |item: Option<Item>| Mark::of(&self.row.layout, item.as_ref()).place_of(entry);
+    pub(super) async fn abandon(&self, entry: &str, copies: Copies) -> Result<(), Error> {
+        let read = |item: Option<Item>| Mark::of(&self.row.layout, item.as_ref());
         let mut effort = Effort::new(&self.connection, self.limits);
-        let mut found = place(effort.read(&self.row.get(true)).await?);
-        while let Some(index) = found {
+        let mut mark = read(effort.read(&self.row.get(true)).await?);
+        while let Some(index) = mark.place_of(entry) {
+            let behind = mark.behind();
             let answer = effort.update(|| match index {
-                0 => self.row.pass(entry, self.terms.now()),
-                behind => self.row.abandon(entry, behind),
+                0 => self.row.pass(entry, Exit { behind, copies, now: self.terms.now() }),
+                index => self.row.abandon(entry, index),
             });
-            found = match answer.await? {
-                Answered::Applied(_) => None,
-                Answered::Refused(met) => place(met),
+            mark = match answer.await? {
+                Answered::Applied(_) => return Ok(()),
+                Answered::Refused(met) => read(met),
             };
         }
         Ok(())
@@ -201,7 +202,7 @@ impl Asking {
     pub(super) fn abandon_later(&self, entry: Arc<str>) {
         let asking = self.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { asking.abandon(&entry).await });
+            runtime.spawn(async move { asking.abandon(&entry, Copies::MayCome).await });
         }
     }
 

@@ -85,8 +85,8 @@ impl AskingAll {
                 wait.requests += 1;
             }
             for (place, mark) in taken {
-                if let Some(head) = self.locks[place].dead_head(&mark, &mut waits[place]) {
-                    self.locks[place].evict(&head).await?;
+                if self.locks[place].has_dead_head(&mark, &mut waits[place]) {
+                    self.locks[place].evict(&mark).await?;
                     continue;
                 }
                 let is_in_the_way = |mark: &Mark| mark.is_of_another(&owner);

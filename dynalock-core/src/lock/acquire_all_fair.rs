@@ -9,6 +9,7 @@ use super::{
     guard::Ask,
     held::Held,
     mark::Mark,
+    queue::Copies,
     watcher::Watcher,
 };
 use crate::{
@@ -28,6 +29,9 @@ pub(super) struct AskingAllFair {
     /// How many may stand in each queue, its head counted.
     pub(super) most: usize,
 }
+
+/// DynamoDB remembers the token of a transaction that has happened.
+const COPIES: Copies = Copies::None;
 
 /// One of the locks on the way.
 struct Stand<'a> {
@@ -106,9 +110,7 @@ impl AskingAllFair {
                     // A copy whose reply was lost was applied.
                     return Ok(Some(entered));
                 }
-                if let Some(head) = asking.dead_head(&mark, watcher)
-                    && asking.evict(&head).await?
-                {
+                if asking.has_dead_head(&mark, watcher) && asking.evict(&mark).await? {
                     continue;
                 }
                 if mark.owner.is_none() && mark.queue.len() >= self.most {
@@ -151,7 +153,7 @@ impl AskingAllFair {
     async fn abandon(&self, me: &str) {
         for asking in &self.locks {
             // It ends by itself, if this cannot be done.
-            drop(asking.abandon(me).await);
+            drop(asking.abandon(me, COPIES).await);
         }
     }
 }
@@ -178,14 +180,14 @@ impl<'a> Stand<'a> {
                 return Ok(!held.remaining().is_zero());
             }
             None if index == 0 => {
-                let place = Place { row, mark, index, behind: self.behind, entered };
+                let place = Place { row, mark, index, behind: self.behind, entered, copies: COPIES };
                 let Some(granted) = self.asking.take(me, place).await? else { return Ok(false) };
                 self.held = Some(Held::new(Arc::clone(&self.asking.label), granted));
             }
             None => {
                 self.behind = Some(sent);
-                if let Some(head) = self.asking.dead_head(&mark, &mut self.watcher) {
-                    self.asking.evict(&head).await?;
+                if self.asking.has_dead_head(&mark, &mut self.watcher) {
+                    self.asking.evict(&mark).await?;
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::{
     grip::Grip,
     guard::Ask,
     mark::{Mark, entry},
+    queue::Copies,
     queued::{Speed, Waiting},
     terms::Expiry,
     watcher::Watcher,
@@ -47,6 +48,8 @@ pub(super) struct Place {
     pub(super) behind: Option<Instant>,
     /// Epoch milliseconds when it was entered: where the fences of a new row start.
     pub(super) entered: u64,
+    /// Whether a copy of the request for it may come yet.
+    pub(super) copies: Copies,
 }
 
 impl Ask for AskingFair {
@@ -66,11 +69,12 @@ impl Ask for AskingFair {
                 return Err(error);
             }
         };
+        let copies = place.copies;
         let granted = self.stand(&me, place, &mut watcher, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
             // Whoever is told that the wait is over does not stand there any more.
-            Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me).await),
+            Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me, copies).await),
             // Also where it was taken out: a late copy may have brought it back.
             Err(_) => self.asking.abandon_later(me),
         }
@@ -91,11 +95,7 @@ impl AskingFair {
         while place.index > 0 {
             Waiting::new(&place.mark, place.index, &speed).report(&self.progress);
             let mut is_next = place.index == 1;
-            let is_out = match self.asking.dead_head(&place.mark, watcher) {
-                Some(head) => self.asking.evict(&head).await?,
-                None => false,
-            };
-            if is_out {
+            if self.asking.has_dead_head(&place.mark, watcher) && self.asking.evict(&place.mark).await? {
                 is_next = true;
             } else {
                 let left = watcher.left();
@@ -130,9 +130,7 @@ impl AskingFair {
                 Entered::Refused(mark) => mark,
             };
             *me = self.asking.entry();
-            if let Some(head) = self.asking.dead_head(&mark, watcher)
-                && self.asking.evict(&head).await?
-            {
+            if self.asking.has_dead_head(&mark, watcher) && self.asking.evict(&mark).await? {
                 continue;
             }
             if mark.owner.is_none() && mark.queue.len() >= self.most {
@@ -172,7 +170,8 @@ impl AskingFair {
             // Of a copy whose reply was lost nobody knows when it came to be the head.
             Some(index) => {
                 let behind = (is_applied || index > 0).then_some(sent);
-                Entered::Place(Place { row: item, mark, index, behind, entered })
+                let copies = Copies::of(&effort);
+                Entered::Place(Place { row: item, mark, index, behind, entered, copies })
             }
             None => Entered::Refused(mark),
         })
@@ -216,15 +215,14 @@ impl Asking {
     /// The turn has come: the lease counts from when nobody else can count it yet, or from a heartbeat. Nothing if others have ended it.
     pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
         let Self { connection, row, terms, payload, .. } = self;
-        let Place { row: item, mark, behind, entered, .. } = place;
+        let Place { row: item, mark, behind, entered, copies, .. } = place;
         let now = clock::now();
         let fresh = self.since(behind, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
-        // A fence that begins with this entry is nobody's.
-        let crashed = mark.crashed().filter(|fence| *fence != entered);
-        let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), crashed);
+        let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
         let of = (Arc::clone(connection), row.clone(), *terms);
         let sent = fresh.unwrap_or(now);
-        let grip = Arc::new(Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent));
+        let grip = Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent);
+        let grip = Arc::new(grip.with_place(mark.behind(), copies));
         if fresh.is_none() || payload.is_some() {
             match grip.beat_with(payload.as_deref()).await {
                 Ok(()) => {}

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::{
     mark::Mark,
+    queue::{Behind, Copies},
     row::{Beat, Row},
     stance::Ends,
     terms::Terms,
@@ -33,6 +34,8 @@ pub(crate) struct Grip {
     pub(super) fence: u64,
     /// The fence of the holder before, if its lease was taken over.
     pub(super) crashed: Option<u64>,
+    /// Whether a copy of the request for its place in the queue may come yet.
+    pub(super) copies: Copies,
     granted: Instant,
     lease: Mutex<Lease>,
     lost: watch::Sender<Option<Lost>>,
@@ -46,6 +49,8 @@ struct Lease {
     deadline: Instant,
     /// Why the last heartbeat failed.
     trouble: Option<Arc<str>>,
+    /// Who stood behind it in the queue, when that was seen last.
+    behind: Behind,
 }
 
 /// What became of a heartbeat of a lock that is held still.
@@ -63,9 +68,15 @@ impl Grip {
         beat: u64,
         sent: Instant,
     ) -> Self {
-        let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None };
-        let lost = watch::Sender::new(None);
-        Self { connection, row, terms, hold, owner, fence, crashed, granted: sent, lease: Mutex::new(lease), lost }
+        let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None, behind: Behind::Nobody };
+        let (lease, lost, copies) = (Mutex::new(lease), watch::Sender::new(None), Copies::None);
+        Self { connection, row, terms, hold, owner, fence, crashed, copies, granted: sent, lease, lost }
+    }
+
+    /// That of a place in a queue.
+    pub(super) fn with_place(self, behind: Behind, copies: Copies) -> Self {
+        self.lease().behind = behind;
+        Self { copies, ..self }
     }
 
     /// The time that is left before somebody else may enter.
@@ -164,23 +175,26 @@ impl Grip {
     /// One heartbeat, one request.
     async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<Beaten, Error> {
         let beat = self.next_beat();
-        // A request that is lost must leave time for others, and one that is slow must have a chance.
-        let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
-        let limits =
-            Limits { attempts: Some(1), attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::default() };
         let sent = clock::now();
-        let mut effort = Effort::new(connection, limits);
+        let mut effort = Effort::new(connection, self.one_request());
         let answer = effort.update(|| {
             let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload };
             self.row.beat(self.hold, &self.owner, &beat)
         });
         match answer.await? {
-            Answered::Applied(_) => {
+            Answered::Applied(before) => {
                 self.renewed(sent);
+                self.lease().behind = Mark::of(&self.row.layout, before.as_ref()).behind();
                 Ok(Beaten::Renewed)
             }
             Answered::Refused(met) => self.judge(met.as_ref()).map(|()| Beaten::Overtaken),
         }
+    }
+
+    /// A request that is lost must leave time for others, and one that is slow must have a chance.
+    pub(super) fn one_request(&self) -> Limits {
+        let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
+        Limits { attempts: Some(1), attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::default() }
     }
 
     /// What a refused heartbeat, or write, shows: nothing, if only a later beat was first, which is caught up with.
@@ -202,7 +216,10 @@ impl Grip {
         self.lose(Lost::Expired);
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(over, limits);
-        effort.update(|| self.row.release(self.hold, &self.owner, self.terms.now())).await.map(drop)
+        match self.hold {
+            Hold::Plain => effort.update(|| self.row.disown(&self.owner)).await.map(drop),
+            Hold::Fair => self.leave(&mut effort, over).await,
+        }
     }
 
     /// Beats until the lock is lost or dropped, or held for as long as it may be.
@@ -244,6 +261,11 @@ impl Grip {
             }
         });
         cause
+    }
+
+    /// Who stands behind it in the queue, as it was seen last.
+    pub(super) fn behind(&self) -> Behind {
+        self.lease().behind
     }
 
     fn lease(&self) -> MutexGuard<'_, Lease> {

@@ -15,6 +15,7 @@ use tokio::{
 use super::{acquire::Caller, grip::Grip, terms::Heartbeat};
 use crate::{
     error::{Error, Lost, Result, Unavailable},
+    expression::Hold,
     retry::{Connection, Thread},
 };
 
@@ -105,6 +106,16 @@ impl Guard {
     pub(super) fn end(&mut self) {
         self.stop();
         self.after = After::Nothing;
+    }
+
+    /// A write has released it. Of a queue that ends with it a write leaves the empty list, which is taken away in the background.
+    pub(super) fn end_released(&mut self) {
+        self.end();
+        self.grip.lose(Lost::Expired);
+        if self.grip.hold == Hold::Fair {
+            let (place, grip) = (self.place.clone(), Arc::clone(&self.grip));
+            self.place.runtime().spawn(async move { grip.tidy(place.connection()).await });
+        }
     }
 
     fn stop(&mut self) {

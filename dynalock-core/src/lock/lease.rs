@@ -132,10 +132,7 @@ impl<T: Lockable> Lease<T> {
         let wrote = self.write(Ends::Yes, change).await?;
         let Self { mut guard, stored, .. } = self;
         match wrote {
-            Wrote::Yes => {
-                guard.end();
-                guard.grip.lose(Lost::Expired);
-            }
+            Wrote::Yes => guard.end_released(),
             // Nothing was released either.
             Wrote::No => guard.release().await?,
         }

@@ -41,6 +41,7 @@ pub(super) const LAYOUT: LockModel = LockModel {
     beat: "_beat",
     until: "_until",
     released: "_released",
+    crashed: "_crashed",
     queue: "_queue",
     turn: "_turn",
     unit: TimeUnit::Milliseconds,

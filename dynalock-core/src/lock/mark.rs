@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::terms::Terms;
+use super::{queue::Behind, terms::Terms};
 use crate::{
     codec::Item,
     error::Lost,
@@ -23,6 +23,8 @@ pub(crate) struct Mark {
     /// The same as it is stored.
     pub(super) end: Option<String>,
     pub(super) released: Option<String>,
+    /// The fence of a holder that has died, and was taken away since.
+    pub(super) crashed: Option<u64>,
     /// Who stands in the queue, the head first.
     pub(super) queue: Vec<String>,
     /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
@@ -37,6 +39,13 @@ pub(super) struct Sighting {
     pub(super) stored_fence: Option<u64>,
     pub(super) beat: Option<u64>,
     pub(super) end: Option<String>,
+}
+
+impl Sighting {
+    /// Whether that is the same holder under the same grant, whatever its last sign of life.
+    pub(super) fn is_same_stay(&self, other: &Self) -> bool {
+        self.holder == other.holder && self.stored_fence == other.stored_fence
+    }
 }
 
 impl Holder {
@@ -70,6 +79,7 @@ impl Mark {
             end: digits(layout.until).cloned(),
             until: end.map(|end| layout.unit.to_millis(end)),
             released: item.get(layout.released).map(text),
+            crashed: number(layout.crashed),
             queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
             turn: number(layout.turn),
         }
@@ -112,9 +122,14 @@ impl Mark {
         self.fence.map(|stored| hold.fence(stored))
     }
 
-    /// The fence of the last holder, if that did not release the lock.
+    /// The fence of the last holder, if that did not release the lock: for who takes it over from an owner, or is the head.
     pub(super) fn crashed(&self) -> Option<u64> {
-        self.fence.filter(|_| self.owner.is_some() || self.released.is_none())
+        if self.owner.is_some() { self.fence } else { self.crashed }
+    }
+
+    /// Who stands behind the head.
+    pub(super) fn behind(&self) -> Behind {
+        if self.queue.len() > 1 { Behind::Somebody } else { Behind::Nobody }
     }
 
     /// When the lease of the holder ends, in epoch milliseconds. A head that has not said so yet has it for a ttl since its turn came, `ttl` if
@@ -131,10 +146,10 @@ impl Mark {
         self.turn.max(self.queue.first().and_then(|head| entered(head)))
     }
 
-    /// The head of the queue, if its lease has ended by the clock.
-    pub(super) fn dead_head(&self, terms: &Terms) -> Option<Sighting> {
-        let (moment, end) = terms.dead_before().zip(self.end(terms.ttl))?;
-        self.head().filter(|_| end < moment)
+    /// Whether the lease of the head of the queue has ended by the clock.
+    pub(super) fn has_dead_head(&self, terms: &Terms) -> bool {
+        let ends = terms.dead_before().zip(self.end(terms.ttl));
+        self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
     /// How long the lease has still to go by a clock that shows `now`.

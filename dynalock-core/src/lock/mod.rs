@@ -12,7 +12,8 @@
 //! | `_fence` | N | the number of the last grant, of the last but one while a queue is there; grows by one with each, and starts at the time of day |
 //! | `_beat` | N | the number of the holder's last heartbeat, 0 at a grant |
 //! | `_until` | N | when the lease ends, in milliseconds of the Unix epoch by the holder's clock |
-//! | `_released` | S | the owner of the last release; absent after the end of one who released nothing |
+//! | `_released` | S | the owner of the last release, by which a late copy of its request is known and refused |
+//! | `_crashed` | N | the fence of a holder that has died and was taken away since; the next one learns it |
 //! | `_queue` | L of S | the fair queue: its head holds the lock, the others wait |
 //! | `_turn` | N | when the head last changed for another, in epoch milliseconds by the clock of who did it |
 //! | `payload` | B | what a holder has left |
@@ -32,8 +33,8 @@
 //! All are `UpdateItem` with a condition, and `ALL_OLD` for its failure.
 //!
 //! 1. **Acquire**: `SET _owner = :me, _beat = 0, _until = :t, _fence = if_not_exists(_fence, :now) + 1` if there is no `_owner` or its lease has
-//!    ended, nobody stands in `_queue`, and `_released <> :me`; with `REMOVE _queue, _turn`. `:me` is fresh for each
-//!    grant. The fence follows from the row that the answer carries.
+//!    ended, nobody stands in `_queue`, and `_released <> :me`; with `REMOVE _queue, _turn, _crashed`. `:me` is fresh for each
+//!    grant. The fence follows from the row that the answer carries, and so does whether the holder before has died.
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
@@ -56,13 +57,16 @@
 //!    request in hexadecimal epoch milliseconds. A copy of it does nothing. Who comes into an empty queue has the lock by this.
 //! 2. **The head holds the lock**; its fence is `_fence + 1`. Heartbeats and protected writes are as above, if `_queue[0] = :me AND _fence = :f - 1`, and
 //!    there is no `_beat` or a lower one.
-//! 3. **Leave**: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now, _released = :me` if `_queue[0] = :me`: the next one holds it by
-//!    the same write, and nobody comes between.
+//! 3. **Leave**: `REMOVE _queue[0], _beat, _until, _released, _crashed SET _fence = _fence + 1, _turn = :now` if `_queue[0] = :me`: the next one holds it
+//!    by the same write, and nobody comes between. Who knows of nobody behind looks once more, by an eventually consistent read, and leaves by
+//!    `REMOVE _queue, _turn` instead of the place, if there is no `_queue[1]` either: then the fence is all that is left. Where the answer shows that who was
+//!    behind has gone meanwhile, `REMOVE _queue, _turn` follows, if nobody has come. One whose enqueue was sent more than once, so that a copy may come
+//!    yet, leaves `_released = :me`.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
-//!    another; a head that has not entered leaves without `_released`, so that the next one learns what became of who held it before.
-//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until, _released SET _fence = _fence + 1, _turn = :now` if
-//!    `_queue[0]`, `_fence` and `_beat` are as they were seen, and its lease has ended. An owner that has died is taken away by
-//!    `REMOVE _owner, _until, _beat, _released` before anybody enters.
+//!    another; a head that has not entered leaves and keeps `_crashed`, so that the next one learns what became of who held it before.
+//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _crashed = _fence + 1, _turn = :now` if
+//!    `_queue[0]`, `_fence` and `_beat` are as they were seen, and its lease has ended; of a head with nobody behind, all of the queue, as above. An owner
+//!    that has died is taken away by `SET _crashed = _fence REMOVE _owner, _until, _beat` before anybody enters.
 //! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
 //!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`](crate::Error::Evicted).
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
@@ -77,7 +81,8 @@
 //! because it did not, learns it. The model in `tests/it/queue/model` goes through all that three processes can do, with stalls, lost
 //! replies, late copies and crashes at every step, and through what breaks without each part.
 //!
-//! An acquisition costs two write units while the row is below a kilobyte: about 25 who wait, with short names.
+//! An acquisition costs two write units while the row is below a kilobyte: about 25 who wait, with short names. Where nobody waits, the look before
+//! leaving is half a read unit.
 //!
 //! # When a lease has ended
 //!
@@ -133,6 +138,7 @@ mod acquire_any;
 mod acquire_fair;
 mod eviction;
 mod grip;
+mod leave;
 mod watcher;
 
 mod guard;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{
+    eviction::Evicted,
     held::payload_of,
     info::{LockInfo, Waiter},
     list::LockList,
@@ -118,19 +119,18 @@ impl Locks {
         };
         let mark = Mark::of(&row.layout, met.as_ref());
         match mark.head() {
-            Some(head) if mark.last_fence() == Some(expected_fence) => {
+            Some(_) if mark.last_fence() == Some(expected_fence) => {
                 let mut effort = Effort::new(&self.connection, self.limits);
-                let answer = effort.update(|| row.evict(&head, Evidence::Order, self.terms.now())).await?;
-                // A head that is gone after an attempt whose reply was lost was taken out by that, or has left.
-                let (attempts, _) = effort.spent();
-                Ok(matches!(answer, Answered::Applied(_)) || attempts > 1)
+                Ok(match row.take_out(&mut effort, &mark, Evidence::Order, &self.terms).await? {
+                    Evicted::Now => true,
+                    // By an attempt whose reply was lost; or it has left.
+                    Evicted::Before => effort.is_in_doubt(),
+                    Evicted::No => false,
+                })
             }
             Some(_) => Ok(false),
             // An attempt whose reply was lost did it, if the lock is free under this fence.
-            None => {
-                let (attempts, _) = effort.spent();
-                Ok(attempts > 1 && mark.owner.is_none() && mark.fence == Some(expected_fence))
-            }
+            None => Ok(effort.is_in_doubt() && mark.owner.is_none() && mark.fence == Some(expected_fence)),
         }
     }
 

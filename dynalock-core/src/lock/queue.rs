@@ -8,8 +8,50 @@ use super::{
 };
 use crate::{
     expression::{Placeholders, Terms},
+    model::LockModel,
     operation::Update,
+    retry::Effort,
 };
+
+/// Who stands behind the head, as far as whoever takes it out of the queue has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// The queue ends with it: nothing of it stays. Refused if somebody has come since.
+    Nobody,
+    Somebody,
+}
+
+/// Whether a copy of the request for a place may still be on its way, when the one who has it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Copies {
+    None,
+    /// One may: what goes leaves its name, by which that is refused.
+    MayCome,
+}
+
+impl Copies {
+    /// Of the request that an effort was made for.
+    pub(super) fn of(effort: &Effort) -> Self {
+        if effort.is_in_doubt() { Self::MayCome } else { Self::None }
+    }
+}
+
+/// How a head goes by its own request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exit {
+    pub(super) behind: Behind,
+    pub(super) copies: Copies,
+    /// Epoch milliseconds.
+    pub(super) now: u64,
+}
+
+/// The next one's turn: the parts of an update.
+struct Turn {
+    set: Terms,
+    remove: Terms,
+    condition: Terms,
+    to: Placeholders,
+}
 
 /// Why a head may be taken out of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,21 +90,29 @@ impl Row {
     }
 
     /// The head goes, and the next one holds the lock: one write, so that nobody comes between.
-    pub(super) fn leave(&self, entry: &str, now: u64) -> Update {
-        let mut to = Placeholders::default();
-        let me = to.value(text(entry));
-        let released = to.name(self.layout.released);
-        let set = format!("{},{released}={me} REMOVE {}", self.next(now, &mut to), self.gone(&mut to));
-        let condition = format!("{}[0] = {me}", to.name(self.layout.queue));
-        self.update(set, condition, to)
+    pub(super) fn leave(&self, entry: &str, exit: Exit) -> Update {
+        let mut turn = self.exit(entry, exit);
+        // Of that it knew, and has done what there was to do.
+        turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed)));
+        self.made(turn)
     }
 
     /// The head goes that has not entered: what became of the holder before is still for the next one to know.
-    pub(super) fn pass(&self, entry: &str, now: u64) -> Update {
-        let mut to = Placeholders::default();
-        let set = format!("{} REMOVE {}", self.next(now, &mut to), self.gone(&mut to));
-        let condition = format!("{}[0] = {}", to.name(self.layout.queue), to.value(text(entry)));
-        self.update(set, condition, to)
+    pub(super) fn pass(&self, entry: &str, exit: Exit) -> Update {
+        self.made(self.exit(entry, exit))
+    }
+
+    fn exit(&self, entry: &str, Exit { behind, copies, now }: Exit) -> Turn {
+        let mut turn = self.turn(entry, behind, now);
+        let released = turn.to.name(self.layout.released);
+        match copies {
+            Copies::None => turn.remove.push(format_args!("{released}")),
+            Copies::MayCome => {
+                let me = turn.to.value(text(entry));
+                turn.set.push(format_args!("{released}={me}"));
+            }
+        }
+        turn
     }
 
     /// Somebody behind the head goes.
@@ -73,41 +123,77 @@ impl Row {
         self.update(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Takes a head out that has died, and says so to the next one: it has released nothing.
-    pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, now: u64) -> Update {
-        let mut to = Placeholders::default();
-        let set = format!("{} REMOVE {}", self.next(now, &mut to), self.gone(&mut to));
-        let set = format!("{set},{}", to.name(self.layout.released));
-        let mut condition = Terms::new("", " AND ");
-        condition.push(format_args!("{}[0] = {}", to.name(self.layout.queue), to.value(text(&head.holder))));
+    /// Takes a head out that has died, and leaves its fence for the next one to know.
+    pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
+        let mut turn = self.turn(&head.holder, behind, now);
+        let crashed = turn.to.name(self.layout.crashed);
+        let fence = self.next_fence(now, &mut turn.to);
+        turn.set.push(format_args!("{crashed}={fence}"));
+        if behind == Behind::Nobody {
+            turn.remove.push(format_args!("{}", turn.to.name(self.layout.released)));
+        }
         let is_same = match evidence {
-            Evidence::Silence => self.is_as_seen(head, &mut to),
-            Evidence::Order => same(self.layout.fence, head.stored_fence.map(number), &mut to),
+            Evidence::Silence => self.is_as_seen(head, &mut turn.to),
+            Evidence::Order => same(self.layout.fence, head.stored_fence.map(number), &mut turn.to),
         };
-        condition.push(format_args!("{is_same}"));
-        self.update(set, condition.finish(), to)
+        turn.condition.push(format_args!("{is_same}"));
+        self.made(turn)
     }
 
-    /// Takes away a dead owner, so that a queue can begin.
+    /// Removes a queue in which nobody stands any more.
+    pub(super) fn sweep(&self, copies: Copies) -> Update {
+        let mut to = Placeholders::default();
+        let [queue, turn] = [self.layout.queue, self.layout.turn].map(|name| to.name(name));
+        let mut remove = Terms::new("REMOVE ", ",");
+        remove.push(format_args!("{queue},{turn}"));
+        if copies == Copies::None {
+            remove.push(format_args!("{}", to.name(self.layout.released)));
+        }
+        let condition = format!("attribute_exists({queue}) AND attribute_not_exists({queue}[0])");
+        self.update(remove.finish(), condition, to)
+    }
+
+    /// Takes away a dead owner, so that a queue can begin, and leaves its fence for the next one to know.
     pub(super) fn clear(&self, owner: &str, dead: &Dead) -> Option<Update> {
         let mut to = Placeholders::default();
         let dead = self.is_dead(dead, &mut to)?;
-        let [name, until, beat, released] =
-            [self.layout.owner, self.layout.until, self.layout.beat, self.layout.released].map(|name| to.name(name));
+        let LockModel { owner: name, until, beat, fence, crashed, .. } = self.layout;
+        let [name, until, beat, fence, crashed] = [name, until, beat, fence, crashed].map(|name| to.name(name));
         let condition = format!("{name} = {} AND {dead}", to.value(text(owner)));
-        Some(self.update(format!("REMOVE {name},{until},{beat},{released}"), condition, to))
+        Some(self.update(format!("SET {crashed}={fence} REMOVE {name},{until},{beat}"), condition, to))
     }
 
-    /// What makes the next in the queue its head: the number of the last grant, and since when.
-    fn next(&self, now: u64, to: &mut Placeholders) -> String {
-        let (fence, turn) = (to.name(self.layout.fence), to.name(self.layout.turn));
-        let (now, one) = (to.value(number(now)), to.value(number(1)));
-        format!("SET {fence}=if_not_exists({fence},{now})+{one},{turn}={now}")
+    /// What makes the next in the queue its head: the head and its signs of life go, and its fence is stored.
+    fn turn(&self, head: &str, behind: Behind, now: u64) -> Turn {
+        let mut to = Placeholders::default();
+        let LockModel { fence, queue, beat, until, turn, .. } = self.layout;
+        let [fence, queue, beat, until, turn] = [fence, queue, beat, until, turn].map(|name| to.name(name));
+        let mut set = Terms::new("SET ", ",");
+        set.push(format_args!("{fence}={}", self.next_fence(now, &mut to)));
+        let mut remove = Terms::new("REMOVE ", ",");
+        remove.push(format_args!("{beat},{until}"));
+        let mut condition = Terms::new("", " AND ");
+        condition.push(format_args!("{queue}[0] = {}", to.value(text(head))));
+        match behind {
+            Behind::Nobody => {
+                remove.push(format_args!("{queue},{turn}"));
+                condition.push(format_args!("attribute_not_exists({queue}[1])"));
+            }
+            Behind::Somebody => {
+                remove.push(format_args!("{queue}[0]"));
+                set.push(format_args!("{turn}={}", to.value(number(now))));
+            }
+        }
+        Turn { set, remove, condition, to }
     }
 
-    /// The head, and its signs of life.
-    fn gone(&self, to: &mut Placeholders) -> String {
-        let [queue, beat, until] = [self.layout.queue, self.layout.beat, self.layout.until].map(|name| to.name(name));
-        format!("{queue}[0],{beat},{until}")
+    /// The fence of the head.
+    fn next_fence(&self, now: u64, to: &mut Placeholders) -> String {
+        let fence = to.name(self.layout.fence);
+        format!("if_not_exists({fence},{})+{}", to.value(number(now)), to.value(number(1)))
+    }
+
+    fn made(&self, Turn { set, remove, condition, to }: Turn) -> Update {
+        self.update(format!("{} {}", set.finish(), remove.finish()), condition.finish(), to)
     }
 }

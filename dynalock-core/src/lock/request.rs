@@ -36,8 +36,8 @@ impl<O, N> Acquire<O, N> {
     /// other; a plain one is granted only when nobody waits in the queue.
     ///
     /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 25 who wait, and
-    /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. No
-    /// entry outlives who made it: what stays is the fence, an empty list, and what the last release has noted.
+    /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. When
+    /// the last one leaves, which takes a cheap read more, nothing stays in the row but the fence; and its name, if its request had to be sent again.
     ///
     /// A holder that dies is taken out of the queue when its lease has ended, one that dies waiting within a ttl of its turn.
     ///

@@ -87,10 +87,11 @@ impl Row {
             condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
         // Nobody stands in it: it is empty, if it is there.
-        let (queue, turn) = (to.name(self.layout.queue), to.name(self.layout.turn));
+        let LockModel { queue, turn, crashed, .. } = self.layout;
+        let [queue, turn, crashed] = [queue, turn, crashed].map(|name| to.name(name));
         condition.push(format_args!("attribute_not_exists({queue}[0])"));
         let set = set.finish();
-        self.update(format!("{set} REMOVE {queue},{turn}"), condition.finish(), to)
+        self.update(format!("{set} REMOVE {queue},{turn},{crashed}"), condition.finish(), to)
     }
 
     /// A heartbeat: on the holder, its fence and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the
@@ -120,15 +121,8 @@ impl Row {
         self.update(set.finish(), condition, to)
     }
 
-    /// What lets the next one in.
-    pub(super) fn release(&self, hold: Hold, owner: &str, now: u64) -> Update {
-        match hold {
-            Hold::Plain => self.disown(owner),
-            Hold::Fair => self.leave(owner, now),
-        }
-    }
-
-    fn disown(&self, owner: &str) -> Update {
+    /// What lets the next one in, of an owner.
+    pub(super) fn disown(&self, owner: &str) -> Update {
         let mut to = Placeholders::default();
         let me = to.value(text(owner));
         let [owner_name, until_name, released] =
@@ -170,9 +164,10 @@ impl Row {
     /// Takes the lock from whoever owns it under this fence.
     pub(super) fn take_away(&self, fence: u64) -> Update {
         let mut to = Placeholders::default();
-        let [owner, until, released, fence_name] =
-            [self.layout.owner, self.layout.until, self.layout.released, self.layout.fence].map(|name| to.name(name));
-        let set = format!("SET {released}={owner} REMOVE {owner},{until}");
+        let LockModel { owner, until, released, fence: fence_name, crashed, .. } = self.layout;
+        let [owner, until, released, fence_name, crashed] =
+            [owner, until, released, fence_name, crashed].map(|name| to.name(name));
+        let set = format!("SET {released}={owner},{crashed}={fence_name} REMOVE {owner},{until}");
         let condition = format!("attribute_exists({owner}) AND {fence_name} = {}", to.value(number(fence)));
         self.update(set, condition, to)
     }

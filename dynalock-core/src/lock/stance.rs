@@ -114,10 +114,13 @@ impl Stance {
         met: &Item,
     ) -> Result<bool, Error> {
         let (Self::Outside { terms, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
-        let Some(head) = Mark::read(&layout, met).dead_head(terms) else { return Ok(false) };
+        let mark = Mark::read(&layout, met);
+        if !mark.has_dead_head(terms) {
+            return Ok(false);
+        }
         let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
         let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: None };
-        row.evict_dead(effort, &head, terms).await
+        row.evict_dead(effort, &mark, terms).await
     }
 
     /// Whether a write that was refused by the row beside its item may pass if it is made anew: the lease there is dead, and taken away

@@ -65,12 +65,12 @@ impl Asking {
         Watcher { started, requests: 0, end, rng: random::generator(), watched: None }
     }
 
-    /// The head of the queue, if its lease has ended.
-    pub(super) fn dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> Option<Sighting> {
-        let head = mark.head()?;
+    /// Whether the lease of the head of the queue has ended.
+    pub(super) fn has_dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> bool {
+        let Some(head) = mark.head() else { return false };
         watcher.watch(mark);
         let ttl = ttl_of(&head.holder).unwrap_or(self.terms.ttl);
-        mark.dead_head(&self.terms).or_else(|| watcher.has_watched_for(ttl).then_some(head))
+        mark.has_dead_head(&self.terms) || watcher.has_watched_for(ttl)
     }
 
     /// Whose lease this asker may take over.

@@ -12,7 +12,7 @@ use crate::{errors::Errors, lockable::Lockable, model::Struct};
 pub(crate) struct Lock {
     pub(crate) ttl: Duration,
     /// In the order of [`Lockable::NAMES`].
-    pub(crate) names: [String; 7],
+    pub(crate) names: [String; 8],
     pub(crate) seconds: bool,
     /// Where it says that the lease is kept beside the item.
     pub(crate) beside: Option<Ident>,
@@ -48,7 +48,7 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-fn names(lockable: &Lockable, errors: &mut Errors) -> [String; 7] {
+fn names(lockable: &Lockable, errors: &mut Errors) -> [String; 8] {
     let mut index = 0;
     Lockable::NAMES.map(|(_, default)| {
         let said = &lockable.names[index];

@@ -57,10 +57,12 @@ async fn busy(clients: usize, rounds: usize) -> (Shop, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_nobody_wants_costs_two_writes_and_no_read() {
+async fn a_lock_that_nobody_wants_costs_two_writes_and_a_cheap_read() {
     let (shop, units) = busy(1, 50).await;
     assert_eq!(units, 200);
-    assert_eq!(shop.requests(), 100);
+    let reads = shop.faults.requests().into_iter().filter(|request| request.operation == "GetItem");
+    let reads: Vec<_> = reads.map(|read| read.json()["ConsistentRead"] == true).collect();
+    assert_eq!((reads, shop.requests()), (vec![false; 50], 150));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::{SKEW, TTL};
+use super::{SKEW, TTL, attributes};
 use crate::support::{Shop, millis, secs, travel};
 
 /// All that a request may meet, and the caller may try again after.
@@ -34,14 +34,14 @@ fn everything() -> Vec<Fault> {
 }
 
 /// Nobody is left but perhaps a ghost, which costs one ttl; then the fence has grown.
-async fn nobody_is_left(others: &Locks, last: u64, of: &str) {
+async fn nothing_is_left(shop: &Shop, others: &Locks, last: u64, of: &str) {
     let ghosts = others.waiters("printer").await.unwrap();
     assert!(ghosts.len() <= 1, "{of}: {ghosts:?}");
     let next = others.acquire("printer").fair().wait(TTL + SKEW + secs(1)).await;
     let next = next.unwrap_or_else(|error| panic!("{of}: {error}"));
     assert!(next.fence() > last, "{of}");
     next.release().await.unwrap();
-    assert_eq!(others.waiters("printer").await.unwrap(), [], "{of}");
+    assert_eq!(attributes(shop, "printer").await, ["_fence"], "{of}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +65,7 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
                 held.release().await.unwrap_or_else(|error| panic!("{of}: {error}"));
             }
             travel(secs(3)).await;
-            nobody_is_left(&others, last, &of).await;
+            nothing_is_left(&shop, &others, last, &of).await;
         }
     }
 }
@@ -93,7 +93,7 @@ async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
     assert_eq!((held.fence(), held.acquired_after_crash()), (fence + 1, None), "{of}");
     held.release().await.unwrap();
     travel(secs(3)).await;
-    nobody_is_left(&others, fence + 1, &of).await;
+    nothing_is_left(&shop, &others, fence + 1, &of).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +140,7 @@ async fn giving_a_place_up_may_meet_anything() {
                 first.release().await.unwrap();
             }
             assert_eq!(others.waiters("printer").await.unwrap(), [], "{of}");
-            nobody_is_left(&others, fence, &of).await;
+            nothing_is_left(&shop, &others, fence, &of).await;
         }
     }
 }
@@ -162,7 +162,7 @@ async fn taking_a_dead_head_out_may_meet_anything() {
         let row = others.inspect("printer").await.unwrap().unwrap();
         assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()), "{fault:?}");
         held.release().await.unwrap();
-        nobody_is_left(&others, fence + 1, &format!("{fault:?}")).await;
+        nothing_is_left(&shop, &others, fence + 1, &format!("{fault:?}")).await;
     }
 }
 

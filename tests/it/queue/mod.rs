@@ -6,6 +6,7 @@ mod cost;
 mod dying;
 mod faults;
 mod items;
+mod leftovers;
 mod model;
 mod order;
 mod soak;
@@ -37,4 +38,12 @@ impl Shop {
 /// A process that dies: it never beats again, and releases nothing.
 fn kill(held: Held) {
     drop(held.detach());
+}
+
+/// The attributes of a lock's row beside its name.
+async fn attributes(shop: &Shop, name: &str) -> Vec<String> {
+    let row = shop.raw("locks", "name").get(name).await.unwrap();
+    let mut names: Vec<_> = row.into_keys().filter(|attribute| attribute != "name").collect();
+    names.sort_unstable();
+    names
 }

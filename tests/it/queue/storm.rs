@@ -259,6 +259,10 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     tally.ghosts = arena.lock().unwrap().ghosts();
     for name in NAMES {
         tally.left += left(&locks(&plain), name).await;
+        let row = plain.get_item().table_name("locks").set_key(Some(item([("name", s(name))]))).consistent_read(true);
+        let row = row.send().await.unwrap().item.unwrap_or_default();
+        tally.left +=
+            row.keys().filter(|attribute| !["name", "_fence", "payload"].contains(&&***attribute)).count() as u64;
         let mut served = served.lock().unwrap().clone();
         served.retain(|(of, ..)| of == name);
         served.sort_by_key(|(_, fence, _)| *fence);

@@ -143,23 +143,27 @@ pub(crate) enum Kind {
     Leave,
     Abandon,
     Evict,
+    Sweep,
 }
 
 impl Kind {
     pub(crate) fn of(update: &Value) -> Self {
         let text = update["UpdateExpression"].as_str().expect("an update");
-        let released = update["ExpressionAttributeNames"].as_object().into_iter().flatten();
-        let released = released.filter(|(_, name)| *name == "_released").map(|(placeholder, _)| placeholder);
-        let says_so = released.into_iter().any(|placeholder| text.contains(&format!("{placeholder}=")));
-        match (text.contains("SET"), text.contains("REMOVE"), text.contains('[')) {
-            (true, _, _) if text.contains("list_append") => Self::Enqueue,
-            (true, true, true) if says_so => Self::Leave,
-            (true, true, true) => Self::Evict,
-            (true, _, _) if text.contains("if_not_exists") => Self::Acquire,
-            (true, true, false) => Self::Release,
-            (true, false, _) => Self::Beat,
-            (false, _, true) => Self::Abandon,
-            (false, _, false) => Self::Clear,
+        let (set, remove) = text.split_once("REMOVE ").unwrap_or((text, ""));
+        let names = update["ExpressionAttributeNames"].as_object().expect("names");
+        let placeholder = |of: &str| names.iter().find(|(_, name)| **name == *of).map(|(placeholder, _)| placeholder);
+        let sets = |of| placeholder(of).is_some_and(|name| set.contains(&format!("{name}=")));
+        let removes = |of| placeholder(of).is_some_and(|name| remove.split(',').any(|removed| removed == name));
+        match () {
+            () if set.contains("list_append") => Self::Enqueue,
+            () if sets("_owner") => Self::Acquire,
+            () if removes("_owner") && sets("_crashed") => Self::Clear,
+            () if removes("_owner") => Self::Release,
+            () if sets("_crashed") => Self::Evict,
+            () if sets("_fence") => Self::Leave,
+            () if sets("_beat") => Self::Beat,
+            () if removes("_queue") => Self::Sweep,
+            () => Self::Abandon,
         }
     }
 }

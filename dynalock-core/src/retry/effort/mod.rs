@@ -30,6 +30,7 @@ pub(crate) struct Effort {
     limits: Limits,
     started: Instant,
     attempts: u32,
+    in_doubt: bool,
     pauses: u32,
     rng: fastrand::Rng,
     backoff: Backoff,
@@ -43,6 +44,7 @@ impl Effort {
             started: clock::now(),
             connection: Arc::clone(connection),
             attempts: 0,
+            in_doubt: false,
             pauses: 0,
             rng: random::generator(),
             backoff: Backoff::default(),
@@ -53,6 +55,11 @@ impl Effort {
     /// Attempts so far, and the time since the call began.
     pub(crate) fn spent(&self) -> (u32, Duration) {
         (self.attempts, self.elapsed())
+    }
+
+    /// Whether a request was sent that nobody knows the end of: it may have been applied, or be applied yet.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.in_doubt
     }
 
     /// An effort of a call that began before, and has sent so many requests that failed or met a conflict.
@@ -168,6 +175,7 @@ impl Effort {
             (Err(Failure::Ambiguous(why)), false) => Err(Failure::Unsent(why)),
             (outcome, _) => outcome,
         };
+        self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_) | Failure::Beside { .. }) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),

@@ -30,6 +30,7 @@ pub(super) enum Step {
     Late(usize),
     Poll(usize, bool),
     Crash(usize),
+    Sweep,
 }
 
 type Next = Vec<(Step, World)>;
@@ -47,6 +48,7 @@ impl System for Rules {
         let mut world = *world;
         world.wrong = None;
         self.push(&world, next, Step::Tick, |after| after.tick(self));
+        self.push(&world, next, Step::Sweep, |after| after.row.sweep());
         for process in 0..self.kinds.len() {
             if !world.processes[process].is_gone() {
                 self.moves(&world, process, next);
@@ -64,7 +66,7 @@ impl System for Rules {
             Step::Tick | Step::Send(..) | Step::Hear(_) | Step::Again(_) | Step::Poll(_, false) => true,
             Step::Ask(_, op, fate) => fate.heard && !fate.doubled && !matches!(op, Op::Abandon(_)),
             Step::Arrive(_, heard) => *heard,
-            Step::Double(_) | Step::Late(_) | Step::Poll(_, true) | Step::Crash(_) => false,
+            Step::Double(_) | Step::Late(_) | Step::Poll(_, true) | Step::Crash(_) | Step::Sweep => false,
         }
     }
 
@@ -173,6 +175,7 @@ impl World {
             },
             Step::Poll(process, stale) => format!("{} polls{}", who(process), if stale { ", stale" } else { "" }),
             Step::Crash(process) => format!("{} crashes", who(process)),
+            Step::Sweep => "the empty queue goes".into(),
         }
     }
 

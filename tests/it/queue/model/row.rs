@@ -98,7 +98,7 @@ impl Row {
             }
             Op::Leave => {
                 let is_head = self.queue.head() == me || rules.has(Flaw::LeaveIgnoresHead);
-                is_head && self.leave(rules, me, sent)
+                is_head && self.leave(rules, sent)
             }
             Op::Abandon(place) => self.abandon(rules, me, usize::from(place)),
             Op::Evict(seen) => self.evict(rules, seen, sent),
@@ -132,11 +132,18 @@ impl Row {
         allowed
     }
 
-    fn leave(&mut self, rules: &Rules, me: Id, sent: i8) -> bool {
+    /// The library leaves its name where a copy of its enqueue may come; here all late copies are let in.
+    fn leave(&mut self, rules: &Rules, sent: i8) -> bool {
         self.next_turn(rules, sent);
         self.fence += 1;
-        self.released = me;
         true
+    }
+
+    /// Removes what an empty queue has left: by the last leave or eviction itself, if it asks for an end of the queue and finds it, or later.
+    pub(super) fn sweep(&mut self) {
+        if self.queue.head() == NOBODY {
+            self.turn = None;
+        }
     }
 
     fn abandon(&mut self, rules: &Rules, me: Id, place: usize) -> bool {
@@ -152,7 +159,6 @@ impl Row {
         let allowed = self.queue.head() == seen.who && same_beat && self.fence_is(rules, seen);
         if allowed {
             self.next_turn(rules, sent);
-            self.released = NOBODY;
             self.fence += i8::from(!rules.has(Flaw::EvictKeepsFence));
         }
         allowed
@@ -181,7 +187,7 @@ impl Row {
     }
 
     fn clear(&mut self) -> bool {
-        (self.owner, self.beat, self.until, self.released) = (NOBODY, 0, None, NOBODY);
+        (self.owner, self.beat, self.until) = (NOBODY, 0, None);
         true
     }
 
