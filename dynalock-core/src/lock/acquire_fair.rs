@@ -129,17 +129,17 @@ impl AskingFair {
                 Entered::Place(place) => return Ok(Some(place)),
                 Entered::Refused(mark) => mark,
             };
+            if !self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark).await? {
+                if mark.owner.is_none() && mark.queue.len() >= self.most {
+                    return Err(self.asking.full(&mark, watcher));
+                } else if !self.asking.clear(&mark, watcher).await?
+                    && let Waited::Gone = self.asking.wait(watcher, mark, |mark| mark.owner.is_some(), caller).await?
+                {
+                    return Ok(None);
+                }
+            }
+            // Not before the wait: others count its lease from the time that it names.
             *me = self.asking.entry();
-            if self.asking.has_dead_head(&mark, watcher) && self.asking.evict(&mark).await? {
-                continue;
-            }
-            if mark.owner.is_none() && mark.queue.len() >= self.most {
-                return Err(self.asking.full(&mark, watcher));
-            } else if !self.asking.clear(&mark, watcher).await?
-                && let Waited::Gone = self.asking.wait(watcher, mark, |mark| mark.owner.is_some(), caller).await?
-            {
-                return Ok(None);
-            }
         }
     }
 

@@ -189,6 +189,7 @@ fn storms_of<T: Counted>(weather: Weather, seeds: u64) {
     assert!(tally.writes > seeds * 10, "{tally:?}");
     assert!(tally.takeovers > seeds, "{tally:?}");
     assert!(tally.cancelled > seeds, "{tally:?}");
+    assert_eq!(tally.evicted, 0, "one who shows itself in time is never taken out: {tally:?}");
 }
 
 #[test]

@@ -279,3 +279,23 @@ async fn a_head_that_has_shown_itself_is_not_taken_out_for_its_silence_before() 
     // It is the beat in the condition that does it.
     assert!(!after_a_late_eviction(Deviation::EvictWithoutTheBeat).await);
 }
+
+/// Its entry names the moment at which it entered, not that at which it began to wait for a holder outside of the queue.
+#[tokio::test(start_paused = true)]
+async fn who_waited_long_for_a_plain_holder_is_no_dead_head() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let plain = others.acquire("printer").await.unwrap();
+    let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
+    travel(TTL * 3).await;
+    assert_eq!(others.waiters("printer").await.unwrap(), []);
+    // The request after its place, if there is one.
+    shop.faults.script_on("UpdateItem", 1, Fault::Delay(secs(2)));
+    plain.release().await.unwrap();
+    while others.waiters("printer").await.unwrap().is_empty() {
+        travel(millis(10)).await;
+    }
+    assert!(others.try_acquire("printer").await.unwrap().is_none());
+    let held = waiting.await.unwrap().unwrap();
+    assert!(held.remaining() > TTL - secs(1), "{held:?}");
+}
