@@ -5,13 +5,13 @@
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Expiry, Lease, Lockable, Repository, local::Faults};
+use dynalock::{Error, Lease, Lockable, Repository, local::Faults};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
 use super::{Crate, CrateKey, SKEW, TTL, ground::Ground, separate::Archive};
 use crate::{
-    storms::{Deviation, Tally, Weather, seeds, shows, storms},
+    storms::{Deviation, Tally, Weather, ahead, seeds, shows, storms},
     support::{Shop, millis, secs, travel},
 };
 
@@ -143,18 +143,12 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation) ->
     table.others.create(T::empty("a")).await.unwrap();
     let ground = Arc::new(Mutex::new(Ground::default()));
     let mut rng = Rng::with_seed(seed);
-    // The first two are as far apart as may be; for those who watch, clocks may show what they like.
-    let skew = i64::try_from(SKEW.as_millis()).unwrap() * if weather.expiry == Expiry::Observed { 1_000 } else { 1 };
     let mut tasks = JoinSet::new();
     for process in 0..HOLDERS + WRITERS {
         let faults = weather.faults(seed * 16 + process);
         let http = deviation.wrap(faults.wrap(shop.plain.config().http_client().unwrap()));
         let client = Client::from_conf(shop.plain.config().to_builder().http_client(http).build());
-        let ahead = match process {
-            0 => -skew / 2,
-            1 => skew / 2,
-            _ => rng.i64(-skew / 2..=skew / 2),
-        };
+        let ahead = ahead(process, weather, &mut rng);
         let items =
             Repository::<T>::new(&client).table(table.name()).expiry(weather.expiry).clock_ahead_by_millis(ahead);
         let process_of = Process { items, ground: Arc::clone(&ground) };

@@ -1,7 +1,5 @@
 //! Locks by name, on paused time: what holders and waiters see, whatever happens to their requests.
 
-#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
-
 mod blocked;
 mod exclusion;
 mod expiry;

@@ -1,31 +1,21 @@
 //! Several processes stand in the queues of two locks, while everything happens to their requests that can; others take the locks without a
 //! queue, and some of those who wait are killed.
-//!
-//! What is written under a lock is a transaction with a check of the lock's row.
 
 #![expect(clippy::print_stdout, reason = "the figures are shown on request")]
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, Mutex};
 
-use aws_sdk_dynamodb::{
-    Client,
-    config::SharedHttpClient,
-    types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
-};
+use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Error, Held, HeldAll, Locks, Lost,
+    Held, Locks,
     local::{Database, Fault, Faults},
 };
 use fastrand::Rng;
-use tokio::time::Instant;
 
 use super::{SKEW, TTL};
 use crate::{
-    storms::{Arena, Believer, Deviation, Journal, Tally, Weather, seeds, shows, storms},
-    support::{item, millis, n, s, secs, travel},
+    storms::{Arena, Asked, Deviation, Journal, Tally, Tenant, Weather, ahead, seeds, shows, stale, storms},
+    support::{item, millis, s, secs, travel},
 };
 
 const NAMES: [&str; 2] = ["red", "blue"];
@@ -35,12 +25,9 @@ const SEEDS: u64 = 40;
 
 #[derive(Clone)]
 struct Process {
-    locks: Locks,
-    client: Client,
+    tenant: Tenant,
     /// For one whose requests nobody ever sees again.
     doomed: (Locks, Faults),
-    deviation: Deviation,
-    arena: Arc<Mutex<Arena>>,
     served: Served,
 }
 
@@ -49,63 +36,42 @@ type Served = Arc<Mutex<Vec<(String, u64, String)>>>;
 
 impl Process {
     async fn live(self, mut rng: Rng) {
+        let tenant = &self.tenant;
         for _ in 0..ROUNDS {
             travel(millis(rng.u64(0..2_000))).await;
-            let heartbeat = rng.f64() < 0.7;
+            let (heartbeat, wait) = (rng.f64() < 0.7, secs(rng.u64(1..90)));
             let name = NAMES[rng.usize(..NAMES.len())];
-            let wait = secs(rng.u64(1..90));
             match rng.u32(0..20) {
                 0..3 => {
-                    let all = self.locks.acquire_all(NAMES).fair().heartbeat(heartbeat).wait(wait).into_future();
-                    if let Some(all) = self.ask(all, &mut rng).await {
-                        self.hold_all(all, heartbeat, &mut rng).await;
+                    let all = tenant.locks.acquire_all(NAMES).fair().heartbeat(heartbeat).wait(wait).into_future();
+                    if let Asked::Granted(all) = tenant.ask(all, &mut rng).await {
+                        all.iter().for_each(|held| self.served(held));
+                        tenant.hold_all(all, heartbeat, &mut rng).await;
                     }
                 }
                 3..6 => {
-                    let plain = self.locks.acquire(name).heartbeat(heartbeat).wait(wait).into_future();
-                    if let Some(held) = self.ask(plain, &mut rng).await {
-                        self.hold(name, held, heartbeat, &mut rng).await;
+                    let plain = tenant.locks.acquire(name).heartbeat(heartbeat).wait(wait).into_future();
+                    if let Asked::Granted(held) = tenant.ask(plain, &mut rng).await {
+                        tenant.hold(held, heartbeat, &mut rng).await;
                     }
                 }
                 6 => {
-                    let tried = self.locks.try_acquire(name).fair().heartbeat(heartbeat).into_future();
-                    if let Some(Some(held)) = self.ask(tried, &mut rng).await {
+                    let tried = tenant.locks.try_acquire(name).fair().heartbeat(heartbeat).into_future();
+                    if let Asked::Granted(Some(held)) = tenant.ask(tried, &mut rng).await {
                         self.served(&held);
-                        self.hold(name, held, heartbeat, &mut rng).await;
+                        tenant.hold(held, heartbeat, &mut rng).await;
                     }
                 }
                 7 => self.die_waiting(name, &mut rng).await,
                 _ => {
-                    let fair = self.locks.acquire(name).fair().heartbeat(heartbeat).wait(wait).into_future();
-                    if let Some(held) = self.ask(fair, &mut rng).await {
+                    let fair = tenant.locks.acquire(name).fair().heartbeat(heartbeat).wait(wait).into_future();
+                    if let Asked::Granted(held) = tenant.ask(fair, &mut rng).await {
                         self.served(&held);
-                        self.hold(name, held, heartbeat, &mut rng).await;
+                        tenant.hold(held, heartbeat, &mut rng).await;
                     }
                 }
             }
         }
-    }
-
-    /// Asks, and goes away sometimes.
-    async fn ask<G: Send + 'static>(
-        &self,
-        asking: impl Future<Output = Result<G, Error>> + Send + 'static,
-        rng: &mut Rng,
-    ) -> Option<G> {
-        let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
-        let mut task = tokio::spawn(asking);
-        let granted = tokio::select! {
-            granted = &mut task => granted.unwrap(),
-            () = travel(patience) => {
-                task.abort();
-                self.arena.lock().unwrap().tally.cancelled += 1;
-                return None;
-            }
-        };
-        if let Err(Error::Evicted { .. }) = &granted {
-            self.arena.lock().unwrap().tally.evicted += 1;
-        }
-        granted.ok()
     }
 
     /// Stands in a queue until a moment from which on nobody hears of it.
@@ -123,102 +89,6 @@ impl Process {
         let served = (held.name().to_owned(), held.fence(), held.owner().to_owned());
         self.served.lock().unwrap().push(served);
     }
-
-    async fn hold_all(&self, all: HeldAll, heartbeat: bool, rng: &mut Rng) {
-        self.arena.lock().unwrap().tally.together += 1;
-        let [one, other]: [Held; 2] = all.into_iter().collect::<Vec<_>>().try_into().unwrap();
-        self.served(&one);
-        self.served(&other);
-        let (mut mine, mut theirs) = (rng.fork(), rng.fork());
-        let [first, second] = [one.name().to_owned(), other.name().to_owned()];
-        tokio::join!(self.hold(&first, one, heartbeat, &mut mine), self.hold(&second, other, heartbeat, &mut theirs));
-    }
-
-    async fn hold(&self, name: &str, held: Held, heartbeat: bool, rng: &mut Rng) {
-        let held = Arc::new(held);
-        let fence = held.fence();
-        let told = Arc::new(AtomicBool::new(false));
-        let watcher = tokio::spawn({
-            let (lost, told) = (held.lost(), Arc::clone(&told));
-            async move {
-                let why = lost.await;
-                told.store(true, Ordering::Relaxed);
-                why
-            }
-        });
-        tokio::task::yield_now().await;
-        let from_the_answer = self.deviation == Deviation::CountFromTheAnswer && !heartbeat;
-        let until = from_the_answer.then(|| Arc::new(Mutex::new(Instant::now() + TTL)));
-        self.arena.lock().unwrap().enter(name, Believer { held: Arc::clone(&held), told, until });
-        for _ in 0..rng.u32(1..4) {
-            // Without heartbeats a pause is a process that stands still.
-            let pause = if !heartbeat && rng.f64() < 0.5 { rng.u64(7_000..20_000) } else { rng.u64(0..3_000) };
-            travel(millis(pause)).await;
-            // A late one does not know better: the check is what keeps it out.
-            self.write(&held).await;
-            if !heartbeat && rng.f64() < 0.3 && !from_the_answer {
-                drop(held.extend().await);
-            }
-        }
-        if heartbeat && watcher.is_finished() {
-            let why = watcher.await.unwrap();
-            assert!(!matches!(why, Lost::Deleted), "{why}");
-            self.arena.lock().unwrap().tally.lost += 1;
-        } else {
-            watcher.abort();
-        }
-        self.arena.lock().unwrap().leave(name, fence);
-        let held = Arc::into_inner(held).expect("the arena has let it go");
-        match rng.u32(0..10) {
-            0..6 => drop(held.release().await),
-            6 => drop(held),
-            // A kill, with a request that was on its way perhaps.
-            7..9 => drop(held.detach()),
-            _ => {
-                let token = held.detach();
-                travel(millis(rng.u64(0..15_000))).await;
-                if let Ok(held) = self.locks.resume(token).await {
-                    self.write(&held).await;
-                    drop(held.release().await);
-                }
-            }
-        }
-    }
-
-    /// Appends the fence to the log that the lock protects, if it is ours still, over the same bad line.
-    async fn write(&self, held: &Held) {
-        let is_fair = held.token().to_string().starts_with("fair-");
-        let (holds, stored) =
-            if is_fair { ("#h[0] = :o AND #f = :f", held.fence() - 1) } else { ("#h = :o AND #f = :f", held.fence()) };
-        let check = ConditionCheck::builder()
-            .table_name("locks")
-            .key("name", s(held.name()))
-            .condition_expression(holds)
-            .expression_attribute_names("#h", if is_fair { "_queue" } else { "_owner" })
-            .expression_attribute_names("#f", "_fence")
-            .expression_attribute_values(":o", s(held.owner()))
-            .expression_attribute_values(":f", n(stored));
-        let append = Update::builder()
-            .table_name("locks")
-            .key("name", s(&log_of(held.name())))
-            .update_expression("SET #l = list_append(if_not_exists(#l, :e), :f)")
-            .expression_attribute_names("#l", "log")
-            .expression_attribute_values(":e", AttributeValue::L(Vec::new()))
-            .expression_attribute_values(":f", AttributeValue::L(vec![n(held.fence())]));
-        let check = TransactWriteItem::builder().condition_check(check.build().unwrap()).build();
-        let append = TransactWriteItem::builder().update(append.build().unwrap()).build();
-        let write = self.client.transact_write_items().transact_items(check).transact_items(append).send();
-        let outcome = tokio::time::timeout(secs(3), write).await;
-        let mut arena = self.arena.lock().unwrap();
-        match outcome {
-            Ok(Ok(_)) => arena.tally.writes += 1,
-            Ok(Err(_)) | Err(_) => arena.tally.refused += 1,
-        }
-    }
-}
-
-fn log_of(name: &str) -> String {
-    format!("{name} log")
 }
 
 /// One storm.
@@ -229,15 +99,9 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     locks(&plain).create_table().await.unwrap();
     let (arena, journal, served) = (Arc::new(Mutex::new(Arena::default())), Journal::default(), Served::default());
     let mut rng = Rng::with_seed(seed);
-    // The first two are as far apart as may be.
-    let skew = i64::try_from(SKEW.as_millis()).unwrap();
     let mut tasks = Vec::new();
     for process in 0..PROCESSES {
-        let ahead = match process {
-            0 => -skew / 2,
-            1 => skew / 2,
-            _ => rng.i64(-skew / 2..=skew / 2),
-        };
+        let ahead = ahead(process, weather, &mut rng);
         let of = |faults: &Faults| {
             let engine = journal.wrap(SharedHttpClient::new(database.connector()));
             let http = deviation.wrap(faults.wrap(engine));
@@ -247,7 +111,7 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
         let (faults, cut) = (weather.faults(seed * PROCESSES + process), Faults::none());
         let ((locks, client), (doomed, _)) = (of(&faults), of(&cut));
         let (arena, served) = (Arc::clone(&arena), Arc::clone(&served));
-        let process = Process { locks, client, doomed: (doomed, cut), deviation, arena, served };
+        let process = Process { tenant: Tenant { locks, client, deviation, arena }, doomed: (doomed, cut), served };
         tasks.push(tokio::spawn(process.live(rng.fork())));
     }
     for task in tasks {
@@ -267,13 +131,7 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
         served.retain(|(of, ..)| of == name);
         served.sort_by_key(|(_, fence, _)| *fence);
         tally.inversions += journal.inversions(name, served.iter().map(|(.., entry)| &**entry));
-        let log = plain.get_item().table_name("locks").set_key(Some(item([("name", s(&log_of(name)))])));
-        let log = log.consistent_read(true).send().await.unwrap().item.unwrap_or_default();
-        let log: Vec<u64> = match log.get("log") {
-            Some(AttributeValue::L(log)) => log.iter().map(|fence| fence.as_n().unwrap().parse().unwrap()).collect(),
-            _ => Vec::new(),
-        };
-        tally.stale += log.windows(2).filter(|pair| pair[0] > pair[1]).count() as u64;
+        tally.stale += stale(&plain, name).await;
     }
     tally
 }

@@ -6,11 +6,13 @@
 
 mod arena;
 mod journal;
+mod tenant;
 mod weather;
 mod wire;
 
-pub(crate) use arena::{Arena, Believer, Tally};
+pub(crate) use arena::{Arena, Tally};
 pub(crate) use journal::Journal;
+pub(crate) use tenant::{Asked, Tenant, stale};
 pub(crate) use weather::Weather;
 pub(crate) use wire::Deviation;
 
@@ -23,10 +25,27 @@ use std::{
     time::Duration,
 };
 
+use dynalock::Expiry;
+use fastrand::Rng;
+
 use crate::support::secs;
+
+/// How long a lock lasts in storms without a heartbeat.
+const TTL: Duration = secs(10);
 
 /// How far clocks are taken to differ.
 pub(crate) const SKEW: Duration = secs(2);
+
+/// By how many milliseconds the clock of a process is ahead. The first two are as far apart as may be; for those who watch, clocks may show what
+/// they like.
+pub(crate) fn ahead(process: u64, weather: Weather, rng: &mut Rng) -> i64 {
+    let skew = i64::try_from(SKEW.as_millis()).unwrap() * if weather.expiry == Expiry::Observed { 1_000 } else { 1 };
+    match process {
+        0 => -skew / 2,
+        1 => skew / 2,
+        _ => rng.i64(-skew / 2..=skew / 2),
+    }
+}
 
 /// Storms of many seeds, on all cores: each has a runtime and a paused clock of its own.
 pub(crate) fn storms<F>(seeds: Range<u64>, deviation: Deviation, storm: impl Fn(u64) -> F + Sync) -> Tally

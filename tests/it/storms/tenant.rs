@@ -1,0 +1,178 @@
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
+};
+use dynalock::{Error, Held, HeldAll, Locks, Lost};
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::{Arena, Deviation, TTL, arena::Believer};
+use crate::support::{item, millis, n, s, secs, travel};
+
+/// A process that asks for locks of the table `locks` and holds them.
+///
+/// What it writes under one is a transaction with a check of the lock's row, over the same bad line.
+#[derive(Clone)]
+pub(crate) struct Tenant {
+    pub(crate) locks: Locks,
+    pub(crate) client: Client,
+    pub(crate) deviation: Deviation,
+    pub(crate) arena: Arc<Mutex<Arena>>,
+}
+
+/// What came of asking.
+pub(crate) enum Asked<G> {
+    Granted(G),
+    Refused,
+    /// It has gone away before the answer.
+    Gone,
+}
+
+impl Tenant {
+    /// Asks, and goes away sometimes.
+    pub(crate) async fn ask<G: Send + 'static>(
+        &self,
+        asking: impl Future<Output = Result<G, Error>> + Send + 'static,
+        rng: &mut Rng,
+    ) -> Asked<G> {
+        let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
+        let mut task = tokio::spawn(asking);
+        let granted = tokio::select! {
+            granted = &mut task => granted.unwrap(),
+            () = travel(patience) => {
+                task.abort();
+                self.arena.lock().unwrap().tally.cancelled += 1;
+                return Asked::Gone;
+            }
+        };
+        if let Err(Error::Evicted { .. }) = &granted {
+            self.arena.lock().unwrap().tally.evicted += 1;
+        }
+        granted.map_or(Asked::Refused, Asked::Granted)
+    }
+
+    /// Two at once, which then go their ways.
+    pub(crate) async fn hold_all(&self, all: HeldAll, heartbeat: bool, rng: &mut Rng) {
+        self.arena.lock().unwrap().tally.together += 1;
+        let [one, other]: [Held; 2] = all.into_iter().collect::<Vec<_>>().try_into().unwrap();
+        let (mut mine, mut theirs) = (rng.fork(), rng.fork());
+        tokio::join!(self.hold(one, heartbeat, &mut mine), self.hold(other, heartbeat, &mut theirs));
+    }
+
+    /// Writes under it now and then, until it has enough or dies.
+    pub(crate) async fn hold(&self, held: Held, heartbeat: bool, rng: &mut Rng) {
+        let (name, held) = (held.name().to_owned(), Arc::new(held));
+        let told = Arc::new(AtomicBool::new(false));
+        let watcher = tokio::spawn({
+            let (lost, told) = (held.lost(), Arc::clone(&told));
+            async move {
+                let why = lost.await;
+                told.store(true, Ordering::Relaxed);
+                why
+            }
+        });
+        tokio::task::yield_now().await;
+        let from_the_answer = self.deviation == Deviation::CountFromTheAnswer && !heartbeat;
+        let until = from_the_answer.then(|| Arc::new(Mutex::new(Instant::now() + TTL)));
+        self.arena.lock().unwrap().enter(&name, Believer { held: Arc::clone(&held), told, until: until.clone() });
+        for _ in 0..rng.u32(1..5) {
+            // Without heartbeats a pause is a process that stands still.
+            let pause = if !heartbeat && rng.f64() < 0.4 { rng.u64(8_000..20_000) } else { rng.u64(0..4_000) };
+            travel(millis(pause)).await;
+            // A late one does not know better: the check is what keeps it out.
+            self.write(&held).await;
+            if !heartbeat
+                && rng.bool()
+                && held.extend().await.is_ok()
+                && let Some(until) = &until
+            {
+                *until.lock().unwrap() = Instant::now() + TTL;
+            }
+        }
+        if heartbeat && watcher.is_finished() {
+            let why = watcher.await.unwrap();
+            assert!(!matches!(why, Lost::Deleted), "{why}");
+            self.arena.lock().unwrap().tally.lost += 1;
+        } else {
+            watcher.abort();
+        }
+        self.arena.lock().unwrap().leave(&name, held.fence());
+        self.end(Arc::into_inner(held).expect("the arena has let it go"), rng).await;
+    }
+
+    async fn end(&self, held: Held, rng: &mut Rng) {
+        match rng.u32(0..10) {
+            0..6 => drop(held.release().await),
+            6 => drop(held),
+            // A kill, with a request that was on its way perhaps.
+            7..9 => drop(held.detach()),
+            _ => {
+                let token = held.detach();
+                travel(millis(rng.u64(0..15_000))).await;
+                if let Ok(held) = self.locks.resume(token).await {
+                    self.write(&held).await;
+                    drop(held.release().await);
+                }
+            }
+        }
+    }
+
+    /// Appends the fence to the log that the lock protects, if it is ours still.
+    async fn write(&self, held: &Held) {
+        let (name, fence) = (held.name(), held.fence());
+        let is_fair = held.token().to_string().starts_with("fair-");
+        let (holder, stored) = if is_fair { ("_queue", fence - 1) } else { ("_owner", fence) };
+        let check = ConditionCheck::builder()
+            .table_name("locks")
+            .key("name", s(name))
+            .condition_expression(if is_fair { "#h[0] = :o AND #f = :f" } else { "#h = :o AND #f = :f" })
+            .expression_attribute_names("#h", holder)
+            .expression_attribute_names("#f", "_fence")
+            .expression_attribute_values(":o", s(held.owner()))
+            .expression_attribute_values(":f", n(stored));
+        let append = Update::builder()
+            .table_name("locks")
+            .key("name", s(&log_of(name)))
+            .update_expression("SET #l = list_append(if_not_exists(#l, :e), :f)")
+            .expression_attribute_names("#l", "log")
+            .expression_attribute_values(":e", AttributeValue::L(Vec::new()))
+            .expression_attribute_values(":f", AttributeValue::L(vec![n(fence)]));
+        let check = TransactWriteItem::builder().condition_check(check.build().unwrap()).build();
+        let append = TransactWriteItem::builder().update(append.build().unwrap()).build();
+        let write = self.client.transact_write_items().transact_items(check).transact_items(append).send();
+        let is_superseded = {
+            let mut arena = self.arena.lock().unwrap();
+            arena.write_outside(name, fence);
+            arena.is_superseded(name, fence)
+        };
+        let outcome = tokio::time::timeout(secs(3), write).await;
+        let mut arena = self.arena.lock().unwrap();
+        match outcome {
+            Ok(Ok(_)) => {
+                arena.tally.writes += 1;
+                arena.tally.stale += u64::from(is_superseded);
+            }
+            Ok(Err(_)) | Err(_) => arena.tally.refused += 1,
+        }
+    }
+}
+
+fn log_of(name: &str) -> String {
+    format!("{name} log")
+}
+
+/// How often a write in the log of a lock has come after one under a later fence.
+pub(crate) async fn stale(plain: &Client, name: &str) -> u64 {
+    let log = plain.get_item().table_name("locks").set_key(Some(item([("name", s(&log_of(name)))])));
+    let log = log.consistent_read(true).send().await.unwrap().item.unwrap_or_default();
+    let log: Vec<u64> = match log.get("log") {
+        Some(AttributeValue::L(log)) => log.iter().map(|fence| fence.as_n().unwrap().parse().unwrap()).collect(),
+        _ => Vec::new(),
+    };
+    log.windows(2).filter(|pair| pair[0] > pair[1]).count() as u64
+}
