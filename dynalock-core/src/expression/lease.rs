@@ -147,7 +147,7 @@ impl Holder {
             }
             (Then::Release { .. }, Hold::Plain) => Effect {
                 set: vec![self.released(lock, to)],
-                remove: vec![to.name(lock.owner), to.name(lock.until)],
+                remove: vec![to.name(lock.owner), to.name(lock.until), to.name(lock.crashed)],
                 leave: None,
             },
             (Then::Release { at }, Hold::Fair) => {

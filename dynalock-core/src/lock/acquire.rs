@@ -9,7 +9,7 @@ use super::{
     guard::Ask,
     mark::Mark,
     queue::{Copies, Exit},
-    row::{Claim, Dead, Row},
+    row::{Claim, Dead, Note, Row},
     terms::{Terms, Wait},
     watcher::Watcher,
 };
@@ -173,8 +173,10 @@ impl Asking {
     /// Takes away an owner whose lease has ended; `false` if there is none.
     pub(super) async fn clear(&self, mark: &Mark, watcher: &mut Watcher) -> Result<bool, Error> {
         watcher.watch(mark);
-        let Some(owner) = mark.owner.as_ref().filter(|_| self.left(mark, watcher).is_zero()) else { return Ok(false) };
-        let Some(clear) = self.row.clear(owner, &self.dead(watcher)) else { return Ok(false) };
+        if mark.owner.is_none() || !self.left(mark, watcher).is_zero() {
+            return Ok(false);
+        }
+        let Some(clear) = self.row.clear(&self.dead(watcher)) else { return Ok(false) };
         let answer = Effort::new(&self.connection, self.limits).update(|| clear.clone()).await?;
         Ok(matches!(answer, Answered::Applied(_)))
     }
@@ -185,12 +187,11 @@ impl Asking {
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut mark = read(effort.read(&self.row.get(true)).await?);
         while let Some(index) = mark.place_of(entry) {
-            let behind = mark.behind();
-            let answer = effort.update(|| match index {
-                0 => self.row.pass(entry, Exit { behind, copies, now: self.terms.now() }),
-                index => self.row.abandon(entry, index),
-            });
-            mark = match answer.await? {
+            if index == 0 {
+                let exit = || Exit { note: Note::Untold(None), copies, now: self.terms.now() };
+                return self.row.leave_as(&mut effort, entry, mark.behind(), exit).await.map(drop);
+            }
+            mark = match effort.update(|| self.row.abandon(entry, index)).await? {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
@@ -199,10 +200,10 @@ impl Asking {
     }
 
     /// Gives up, in the background, a place that may have been taken.
-    pub(super) fn abandon_later(&self, entry: Arc<str>) {
+    pub(super) fn abandon_later(&self, entry: Arc<str>, copies: Copies) {
         let asking = self.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { asking.abandon(&entry, Copies::MayCome).await });
+            runtime.spawn(async move { asking.abandon(&entry, copies).await });
         }
     }
 

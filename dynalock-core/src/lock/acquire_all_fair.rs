@@ -38,7 +38,7 @@ struct Stand<'a> {
     asking: &'a Asking,
     watcher: Watcher,
     /// Sent before the last answer that showed somebody else at the head.
-    behind: Option<Instant>,
+    last_other: Option<Instant>,
     index: usize,
     mark: Mark,
     /// Once its turn has come: it is kept while the others are waited for.
@@ -54,7 +54,7 @@ impl Ask for AskingAllFair {
         match &granted {
             Ok(Some(_)) | Err(Error::QueueFull { .. }) => {}
             Ok(None) | Err(Error::Locked(_)) => self.abandon(&me).await,
-            Err(_) => self.locks.iter().for_each(|asking| asking.abandon_later(Arc::clone(&me))),
+            Err(_) => self.locks.iter().for_each(|asking| asking.abandon_later(Arc::clone(&me), COPIES)),
         }
         granted
     }
@@ -68,12 +68,12 @@ impl AskingAllFair {
         let me = &*me;
         loop {
             self.look(me, &mut stands, entered).await?;
-            let Some(behind) = stands.iter().position(|stand| stand.held.is_none()) else {
+            let Some(next) = stands.iter().position(|stand| stand.held.is_none()) else {
                 return Ok(Some(stands.into_iter().filter_map(|stand| stand.held).collect()));
             };
-            let left = stands[behind].watcher.left();
+            let left = stands[next].watcher.left();
             if left.is_zero() {
-                let Stand { asking, mark, watcher, .. } = &stands[behind];
+                let Stand { asking, mark, watcher, .. } = &stands[next];
                 return Err(asking.locked(mark, watcher));
             }
             let pause = stands.iter_mut().filter(|stand| stand.held.is_none()).map(Stand::pause).min();
@@ -98,7 +98,7 @@ impl AskingAllFair {
             let Some(reasons) = self.enqueue(me, entered).await? else {
                 // Whose turn it is already, it is since then.
                 for stand in stands {
-                    stand.behind = Some(sent);
+                    stand.last_other = Some(sent);
                 }
                 return Ok(Some(entered));
             };
@@ -160,7 +160,7 @@ impl AskingAllFair {
 
 impl<'a> Stand<'a> {
     fn new(asking: &'a Asking) -> Self {
-        Self { asking, watcher: asking.watcher(), behind: None, index: 0, mark: Mark::default(), held: None }
+        Self { asking, watcher: asking.watcher(), last_other: None, index: 0, mark: Mark::default(), held: None }
     }
 
     /// Goes on by what its row says; `false` if its place is gone.
@@ -180,12 +180,12 @@ impl<'a> Stand<'a> {
                 return Ok(!held.remaining().is_zero());
             }
             None if index == 0 => {
-                let place = Place { row, mark, index, behind: self.behind, entered, copies: COPIES };
+                let place = Place { row, mark, index, last_other: self.last_other, entered, copies: COPIES };
                 let Some(granted) = self.asking.take(me, place).await? else { return Ok(false) };
                 self.held = Some(Held::new(Arc::clone(&self.asking.label), granted));
             }
             None => {
-                self.behind = Some(sent);
+                self.last_other = Some(sent);
                 if self.asking.has_dead_head(&mark, &mut self.watcher) {
                     self.asking.evict(&mark).await?;
                 }

@@ -45,7 +45,7 @@ pub(super) struct Place {
     /// How many stand before; it never grows, though old reads may say so.
     pub(super) index: usize,
     /// Sent before the last consistent answer that showed somebody else at the head: the turn came after it. Nothing if it is not known.
-    pub(super) behind: Option<Instant>,
+    pub(super) last_other: Option<Instant>,
     /// Epoch milliseconds when it was entered: where the fences of a new row start.
     pub(super) entered: u64,
     /// Whether a copy of the request for it may come yet.
@@ -65,7 +65,7 @@ impl Ask for AskingFair {
                 return Err(refused);
             }
             Err(error) => {
-                self.asking.abandon_later(me);
+                self.asking.abandon_later(me, Copies::MayCome);
                 return Err(error);
             }
         };
@@ -76,7 +76,7 @@ impl Ask for AskingFair {
             // Whoever is told that the wait is over does not stand there any more.
             Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me, copies).await),
             // Also where it was taken out: a late copy may have brought it back.
-            Err(_) => self.asking.abandon_later(me),
+            Err(_) => self.asking.abandon_later(me, copies),
         }
         granted
     }
@@ -169,9 +169,9 @@ impl AskingFair {
         Ok(match mark.place_of(me) {
             // Of a copy whose reply was lost nobody knows when it came to be the head.
             Some(index) => {
-                let behind = (is_applied || index > 0).then_some(sent);
+                let last_other = (is_applied || index > 0).then_some(sent);
                 let copies = Copies::of(&effort);
-                Entered::Place(Place { row: item, mark, index, behind, entered, copies })
+                Entered::Place(Place { row: item, mark, index, last_other, entered, copies })
             }
             None => Entered::Refused(mark),
         })
@@ -187,13 +187,13 @@ impl AskingFair {
             let mark = Mark::of(&row.layout, item.as_ref());
             match mark.place_of(me) {
                 Some(index) => {
-                    let behind = match (consistent, index) {
+                    let last_other = match (consistent, index) {
                         (true, 1..) => Some(sent),
-                        (true, 0) | (false, 1..) => place.behind,
+                        (true, 0) | (false, 1..) => place.last_other,
                         // It may have been so before the last look: the copy of a request may have brought it back since.
                         (false, 0) => None,
                     };
-                    return Ok(Place { row: item, mark, index: index.min(place.index), behind, ..place });
+                    return Ok(Place { row: item, mark, index: index.min(place.index), last_other, ..place });
                 }
                 None if consistent && item.is_none() && row.existing.is_some() => {
                     let (attempts, elapsed) = (watcher.requests, watcher.elapsed());
@@ -215,15 +215,16 @@ impl Asking {
     /// The turn has come: the lease counts from when nobody else can count it yet, or from a heartbeat. Nothing if others have ended it.
     pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
         let Self { connection, row, terms, payload, .. } = self;
-        let Place { row: item, mark, behind, entered, copies, .. } = place;
+        let Place { row: item, mark, last_other, entered, copies, .. } = place;
         let now = clock::now();
-        let fresh = self.since(behind, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
+        let fresh = self.since(last_other, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
         let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
         let of = (Arc::clone(connection), row.clone(), *terms);
         let sent = fresh.unwrap_or(now);
         let grip = Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent);
         let grip = Arc::new(grip.with_place(mark.behind(), copies));
-        if fresh.is_none() || payload.is_some() {
+        // One that is told of a death shows that it is there to hear of it.
+        if fresh.is_none() || payload.is_some() || grip.crashed.is_some() {
             match grip.beat_with(payload.as_deref()).await {
                 Ok(()) => {}
                 Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => return Ok(None),
@@ -237,11 +238,11 @@ impl Asking {
     ///
     /// Who watches counts from when it has seen it there, which was after the last consistent answer that showed somebody else. Who goes by
     /// clocks counts from its turn, and the skew: so it may, too, from its turn by its own clock without the skew.
-    fn since(&self, behind: Option<Instant>, mark: &Mark, now: Instant) -> Option<Instant> {
-        let Expiry::Clock { max_skew } = self.terms.expiry else { return behind };
+    fn since(&self, last_other: Option<Instant>, mark: &Mark, now: Instant) -> Option<Instant> {
+        let Expiry::Clock { max_skew } = self.terms.expiry else { return last_other };
         let age = self.terms.now().saturating_sub(mark.head_since().unwrap_or(0));
         let turn = now.checked_sub(Duration::from_millis(age))?;
-        behind.map(|behind| behind.min(turn)).max(turn.checked_sub(max_skew))
+        last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
     /// A queue that is full; of one who does not wait, it is full as soon as there is a head.

@@ -1,7 +1,10 @@
 //! A lock that is held: what is known of its lease, and the task that renews it.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,7 +13,7 @@ use tokio::sync::watch;
 use super::{
     mark::Mark,
     queue::{Behind, Copies},
-    row::{Beat, Row},
+    row::{Beat, Note, Row},
     stance::Ends,
     terms::Terms,
 };
@@ -36,6 +39,7 @@ pub(crate) struct Grip {
     pub(super) crashed: Option<u64>,
     /// Whether a copy of the request for its place in the queue may come yet.
     pub(super) copies: Copies,
+    is_given: AtomicBool,
     granted: Instant,
     lease: Mutex<Lease>,
     lost: watch::Sender<Option<Lost>>,
@@ -69,8 +73,9 @@ impl Grip {
         sent: Instant,
     ) -> Self {
         let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None, behind: Behind::Nobody };
-        let (lease, lost, copies) = (Mutex::new(lease), watch::Sender::new(None), Copies::None);
-        Self { connection, row, terms, hold, owner, fence, crashed, copies, granted: sent, lease, lost }
+        let (lease, lost) = (Mutex::new(lease), watch::Sender::new(None));
+        let (copies, is_given) = (Copies::None, AtomicBool::new(false));
+        Self { connection, row, terms, hold, owner, fence, crashed, copies, is_given, granted: sent, lease, lost }
     }
 
     /// That of a place in a queue.
@@ -175,8 +180,11 @@ impl Grip {
     /// One heartbeat, one request.
     async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<Beaten, Error> {
         let beat = self.next_beat();
+        // A request that is lost must leave time for others, and one that is slow must have a chance.
+        let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
+        let limits = Limits { attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::of_one_request() };
         let sent = clock::now();
-        let mut effort = Effort::new(connection, self.one_request());
+        let mut effort = Effort::new(connection, limits);
         let answer = effort.update(|| {
             let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload };
             self.row.beat(self.hold, &self.owner, &beat)
@@ -189,12 +197,6 @@ impl Grip {
             }
             Answered::Refused(met) => self.judge(met.as_ref()).map(|()| Beaten::Overtaken),
         }
-    }
-
-    /// A request that is lost must leave time for others, and one that is slow must have a chance.
-    pub(super) fn one_request(&self) -> Limits {
-        let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
-        Limits { attempts: Some(1), attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::default() }
     }
 
     /// What a refused heartbeat, or write, shows: nothing, if only a later beat was first, which is caught up with.
@@ -217,7 +219,7 @@ impl Grip {
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(over, limits);
         match self.hold {
-            Hold::Plain => effort.update(|| self.row.disown(&self.owner)).await.map(drop),
+            Hold::Plain => effort.update(|| self.row.disown(&self.owner, self.note())).await.map(drop),
             Hold::Fair => self.leave(&mut effort, over).await,
         }
     }
@@ -261,6 +263,16 @@ impl Grip {
             }
         });
         cause
+    }
+
+    /// Its caller has it, and knows what became of the holder before.
+    pub(super) fn give(&self) {
+        self.is_given.store(true, Ordering::Relaxed);
+    }
+
+    /// What is to become of what the row says of the holder before.
+    pub(super) fn note(&self) -> Note {
+        if self.is_given.load(Ordering::Relaxed) { Note::Told } else { Note::Untold(self.crashed) }
     }
 
     /// Who stands behind it in the queue, as it was seen last.

@@ -3,7 +3,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use super::{
     acquire::{Asking, Granted},
     acquire_fair::AskingFair,
-    guard::{self, Guard},
+    guard::{self, Grant, Guard},
     name::parts,
     row::PAYLOAD,
     token::LockToken,
@@ -32,8 +32,9 @@ impl Held {
         guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted))).await
     }
 
+    /// Not yet given.
     pub(super) fn acquire_fair(asking: AskingFair) -> impl Future<Output = Result<Self>> + Send + 'static {
-        guard::acquire(asking, |asking, granted| Ok(Self::new(asking.asking.label, granted)))
+        guard::ask(asking, |asking, granted| Ok(Self::new(asking.asking.label, granted)))
     }
 
     /// Takes care of a grant.
@@ -72,8 +73,8 @@ impl Held {
         self.payload.as_deref()
     }
 
-    /// The fence of the holder before, if that did not release the lock and its lease was taken over: what it was doing may be half done. After
-    /// a lost reply this cannot be told from a release, and counts as a crash.
+    /// The fence of the holder before, if that did not release the lock: what it was doing may be half done. Of several that died in a queue one after
+    /// the other, it is the first that nobody was told of. After a lost reply a release cannot be told from a crash, and counts as one.
     pub fn acquired_after_crash(&self) -> Option<u64> {
         self.guard.grip.crashed
     }
@@ -144,6 +145,12 @@ impl Held {
     /// who use one grant do not keep each other out.
     pub fn token(&self) -> LockToken {
         LockToken::of(&self.row_name, &self.guard.grip)
+    }
+}
+
+impl Grant for Held {
+    fn give(&self) {
+        self.guard.grip.give();
     }
 }
 

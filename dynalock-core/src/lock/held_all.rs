@@ -6,7 +6,13 @@ use std::{
     time::Duration,
 };
 
-use super::{acquire::Granted, acquire_all::AskingAll, acquire_all_fair::AskingAllFair, guard, held::Held};
+use super::{
+    acquire::Granted,
+    acquire_all::AskingAll,
+    acquire_all_fair::AskingAllFair,
+    guard::{self, Grant},
+    held::Held,
+};
 use crate::error::{Lost, Result};
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
@@ -99,6 +105,12 @@ impl HeldAll {
             all = all.and(release.await);
         }
         all
+    }
+}
+
+impl Grant for HeldAll {
+    fn give(&self) {
+        self.locks.iter().for_each(Grant::give);
     }
 }
 

@@ -114,6 +114,7 @@ impl<T: Lockable> Repository<T> {
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
         let of = (Arc::clone(&self.connection), self.row(&key)?, terms);
         let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
+        grip.give();
         grip.beat().await?;
         let guard = Guard::new(Arc::clone(&grip));
         match Effort::new(&self.connection, self.limits).read(&grip.row.get_item()).await? {
@@ -180,7 +181,8 @@ impl<T> Lock<T> {
     /// First come, first served: whoever asks stands in a queue of the item, and is served in its order, as [`Acquire::fair`](crate::Acquire::fair)
     /// says. Everybody else's writes are refused while somebody stands in it.
     ///
-    /// The queue is kept in the item: what it costs grows with the item's size.
+    /// The queue is kept in the item: what it costs grows with the item's size. A [`commit`](Lease::commit) that ends it is followed by one read and one
+    /// more write in the background, which remove it.
     pub fn fair(self) -> Lock<T, Fair> {
         let Self { repository, keys, terms, wait, owner, .. } = self;
         Lock { repository, keys, terms, wait, owner, order: Fair::default() }
@@ -212,6 +214,7 @@ impl<T: Lockable> Lock<T, Fair> {
         Ok(Queued::new(std::future::ready(Ok(lease)), seen))
     }
 
+    /// Not yet given.
     fn ask_fair(
         self,
         progress: watch::Sender<Option<Waiting>>,
@@ -220,7 +223,7 @@ impl<T: Lockable> Lock<T, Fair> {
         // A request for one item has its key.
         let asking = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.asking(key))?;
         let repository = self.repository;
-        Ok(guard::acquire(AskingFair { asking, most, progress }, move |_, granted| leased(repository, granted)))
+        Ok(guard::ask(AskingFair { asking, most, progress }, move |_, granted| leased(repository, granted)))
     }
 }
 
@@ -283,7 +286,7 @@ impl<T: Lockable> IntoFuture for Lock<T, Fair> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.ask_fair(watch::Sender::new(None))?.await })
+        Box::pin(async move { guard::given(self.ask_fair(watch::Sender::new(None))?).await })
     }
 }
 

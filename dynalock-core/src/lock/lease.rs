@@ -1,7 +1,7 @@
 use std::{fmt, future::Future, ops::Deref, sync::Arc, time::Duration};
 
 use super::{
-    guard::{self, Guard},
+    guard::{self, Grant, Guard},
     stance::{Ends, Stance},
     token::LockToken,
 };
@@ -57,8 +57,9 @@ impl<T: Lockable> Lease<T> {
         &self.guard.grip.owner
     }
 
-    /// The fence of the holder before, if that did not release the item and its lease was taken over: what it was doing may be half done. After
-    /// a lost reply this cannot be told from a release, and counts as a crash.
+    /// The fence of the holder before, if that did not release the item: what it was doing may be half done. Of several that died in a queue one after
+    /// the other, it is the first that nobody was told of. After a lost reply a release cannot be told from a crash, and counts as one.
+    /// Nothing, where somebody else's write has taken the dead lease away before.
     pub fn acquired_after_crash(&self) -> Option<u64> {
         self.guard.grip.crashed
     }
@@ -208,6 +209,12 @@ impl<T: Lockable> Lease<T> {
                 }
             }
         }
+    }
+}
+
+impl<T> Grant for Lease<T> {
+    fn give(&self) {
+        self.guard.grip.give();
     }
 }
 

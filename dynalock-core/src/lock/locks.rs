@@ -245,6 +245,7 @@ impl Locks {
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
         let of = (Arc::clone(&self.connection), self.row_named(&name), terms);
         let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
+        grip.give();
         grip.beat().await?;
         Ok(Held::new(name, Granted { grip, row: None }))
     }

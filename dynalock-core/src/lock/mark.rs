@@ -27,6 +27,8 @@ pub(crate) struct Mark {
     pub(super) crashed: Option<u64>,
     /// Who stands in the queue, the head first.
     pub(super) queue: Vec<String>,
+    /// The queue is there, and nobody stands in it.
+    pub(super) is_abandoned: bool,
     /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
     pub(super) turn: Option<u64>,
 }
@@ -80,6 +82,7 @@ impl Mark {
             until: end.map(|end| layout.unit.to_millis(end)),
             released: item.get(layout.released).map(text),
             crashed: number(layout.crashed),
+            is_abandoned: queue.is_some_and(Vec::is_empty),
             queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
             turn: number(layout.turn),
         }
@@ -122,7 +125,7 @@ impl Mark {
         self.fence.map(|stored| hold.fence(stored))
     }
 
-    /// The fence of the last holder, if that did not release the lock: for who takes it over from an owner, or is the head.
+    /// The fence of the last holder, if that did not release the lock: for who takes it over from an owner, or finds it without one.
     pub(super) fn crashed(&self) -> Option<u64> {
         if self.owner.is_some() { self.fence } else { self.crashed }
     }

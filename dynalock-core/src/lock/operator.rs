@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    eviction::Evicted,
+    departure::Departed,
     held::payload_of,
     info::{LockInfo, Waiter},
     list::LockList,
@@ -122,15 +122,14 @@ impl Locks {
             Some(_) if mark.last_fence() == Some(expected_fence) => {
                 let mut effort = Effort::new(&self.connection, self.limits);
                 Ok(match row.take_out(&mut effort, &mark, Evidence::Order, &self.terms).await? {
-                    Evicted::Now => true,
+                    Departed::Now => true,
                     // By an attempt whose reply was lost; or it has left.
-                    Evicted::Before => effort.is_in_doubt(),
-                    Evicted::No => false,
+                    Departed::Before => effort.is_in_doubt(),
+                    Departed::No => false,
                 })
             }
-            Some(_) => Ok(false),
-            // An attempt whose reply was lost did it, if the lock is free under this fence.
-            None => Ok(effort.is_in_doubt() && mark.owner.is_none() && mark.fence == Some(expected_fence)),
+            // An attempt whose reply was lost did it, if it counts as one that has died.
+            Some(_) | None => Ok(effort.is_in_doubt() && mark.crashed == Some(expected_fence)),
         }
     }
 

@@ -4,10 +4,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
     mark::Sighting,
-    row::{Dead, Row, number, same, text},
+    row::{Dead, Note, Row, number, same, text},
 };
 use crate::{
-    expression::{Placeholders, Terms},
+    expression::{Hold, Placeholders, Terms},
     model::LockModel,
     operation::Update,
     retry::Effort,
@@ -39,7 +39,7 @@ impl Copies {
 /// How a head goes by its own request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exit {
-    pub(super) behind: Behind,
+    pub(super) note: Note,
     pub(super) copies: Copies,
     /// Epoch milliseconds.
     pub(super) now: u64,
@@ -90,20 +90,8 @@ impl Row {
     }
 
     /// The head goes, and the next one holds the lock: one write, so that nobody comes between.
-    pub(super) fn leave(&self, entry: &str, exit: Exit) -> Update {
-        let mut turn = self.exit(entry, exit);
-        // Of that it knew, and has done what there was to do.
-        turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed)));
-        self.made(turn)
-    }
-
-    /// The head goes that has not entered: what became of the holder before is still for the next one to know.
-    pub(super) fn pass(&self, entry: &str, exit: Exit) -> Update {
-        self.made(self.exit(entry, exit))
-    }
-
-    fn exit(&self, entry: &str, Exit { behind, copies, now }: Exit) -> Turn {
-        let mut turn = self.turn(entry, behind, now);
+    pub(super) fn leave(&self, entry: &str, behind: Behind, Exit { note, copies, now }: Exit) -> Update {
+        let mut turn = self.next_turn(entry, behind, now);
         let released = turn.to.name(self.layout.released);
         match copies {
             Copies::None => turn.remove.push(format_args!("{released}")),
@@ -112,7 +100,12 @@ impl Row {
                 turn.set.push(format_args!("{released}={me}"));
             }
         }
-        turn
+        match note {
+            Note::Told => turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed))),
+            // Nobody has removed it since.
+            Note::Untold(_) => {}
+        }
+        self.made(turn)
     }
 
     /// Somebody behind the head goes.
@@ -123,12 +116,16 @@ impl Row {
         self.update(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Takes a head out that has died, and leaves its fence for the next one to know.
+    /// Takes a head out that has died, and leaves its fence for the next one to know. One that was told of an earlier death has beaten; one that
+    /// has not may have died waiting, and must not hide that.
     pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
-        let mut turn = self.turn(&head.holder, behind, now);
+        let mut turn = self.next_turn(&head.holder, behind, now);
         let crashed = turn.to.name(self.layout.crashed);
-        let fence = self.next_fence(now, &mut turn.to);
-        turn.set.push(format_args!("{crashed}={fence}"));
+        let fence = turn.to.value(number(Hold::Fair.fence(head.stored_fence.unwrap_or(now))));
+        match head.beat {
+            Some(_) => turn.set.push(format_args!("{crashed}={fence}")),
+            None => turn.set.push(format_args!("{crashed}=if_not_exists({crashed},{fence})")),
+        }
         if behind == Behind::Nobody {
             turn.remove.push(format_args!("{}", turn.to.name(self.layout.released)));
         }
@@ -140,8 +137,8 @@ impl Row {
         self.made(turn)
     }
 
-    /// Removes a queue in which nobody stands any more.
-    pub(super) fn sweep(&self, copies: Copies) -> Update {
+    /// Removes a queue in which nobody stands any more since that fence.
+    pub(super) fn sweep(&self, fence: u64, copies: Copies) -> Update {
         let mut to = Placeholders::default();
         let [queue, turn] = [self.layout.queue, self.layout.turn].map(|name| to.name(name));
         let mut remove = Terms::new("REMOVE ", ",");
@@ -149,27 +146,31 @@ impl Row {
         if copies == Copies::None {
             remove.push(format_args!("{}", to.name(self.layout.released)));
         }
-        let condition = format!("attribute_exists({queue}) AND attribute_not_exists({queue}[0])");
+        let is_since = format!("{} = {}", to.name(self.layout.fence), to.value(number(fence)));
+        let condition = format!("attribute_exists({queue}) AND attribute_not_exists({queue}[0]) AND {is_since}");
         self.update(remove.finish(), condition, to)
     }
 
     /// Takes away a dead owner, so that a queue can begin, and leaves its fence for the next one to know.
-    pub(super) fn clear(&self, owner: &str, dead: &Dead) -> Option<Update> {
+    pub(super) fn clear(&self, dead: &Dead) -> Option<Update> {
         let mut to = Placeholders::default();
         let dead = self.is_dead(dead, &mut to)?;
-        let LockModel { owner: name, until, beat, fence, crashed, .. } = self.layout;
-        let [name, until, beat, fence, crashed] = [name, until, beat, fence, crashed].map(|name| to.name(name));
-        let condition = format!("{name} = {} AND {dead}", to.value(text(owner)));
-        Some(self.update(format!("SET {crashed}={fence} REMOVE {name},{until},{beat}"), condition, to))
+        let LockModel { owner, until, beat, fence, crashed, .. } = self.layout;
+        let [owner, until, beat, fence, crashed] = [owner, until, beat, fence, crashed].map(|name| to.name(name));
+        // Another program's lease may have none.
+        let none = to.value(number(0));
+        let set = format!("SET {crashed}=if_not_exists({fence},{none}) REMOVE {owner},{until},{beat}");
+        Some(self.update(set, format!("attribute_exists({owner}) AND {dead}"), to))
     }
 
     /// What makes the next in the queue its head: the head and its signs of life go, and its fence is stored.
-    fn turn(&self, head: &str, behind: Behind, now: u64) -> Turn {
+    fn next_turn(&self, head: &str, behind: Behind, now: u64) -> Turn {
         let mut to = Placeholders::default();
         let LockModel { fence, queue, beat, until, turn, .. } = self.layout;
         let [fence, queue, beat, until, turn] = [fence, queue, beat, until, turn].map(|name| to.name(name));
         let mut set = Terms::new("SET ", ",");
-        set.push(format_args!("{fence}={}", self.next_fence(now, &mut to)));
+        let (now_value, one) = (to.value(number(now)), to.value(number(1)));
+        set.push(format_args!("{fence}=if_not_exists({fence},{now_value})+{one}"));
         let mut remove = Terms::new("REMOVE ", ",");
         remove.push(format_args!("{beat},{until}"));
         let mut condition = Terms::new("", " AND ");
@@ -181,16 +182,10 @@ impl Row {
             }
             Behind::Somebody => {
                 remove.push(format_args!("{queue}[0]"));
-                set.push(format_args!("{turn}={}", to.value(number(now))));
+                set.push(format_args!("{turn}={now_value}"));
             }
         }
         Turn { set, remove, condition, to }
-    }
-
-    /// The fence of the head.
-    fn next_fence(&self, now: u64, to: &mut Placeholders) -> String {
-        let fence = to.name(self.layout.fence);
-        format!("if_not_exists({fence},{})+{}", to.value(number(now)), to.value(number(1)))
     }
 
     fn made(&self, Turn { set, remove, condition, to }: Turn) -> Update {

@@ -46,6 +46,15 @@ pub(super) struct Claim<'a> {
     pub(super) payload: Option<&'a [u8]>,
 }
 
+/// What becomes of the note of a holder that has died, when the next one goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Note {
+    /// Its caller knows of that.
+    Told,
+    /// Nobody does: of a holder that has died under this fence, or of whom the row tells itself.
+    Untold(Option<u64>),
+}
+
 /// What a heartbeat writes.
 #[derive(Debug, Clone)]
 pub(super) struct Beat<'a> {
@@ -87,11 +96,10 @@ impl Row {
             condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
         // Nobody stands in it: it is empty, if it is there.
-        let LockModel { queue, turn, crashed, .. } = self.layout;
-        let [queue, turn, crashed] = [queue, turn, crashed].map(|name| to.name(name));
+        let (queue, turn) = (to.name(self.layout.queue), to.name(self.layout.turn));
         condition.push(format_args!("attribute_not_exists({queue}[0])"));
         let set = set.finish();
-        self.update(format!("{set} REMOVE {queue},{turn},{crashed}"), condition.finish(), to)
+        self.update(format!("{set} REMOVE {queue},{turn}"), condition.finish(), to)
     }
 
     /// A heartbeat: on the holder, its fence and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the
@@ -122,13 +130,21 @@ impl Row {
     }
 
     /// What lets the next one in, of an owner.
-    pub(super) fn disown(&self, owner: &str) -> Update {
+    pub(super) fn disown(&self, owner: &str, note: Note) -> Update {
         let mut to = Placeholders::default();
         let me = to.value(text(owner));
-        let [owner_name, until_name, released] =
-            [self.layout.owner, self.layout.until, self.layout.released].map(|name| to.name(name));
-        let set = format!("SET {released}={me} REMOVE {owner_name},{until_name}");
-        self.update(set, format!("{owner_name} = {me}"), to)
+        let LockModel { owner: owner_name, until, released, crashed, .. } = self.layout;
+        let [owner_name, until, released] = [owner_name, until, released].map(|name| to.name(name));
+        let mut set = Terms::new("SET ", ",");
+        set.push(format_args!("{released}={me}"));
+        let mut remove = Terms::new("REMOVE ", ",");
+        remove.push(format_args!("{owner_name},{until}"));
+        match note {
+            Note::Told => remove.push(format_args!("{}", to.name(crashed))),
+            Note::Untold(Some(fence)) => set.push(format_args!("{}={}", to.name(crashed), to.value(number(fence)))),
+            Note::Untold(None) => {}
+        }
+        self.update(format!("{} {}", set.finish(), remove.finish()), format!("{owner_name} = {me}"), to)
     }
 
     /// That the owner's lease has ended.

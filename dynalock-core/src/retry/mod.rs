@@ -30,6 +30,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// Those of a request that is not sent again.
+    pub(crate) fn of_one_request() -> Self {
+        Self { attempts: Some(1), ..Self::default() }
+    }
+
     /// Those of a transaction: to learn what became of a request whose reply was lost, DynamoDB may have to be asked again after 5 seconds.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
 mod cost;
+mod deaths;
 mod dying;
 mod faults;
 mod items;

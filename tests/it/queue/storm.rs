@@ -122,7 +122,8 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     let mut tally = arena.lock().unwrap().tally.clone();
     tally.ghosts = arena.lock().unwrap().ghosts();
     for name in NAMES {
-        tally.left += left(&locks(&plain), name).await;
+        let settled = locks(&plain).expiry(weather.expiry);
+        tally.left += left(&settled, name).await;
         let row = plain.get_item().table_name("locks").set_key(Some(item([("name", s(name))]))).consistent_read(true);
         let row = row.send().await.unwrap().item.unwrap_or_default();
         tally.left +=

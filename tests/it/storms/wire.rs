@@ -105,8 +105,10 @@ impl Deviation {
                 update["ConditionExpression"] = beat.into();
             }
             (Self::EvictWithoutTheBeat, Kind::Evict) => {
-                let head = condition.split(" AND ").next().expect("a condition").to_owned();
-                update["ConditionExpression"] = head.into();
+                // The end changes with the beat.
+                let signs = [to_name("_beat"), to_name("_until")];
+                let others = condition.split(" AND ").filter(|part| !signs.iter().any(|sign| part.contains(sign)));
+                update["ConditionExpression"] = others.collect::<Vec<_>>().join(" AND ").into();
             }
             (Self::BeatAlways, Kind::Beat)
             | (Self::ReleaseAlways, Kind::Release)
@@ -140,6 +142,7 @@ pub(crate) enum Kind {
     /// Takes a dead owner away.
     Clear,
     Enqueue,
+    /// Of the holder, or of a head that gives up.
     Leave,
     Abandon,
     Evict,

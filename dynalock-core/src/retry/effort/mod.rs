@@ -57,6 +57,10 @@ impl Effort {
         (self.attempts, self.elapsed())
     }
 
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
     /// Whether a request was sent that nobody knows the end of: it may have been applied, or be applied yet.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt

@@ -135,6 +135,7 @@ impl Row {
     /// The library leaves its name where a copy of its enqueue may come; here all late copies are let in.
     fn leave(&mut self, rules: &Rules, sent: i8) -> bool {
         self.next_turn(rules, sent);
+        self.released = NOBODY;
         self.fence += 1;
         true
     }
@@ -142,7 +143,7 @@ impl Row {
     /// Removes what an empty queue has left: by the last leave or eviction itself, if it asks for an end of the queue and finds it, or later.
     pub(super) fn sweep(&mut self) {
         if self.queue.head() == NOBODY {
-            self.turn = None;
+            (self.turn, self.released) = (None, NOBODY);
         }
     }
 
@@ -159,6 +160,7 @@ impl Row {
         let allowed = self.queue.head() == seen.who && same_beat && self.fence_is(rules, seen);
         if allowed {
             self.next_turn(rules, sent);
+            self.released = NOBODY;
             self.fence += i8::from(!rules.has(Flaw::EvictKeepsFence));
         }
         allowed
