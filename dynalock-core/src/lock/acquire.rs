@@ -8,8 +8,7 @@ use super::{
     grip::Grip,
     guard::Ask,
     mark::Mark,
-    queue::{Copies, Exit},
-    row::{Claim, Dead, Note, Row},
+    row::{Claim, Dead, Row},
     terms::{Terms, Wait},
     watcher::Watcher,
 };
@@ -162,48 +161,6 @@ impl Asking {
                 release_later(granted.grip);
                 Err(error)
             }
-        }
-    }
-
-    /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
-    pub(super) async fn evict(&self, mark: &Mark) -> Result<bool, Error> {
-        self.row.evict_dead(&mut Effort::new(&self.connection, self.limits), mark, &self.terms).await
-    }
-
-    /// Takes away an owner whose lease has ended; `false` if there is none.
-    pub(super) async fn clear(&self, mark: &Mark, watcher: &mut Watcher) -> Result<bool, Error> {
-        watcher.watch(mark);
-        if mark.owner.is_none() || !self.left(mark, watcher).is_zero() {
-            return Ok(false);
-        }
-        let Some(clear) = self.row.clear(&self.dead(watcher)) else { return Ok(false) };
-        let answer = Effort::new(&self.connection, self.limits).update(|| clear.clone()).await?;
-        Ok(matches!(answer, Answered::Applied(_)))
-    }
-
-    /// Gives up a place in the queue, wherever it is by now.
-    pub(super) async fn abandon(&self, entry: &str, copies: Copies) -> Result<(), Error> {
-        let read = |item: Option<Item>| Mark::of(&self.row.layout, item.as_ref());
-        let mut effort = Effort::new(&self.connection, self.limits);
-        let mut mark = read(effort.read(&self.row.get(true)).await?);
-        while let Some(index) = mark.place_of(entry) {
-            if index == 0 {
-                let exit = || Exit { note: Note::Untold(None), copies, now: self.terms.now() };
-                return self.row.leave_as(&mut effort, entry, mark.behind(), exit).await.map(drop);
-            }
-            mark = match effort.update(|| self.row.abandon(entry, index)).await? {
-                Answered::Applied(_) => return Ok(()),
-                Answered::Refused(met) => read(met),
-            };
-        }
-        Ok(())
-    }
-
-    /// Gives up, in the background, a place that may have been taken.
-    pub(super) fn abandon_later(&self, entry: Arc<str>, copies: Copies) {
-        let asking = self.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { asking.abandon(&entry, copies).await });
         }
     }
 

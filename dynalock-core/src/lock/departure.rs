@@ -1,12 +1,17 @@
-//! Taking the head out of a queue, by itself or by whoever is in its way, and the queue out of the row with its last head.
+//! Taking who holds a lock or waits for it out of its row, by itself or by whoever is in its way, and the queue with its last head.
+
+use std::sync::Arc;
 
 use super::{
+    acquire::Asking,
     mark::Mark,
     queue::{Behind, Copies, Evidence, Exit},
-    row::Row,
+    row::{Note, Row},
     terms::Terms,
+    watcher::Watcher,
 };
 use crate::{
+    codec::Item,
     error::Error,
     operation::Update,
     retry::{Answered, Effort, Limits},
@@ -22,6 +27,15 @@ pub(super) enum Departed {
     No,
 }
 
+/// What a row that has refused the request says of the head.
+enum Head {
+    Gone,
+    /// It is there, and may go.
+    Same,
+    /// It is there, and has shown itself.
+    Alive,
+}
+
 impl Row {
     /// The head goes by its own request, as somebody who holds the lock or gives up.
     pub(super) async fn leave_as(
@@ -33,7 +47,8 @@ impl Row {
     ) -> Result<Departed, Error> {
         let copies = exit().copies;
         let leave = |behind| self.leave(entry, behind, exit());
-        self.depart(effort, behind, copies, leave, |met| (met.place_of(entry) == Some(0)).then_some(true)).await
+        let head = |met: &Mark| if met.place_of(entry) == Some(0) { Head::Same } else { Head::Gone };
+        self.depart(effort, behind, copies, leave, head).await
     }
 
     /// Takes out a head, as the mark shows it, that has died, or that is to go.
@@ -46,11 +61,13 @@ impl Row {
     ) -> Result<Departed, Error> {
         let Some(head) = mark.head() else { return Ok(Departed::Before) };
         let evict = |behind| self.evict(&head, evidence, behind, terms.now());
-        let is_there = |met: &Mark| {
-            let now = met.head().filter(|now| now.is_same_stay(&head))?;
-            Some(evidence == Evidence::Order || now == head)
+        let head_in = |met: &Mark| match met.head() {
+            Some(now) if now == head => Head::Same,
+            Some(now) if now.is_same_stay(&head) && evidence == Evidence::Order => Head::Same,
+            Some(now) if now.is_same_stay(&head) => Head::Alive,
+            Some(_) | None => Head::Gone,
         };
-        self.depart(effort, mark.behind(), Copies::None, evict, is_there).await
+        self.depart(effort, mark.behind(), Copies::None, evict, head_in).await
     }
 
     /// Takes a dead head out of the queue; `false` if it is there still.
@@ -58,35 +75,35 @@ impl Row {
         Ok(self.take_out(effort, mark, Evidence::Silence, terms).await? != Departed::No)
     }
 
-    /// Sends the request until it fits who stands behind. `is_there` says of a row that has refused it whether the head is there, and may go.
+    /// Sends the request until it fits who stands behind.
     async fn depart(
         &self,
         effort: &mut Effort,
         mut behind: Behind,
         copies: Copies,
         request: impl Fn(Behind) -> Update,
-        is_there: impl Fn(&Mark) -> Option<bool>,
+        head_in: impl Fn(&Mark) -> Head,
     ) -> Result<Departed, Error> {
         loop {
-            let (met, departed) = match effort.update(|| request(behind)).await? {
+            let (departed, empty_since) = match effort.update(|| request(behind)).await? {
                 Answered::Applied(before) => {
                     let before = Mark::of(&self.layout, before.as_ref());
-                    let is_last = behind == Behind::Somebody && before.behind() == Behind::Nobody;
-                    (before.last_fence().filter(|_| is_last), Departed::Now)
+                    let was_last = behind == Behind::Somebody && before.behind() == Behind::Nobody;
+                    (Departed::Now, before.last_fence().filter(|_| was_last))
                 }
                 Answered::Refused(met) => {
                     let met = Mark::of(&self.layout, met.as_ref());
-                    match is_there(&met) {
-                        Some(true) if behind != met.behind() => {
+                    match head_in(&met) {
+                        Head::Same if behind != met.behind() => {
                             behind = met.behind();
                             continue;
                         }
-                        Some(_) => return Ok(Departed::No),
-                        None => (met.fence.filter(|_| met.is_abandoned), Departed::Before),
+                        Head::Same | Head::Alive => return Ok(Departed::No),
+                        Head::Gone => (Departed::Before, met.fence.filter(|_| met.is_abandoned)),
                     }
                 }
             };
-            if let Some(fence) = met {
+            if let Some(fence) = empty_since {
                 self.sweep_up(effort, fence, copies).await;
             }
             return Ok(departed);
@@ -99,6 +116,50 @@ impl Row {
             Effort::new(effort.connection(), Limits::of_one_request()).update(|| self.sweep(fence, copies)).await;
         if let Err(error) = swept {
             tracing::debug!(%error, "an empty queue stays in its row");
+        }
+    }
+}
+
+impl Asking {
+    /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
+    pub(super) async fn evict(&self, mark: &Mark) -> Result<bool, Error> {
+        self.row.evict_dead(&mut Effort::new(&self.connection, self.limits), mark, &self.terms).await
+    }
+
+    /// Takes away an owner whose lease has ended; `false` if there is none.
+    pub(super) async fn clear(&self, mark: &Mark, watcher: &mut Watcher) -> Result<bool, Error> {
+        watcher.watch(mark);
+        if mark.owner.is_none() || !self.left(mark, watcher).is_zero() {
+            return Ok(false);
+        }
+        let Some(clear) = self.row.clear(&self.dead(watcher)) else { return Ok(false) };
+        let answer = Effort::new(&self.connection, self.limits).update(|| clear.clone()).await?;
+        Ok(matches!(answer, Answered::Applied(_)))
+    }
+
+    /// Gives up a place in the queue, wherever it is by now.
+    pub(super) async fn abandon(&self, entry: &str, copies: Copies) -> Result<(), Error> {
+        let read = |item: Option<Item>| Mark::of(&self.row.layout, item.as_ref());
+        let mut effort = Effort::new(&self.connection, self.limits);
+        let mut mark = read(effort.read(&self.row.get(true)).await?);
+        while let Some(index) = mark.place_of(entry) {
+            if index == 0 {
+                let exit = || Exit { note: Note::Untold(None), copies, now: self.terms.now() };
+                return self.row.leave_as(&mut effort, entry, mark.behind(), exit).await.map(drop);
+            }
+            mark = match effort.update(|| self.row.abandon(entry, index)).await? {
+                Answered::Applied(_) => return Ok(()),
+                Answered::Refused(met) => read(met),
+            };
+        }
+        Ok(())
+    }
+
+    /// Gives up, in the background, a place that may have been taken.
+    pub(super) fn abandon_later(&self, entry: Arc<str>, copies: Copies) {
+        let asking = self.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { asking.abandon(&entry, copies).await });
         }
     }
 }
