@@ -63,22 +63,38 @@ impl Placeholders {
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, values, before } = self;
         let names = (!names.is_empty())
-            .then(|| (before.0..).zip(names).map(|(index, name)| (Name(index).to_string(), name)).collect());
+            .then(|| (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name)).collect());
         let values = (!values.is_empty())
-            .then(|| (before.1..).zip(values).map(|(index, value)| (Value(index).to_string(), value)).collect());
+            .then(|| (before.1..).zip(values).map(|(index, value)| (placeholder(Value::SIGN, index), value)).collect());
         (names, values)
     }
 }
 
+impl Name {
+    const SIGN: &str = "#";
+}
+
+impl Value {
+    const SIGN: &str = ":";
+}
+
+/// Each expression has many, and the machinery of `fmt` costs more than they are long.
+fn placeholder(sign: &str, index: usize) -> String {
+    let mut digits = itoa::Buffer::new();
+    [sign, digits.format(index)].concat()
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
+        f.write_str(Self::SIGN)?;
+        f.write_str(itoa::Buffer::new().format(self.0))
     }
 }
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, ":{}", self.0)
+        f.write_str(Self::SIGN)?;
+        f.write_str(itoa::Buffer::new().format(self.0))
     }
 }
 
@@ -92,7 +108,10 @@ pub(crate) struct Terms {
 impl Terms {
     /// Terms after `start`.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
-        Self { text: start.to_owned(), separator, empty: true }
+        // Most end below that.
+        let mut text = String::with_capacity(start.len() + 96);
+        text.push_str(start);
+        Self { text, separator, empty: true }
     }
 
     pub(crate) fn push(&mut self, term: fmt::Arguments<'_>) {
