@@ -54,7 +54,8 @@ impl<T: Lockable> Repository<T> {
 
     /// Asks for the lease of an item, and waits while somebody else holds it: then the holder alone can write it, and everybody else gets
     /// [`Error::Locked`]. The grant reads the item as well: it is one request, two if the lease is [beside](crate::Lockable) the item, and up to four
-    /// for the first grant of one that has a [tombstone](crate::Lockable). Dropped at any moment, it leaves no lease behind while the runtime lives, and none for longer than its ttl.
+    /// for the first grant of one that has a [tombstone](crate::Lockable). Dropped at any moment, it leaves no lease behind while the runtime lives,
+    /// and none for longer than its ttl.
     ///
     /// # Errors
     ///

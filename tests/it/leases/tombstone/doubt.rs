@@ -122,6 +122,31 @@ async fn somebody_else_may_do_anything_before_the_seed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_life_that_ends_between_its_seed_and_the_grant_leaves_the_next_one_above_it() {
+    for is_fair in [false, true] {
+        let shop = Shop::in_process(Faults::none());
+        let (table, _) = reborn(&shop).await;
+        let others = table.others.clone();
+        shop.rival.before("UpdateItem", 1, async move || others.delete_unchecked("a").await.unwrap());
+        expect_error!(lock(&table.items, is_fair).await, Error::NotFound { .. });
+
+        table.others.create(Drum::new("a")).await.unwrap();
+        let (others, (granted, last)) = (table.others.clone(), oneshot::channel());
+        shop.rival.before("UpdateItem", 1, async move || {
+            let lease = others.lock("a").await.unwrap();
+            granted.send(lease.fence()).unwrap();
+            lease.release().await.unwrap();
+            others.delete_unchecked("a").await.unwrap();
+            others.create(Drum::new("a")).await.unwrap();
+        });
+        let behind = table.items.clone().clock_ahead_by_millis(-HOUR);
+        let lease = lock(&behind, is_fair).await.unwrap();
+        assert!(lease.fence() > last.await.unwrap());
+        lease.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_who_ask_first_count_from_one_seed() {
     let shop = Shop::in_process(Faults::none());
     let (table, last) = reborn(&shop).await;
