@@ -231,12 +231,10 @@ pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<
             return Err(invalid(table, attribute, "its `KeyAttribute` makes another type than it declares"));
         }
     }
-    match model.lock_beside() {
-        Some(_) if key.is_beside() => {
-            Err(invalid(table, model.last_key(), "it ends in `#lock`, as the key of a row beside an item does"))
-        }
-        _ => Ok(key_item(model, key)),
+    if model.has_rows_beside() && key.is_beside() {
+        return Err(invalid(table, model.last_key(), "it ends in `#lock`, as the key of a row beside an item does"));
     }
+    Ok(key_item(model, key))
 }
 
 fn invalid(table: &Arc<str>, attribute: KeyModel, reason: &'static str) -> Error {

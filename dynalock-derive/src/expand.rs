@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Path, WhereClause, ext::IdentExt as _, parse_quote, spanned::Spanned as _};
 
 use crate::{
-    check::{Attribute, Item, Lock, Version},
+    check::{Attribute, Item, Lock, Place, Version},
     handles,
 };
 
@@ -103,8 +103,12 @@ fn model(item: &Item<'_>) -> TokenStream {
 }
 
 fn lock(krate: &Path, lock: &Lock) -> TokenStream {
-    let Lock { ttl, names, seconds, beside } = lock;
-    let place = if beside.is_some() { quote!(Beside) } else { quote!(Item) };
+    let Lock { ttl, names, seconds, place } = lock;
+    let place = match place {
+        Place::Item => quote!(Item),
+        Place::ItemWithTombstone(_) => quote!(ItemWithTombstone),
+        Place::Beside(_) => quote!(Beside),
+    };
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let unit = if *seconds { quote!(Seconds) } else { quote!(Milliseconds) };
     let [owner, fence, beat, until, released, crashed, queue, turn] = names;
@@ -131,12 +135,17 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let krate = &item.krate;
     let last = item.sort_key.as_ref().unwrap_or(&item.partition_key).ty;
     let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
-    let takes_suffix = lock.beside.as_ref().map(|word| {
+    let check = match &lock.place {
+        Place::Item => None,
+        Place::ItemWithTombstone(word) => Some((word, quote_spanned!(generated(word.span())=> takes_tombstone))),
+        Place::Beside(word) => Some((word, quote_spanned!(generated(word.span())=> takes_suffix))),
+    };
+    let takes_suffix = check.map(|(word, check)| {
         // The call is all at the word, where the error points.
         quote_spanned! {generated(word.span())=>
             const _: () = {
-                use #krate::private::takes_suffix;
-                takes_suffix(#key_type)
+                use #krate::private::#check;
+                #check(#key_type)
             };
         }
     });

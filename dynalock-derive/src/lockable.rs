@@ -9,8 +9,20 @@ use crate::{
     suggest::nearest,
 };
 
-const KEYS: &[&str] =
-    &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
+const KEYS: &[&str] = &[
+    "ttl",
+    "owner",
+    "fence",
+    "beat",
+    "until",
+    "released",
+    "crashed",
+    "queue",
+    "turn",
+    "unit",
+    "separate",
+    "tombstone",
+];
 
 /// `#[lockable(..)]` on the struct: the words themselves, where errors point.
 pub(crate) struct Lockable {
@@ -22,6 +34,8 @@ pub(crate) struct Lockable {
     pub(crate) unit: Option<LitStr>,
     /// The word itself: the lease is kept in a row beside the item.
     pub(crate) separate: Option<Ident>,
+    /// The word itself: a row beside the item remembers its fences.
+    pub(crate) tombstone: Option<Ident>,
 }
 
 impl Lockable {
@@ -44,7 +58,8 @@ impl Lockable {
             errors.at(second, "duplicate `#[lockable]`: write all of it in one");
         }
         let word = first.path().clone();
-        let mut lockable = Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None };
+        let mut lockable =
+            Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None, tombstone: None };
         if !matches!(first.meta, Meta::Path(_)) {
             for entries in entries(std::slice::from_ref(first), "lockable") {
                 match entries {
@@ -58,8 +73,10 @@ impl Lockable {
 
     fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
         let name = key.to_string();
-        if name == "separate" {
-            return self.set_separate(key, &value, errors);
+        match name.as_str() {
+            "separate" => return flag(&mut self.separate, key, &value, errors),
+            "tombstone" => return flag(&mut self.tombstone, key, &value, errors),
+            _ => {}
         }
         let slot = match (name.as_str(), Self::NAMES.iter().position(|(known, _)| *known == name)) {
             (_, Some(index)) => &mut self.names[index],
@@ -79,15 +96,15 @@ impl Lockable {
             errors.at(&key, format_args!("duplicate key `{name}`"));
         }
     }
+}
 
-    fn set_separate(&mut self, key: Ident, value: &Value, errors: &mut Errors) {
-        if !matches!(value, Value::Absent) {
-            errors.at(&key, "`separate` takes no value");
-        } else if self.separate.is_some() {
-            errors.at(&key, "duplicate key `separate`");
-        }
-        self.separate = Some(key);
+fn flag(slot: &mut Option<Ident>, key: Ident, value: &Value, errors: &mut Errors) {
+    if !matches!(value, Value::Absent) {
+        errors.at(&key, format_args!("`{key}` takes no value"));
+    } else if slot.is_some() {
+        errors.at(&key, format_args!("duplicate key `{key}`"));
     }
+    *slot = Some(key);
 }
 
 fn unknown(key: &Ident, errors: &mut Errors) {

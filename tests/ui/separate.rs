@@ -1,4 +1,4 @@
-//! The last key attribute of an item whose lease is beside it takes a suffix.
+//! The last key attribute of an item that a row stands beside takes a suffix.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,26 @@ struct SortNumber {
 #[dynalock(table = "orders")]
 #[lockable(separate)]
 struct SortText {
+    #[dynalock(partition_key)]
+    id: u64,
+    #[dynalock(sort_key)]
+    line: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+#[lockable(tombstone)]
+struct TombstoneOfANumber {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(sort_key)]
+    line: u32,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+#[lockable(tombstone)]
+struct TombstoneOfAText {
     #[dynalock(partition_key)]
     id: u64,
     #[dynalock(sort_key)]

@@ -140,7 +140,7 @@ impl Asking {
     /// One conditional write, for this owner; and a read of the item if its lease is in a row beside it.
     async fn ask_once(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
         match self.ask_row(owner, dead).await? {
-            Asked::Granted(granted) if self.row.beside.is_some() => self.with_item(granted).await.map(Asked::Granted),
+            Asked::Granted(granted) if self.row.is_beside() => self.with_item(granted).await.map(Asked::Granted),
             asked => Ok(asked),
         }
     }
@@ -168,15 +168,13 @@ impl Asking {
         let mut effort = Effort::new(&self.connection, self.limits);
         let mut sent = clock::now();
         let mut now = 0;
-        let answer = effort
-            .update(|| {
-                sent = clock::now();
-                now = self.terms.now();
-                let claim = Claim { owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
-                self.row.acquire(&claim, dead)
-            })
-            .await;
-        let answer = match answer {
+        let request = || {
+            sent = clock::now();
+            now = self.terms.now();
+            let claim = Claim { owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
+            self.row.acquire(&claim, dead)
+        };
+        let answer = match self.with_fence(&mut effort, request).await {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.

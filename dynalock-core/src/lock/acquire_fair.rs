@@ -34,6 +34,8 @@ pub(super) struct AskingFair {
 /// What an enqueue came to.
 enum Entered {
     Place(Place),
+    /// The item has a fence now, without which nobody enters.
+    Again,
     /// What is in the way: an owner, or a full queue.
     Refused(Mark),
 }
@@ -110,7 +112,7 @@ impl AskingFair {
             place = self.look(me, place, is_next, watcher).await?;
         }
         match self.asking.take(me, place).await? {
-            Some(granted) if self.asking.row.beside.is_some() => self.asking.with_item(granted).await.map(Some),
+            Some(granted) if self.asking.row.is_beside() => self.asking.with_item(granted).await.map(Some),
             Some(granted) => Ok(Some(granted)),
             None => Err(self.asking.evicted(watcher)),
         }
@@ -127,9 +129,12 @@ impl AskingFair {
             watcher.requests += 1;
             let mark = match self.enqueue(me).await? {
                 Entered::Place(place) => return Ok(Some(place)),
-                Entered::Refused(mark) => mark,
+                Entered::Again => None,
+                Entered::Refused(mark) => Some(mark),
             };
-            if !self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark).await? {
+            if let Some(mark) = mark
+                && (!self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark).await?)
+            {
                 if mark.owner.is_none() && mark.queue.len() >= self.most {
                     return Err(self.asking.full(&mark, watcher));
                 } else if !self.asking.clear(&mark, watcher).await?
@@ -154,6 +159,9 @@ impl AskingFair {
                 row.enqueue(me, entered, self.most)
             })
             .await?;
+        if self.asking.seeds(&answer).await? {
+            return Ok(Entered::Again);
+        }
         let (item, is_applied) = match answer {
             Answered::Applied(before) => (before, true),
             Answered::Refused(None) if row.existing.is_some() => {

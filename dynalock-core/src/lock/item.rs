@@ -12,7 +12,7 @@ use super::{
     locks::LAYOUT,
     order::{AnyOne, AnyOrder, Fair},
     queued::{Queued, Waiting},
-    row::Row,
+    row::{Beside, Row},
     terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
@@ -53,8 +53,9 @@ impl<T: Lockable> Repository<T> {
     }
 
     /// Asks for the lease of an item, and waits while somebody else holds it: then the holder alone can write it, and everybody else gets
-    /// [`Error::Locked`]. The grant reads the item as well: it is one request, or two if the lease is [beside](crate::Lockable) the item. Dropped
-    /// at any moment, it leaves no lease behind while the runtime lives, and none for longer than its ttl.
+    /// [`Error::Locked`]. The grant reads the item as well: it is one request, two if the lease is [beside](crate::Lockable) the item, and up to four
+    /// for the first grant of one that has a [tombstone](crate::Lockable). Dropped at any moment, it leaves no lease behind while the runtime lives,
+    /// and none for longer than its ttl.
     ///
     /// # Errors
     ///
@@ -72,7 +73,7 @@ impl<T: Lockable> Repository<T> {
         }
     }
 
-    /// Asks for the lease of an item by one request, and never waits.
+    /// Asks for the lease of an item once, and never waits.
     ///
     /// # Errors
     ///
@@ -127,14 +128,14 @@ impl<T: Lockable> Repository<T> {
     fn row(&self, key: &Key) -> Result<Row> {
         let layout = T::MODEL.lock.unwrap_or(LAYOUT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
+        let beside = || key_beside(T::MODEL, &self.table, key);
+        let existing = Some(T::MODEL.partition_key.name);
         Ok(match layout.place {
-            LockPlace::Item => {
-                Row { table, key: item, layout, existing: Some(T::MODEL.partition_key.name), beside: None }
+            LockPlace::Item => Row { table, key: item, layout, existing, beside: Beside::Nothing },
+            LockPlace::ItemWithTombstone => {
+                Row { table, key: item, layout, existing, beside: Beside::Tombstone(beside()?) }
             }
-            LockPlace::Beside => {
-                let key = key_beside(T::MODEL, &self.table, key)?;
-                Row { table, key, layout, existing: None, beside: Some(item) }
-            }
+            LockPlace::Beside => Row { table, key: beside()?, layout, existing: None, beside: Beside::Item(item) },
         })
     }
 }

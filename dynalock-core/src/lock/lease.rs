@@ -46,8 +46,9 @@ impl<T: Lockable> Lease<T> {
         self.stored.version()
     }
 
-    /// A number that grows with each grant of this item, over releases, crashes, delete and recreate. Give it to other systems that the work
-    /// touches, which can then refuse what comes from an earlier holder.
+    /// A number that grows with each grant of this item, over releases and crashes; over delete and recreate too, unless a clock stands
+    /// before the item's earlier life, or even then with [`#[lockable(tombstone)]`](crate::Lockable). Give it to other systems that the work touches, which can then
+    /// refuse what comes from an earlier holder.
     pub fn fence(&self) -> u64 {
         self.guard.grip.fence
     }

@@ -9,7 +9,7 @@ use super::{
     held_all::HeldAll,
     name::row_name,
     request::Acquire,
-    row::Row,
+    row::{Beside, Row},
     terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
@@ -265,7 +265,13 @@ impl Locks {
 
     pub(super) fn row_named(&self, row_name: &str) -> Row {
         let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
-        Row { table: Arc::clone(&self.table), key: [key].into(), layout: LAYOUT, existing: None, beside: None }
+        Row {
+            table: Arc::clone(&self.table),
+            key: [key].into(),
+            layout: LAYOUT,
+            existing: None,
+            beside: Beside::Nothing,
+        }
     }
 }
 

@@ -20,8 +20,17 @@ pub(super) struct Row {
     pub(super) layout: LockModel,
     /// A key attribute, if the row is an item that must be there to be leased.
     pub(super) existing: Option<&'static str>,
-    /// The key of the item whose lease it keeps, if the row is one beside it.
-    pub(super) beside: Option<Item>,
+    pub(super) beside: Beside,
+}
+
+/// What stands beside a row, under this key.
+#[derive(Debug, Clone)]
+pub(super) enum Beside {
+    Nothing,
+    /// The item whose lease it keeps.
+    Item(Item),
+    /// The row that knows where the fences of its next life begin, of an item that keeps its own lease.
+    Tombstone(Item),
 }
 
 /// Whose lease may be taken over.
@@ -92,8 +101,8 @@ impl Row {
             Some(dead) => condition.push(format_args!("(attribute_not_exists({owner}) OR {dead})")),
         }
         condition.push(format_args!("{released} <> {me}"));
-        if let Some(key) = self.existing {
-            condition.push(format_args!("attribute_exists({})", to.name(key)));
+        if let Some(needed) = self.needed() {
+            condition.push(format_args!("attribute_exists({})", to.name(needed)));
         }
         // Nobody stands in it: it is empty, if it is there.
         let (queue, turn) = (to.name(self.layout.queue), to.name(self.layout.turn));
@@ -200,14 +209,30 @@ impl Row {
         Write { table, key, action: Action::Delete, condition: Some(condition), names, values, beside: None }
     }
 
+    /// Whether the item is another one.
+    pub(super) fn is_beside(&self) -> bool {
+        matches!(self.beside, Beside::Item(_))
+    }
+
+    /// An attribute without which nothing is granted: where earlier lives are remembered, a first fence that stands above theirs.
+    pub(super) fn needed(&self) -> Option<&'static str> {
+        match self.beside {
+            Beside::Tombstone(_) => Some(self.layout.fence),
+            Beside::Nothing | Beside::Item(_) => self.existing,
+        }
+    }
+
     pub(super) fn get(&self, consistent: bool) -> Get {
         Get { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
     /// A consistent read of the item that is leased.
     pub(super) fn get_item(&self) -> Get {
-        let key = self.beside.as_ref().unwrap_or(&self.key).clone();
-        Get { table: Arc::clone(&self.table), key, consistent: true }
+        let key = match &self.beside {
+            Beside::Item(item) => item,
+            Beside::Nothing | Beside::Tombstone(_) => &self.key,
+        };
+        Get { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
     pub(super) fn update(&self, text: String, condition: String, to: Placeholders) -> Update {

@@ -6,7 +6,12 @@ use std::{
     time::Duration,
 };
 
-use super::{grip::Grip, mark::Mark, row::Row, terms::Terms};
+use super::{
+    grip::Grip,
+    mark::Mark,
+    row::{Beside, Row},
+    terms::Terms,
+};
 use crate::{
     codec::Item,
     error::{Error, Locked},
@@ -119,7 +124,7 @@ impl Stance {
             return Ok(false);
         }
         let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
-        let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: None };
+        let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: Beside::Nothing };
         row.evict_dead(effort, &mark, terms).await
     }
 

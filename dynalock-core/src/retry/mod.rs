@@ -13,7 +13,8 @@ mod thread;
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub(crate) use effort::{
-    Aim, Answered, Effort, Late, Proof, Release, Transacted, TransactionAim, Written, tables, unexpected_condition,
+    Aim, Answered, Effort, Late, Paired, Proof, Release, Transacted, TransactionAim, Written, tables,
+    unexpected_condition,
 };
 pub use pace::Pace;
 pub(crate) use thread::Thread;

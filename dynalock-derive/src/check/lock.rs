@@ -14,8 +14,14 @@ pub(crate) struct Lock {
     /// In the order of [`Lockable::NAMES`].
     pub(crate) names: [String; 8],
     pub(crate) seconds: bool,
-    /// Where it says that the lease is kept beside the item.
-    pub(crate) beside: Option<Ident>,
+    pub(crate) place: Place,
+}
+
+/// Where a lease is kept, and the word that says so.
+pub(crate) enum Place {
+    Item,
+    ItemWithTombstone(Ident),
+    Beside(Ident),
 }
 
 const TTL: Duration = Duration::from_secs(20);
@@ -23,7 +29,7 @@ const TTL: Duration = Duration::from_secs(20);
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
     let lockable = model.lockable.as_ref()?;
     let (ttl, names, seconds) = (ttl(lockable, errors), names(lockable, errors), seconds(lockable, errors));
-    let lock = Lock { ttl, names, seconds, beside: lockable.separate.clone() };
+    let lock = Lock { ttl, names, seconds, place: place(lockable, errors) };
     distinct(lockable, &lock, version, errors);
     Some(lock)
 }
@@ -69,6 +75,20 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
         _ => {
             errors.at(unit, "expected `seconds` or `milliseconds`: the unit of the epoch time in `until`");
             false
+        }
+    }
+}
+
+fn place(lockable: &Lockable, errors: &mut Errors) -> Place {
+    match (&lockable.separate, &lockable.tombstone) {
+        (None, None) => Place::Item,
+        (None, Some(word)) => Place::ItemWithTombstone(word.clone()),
+        (Some(word), tombstone) => {
+            if let Some(tombstone) = tombstone {
+                let message = "the row of `separate` is kept when its item is deleted, and the fence with it: leave `tombstone` out";
+                errors.at(tombstone, message);
+            }
+            Place::Beside(word.clone())
         }
     }
 }

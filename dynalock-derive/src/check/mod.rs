@@ -8,7 +8,7 @@ mod roles;
 use proc_macro2::Ident;
 use syn::{DeriveInput, Path, Type};
 
-pub(crate) use self::lock::Lock;
+pub(crate) use self::lock::{Lock, Place};
 use self::roles::Roles;
 use crate::{
     errors::Errors,

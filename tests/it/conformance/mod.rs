@@ -29,6 +29,7 @@ mod recreate;
 mod separate;
 mod shapes;
 mod tables;
+mod tombstone;
 mod transaction;
 mod unversioned;
 mod update;

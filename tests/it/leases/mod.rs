@@ -8,6 +8,7 @@ mod holder;
 mod others;
 mod separate;
 mod storm;
+mod tombstone;
 mod unusual;
 
 use std::time::Duration;

@@ -1,9 +1,11 @@
 mod read;
+mod repeated;
 mod transact;
 mod write;
 
+pub(crate) use repeated::{Answered, Paired};
 pub(crate) use transact::{Transacted, TransactionAim};
-pub(crate) use write::{Aim, Answered, Late, Proof, Release, Written};
+pub(crate) use write::{Aim, Late, Proof, Release, Written};
 
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 

@@ -4,7 +4,7 @@ use super::{Effort, TOKEN_LIFE};
 use crate::{
     codec::{Item, ring_of, version_in},
     error::Error,
-    operation::{Failure, Get, Own, Sending, Update, Write},
+    operation::{Failure, Get, Own, Sending, Write},
     version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
 };
 
@@ -81,14 +81,6 @@ pub(crate) enum Proof {
     Absence,
 }
 
-/// What became of an update that may be repeated.
-pub(crate) enum Answered {
-    /// It was applied; the item before it.
-    Applied(Option<Item>),
-    /// Its condition was false; the item that it met.
-    Refused(Option<Item>),
-}
-
 impl Effort {
     /// Sends a write until its outcome is known, each time under the same id. `again` makes it anew, which costs less than to keep a
     /// copy of each write that succeeds at once.
@@ -136,23 +128,6 @@ impl Effort {
                 }
                 Err(stop) => return Err(stop),
             };
-        }
-    }
-
-    /// Sends an update until it is answered, made anew for each attempt: its own condition has to make repeating it harmless.
-    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> Update) -> Result<Answered, Error> {
-        let client = self.connection.client.clone();
-        loop {
-            let update = make();
-            let (table, key) = (Arc::clone(&update.table), update.key.clone());
-            match self.attempt(Box::pin(update.send(&client))).await {
-                Ok(before) => return Ok(Answered::Applied(before)),
-                Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
-                Err(Failure::Condition(None)) => {
-                    return Ok(Answered::Refused(self.read(&Get { table, key, consistent: true }).await?));
-                }
-                Err(failure) => self.pause(&table, failure).await?,
-            }
         }
     }
 
