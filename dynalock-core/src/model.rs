@@ -169,7 +169,10 @@ impl LockModel {
 /// - An item that was leased before its type had `tombstone` is remembered from its next life on. All programs that grant leases of the items have to
 ///   know of the rows. With `separate` it is not needed: that row is kept as well.
 ///
-/// All programs that write the items have to keep the leases in the same place.
+/// With either, the last value of the key has to leave room for `#lock`, and policies by leading keys have to allow that row.
+///
+/// All programs that write the items have to keep the leases in the same place. Who puts a whole item back, from a backup too, has to leave the
+/// attributes of the lease out: with an old fence it would be granted again.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",

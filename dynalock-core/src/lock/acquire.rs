@@ -8,7 +8,7 @@ use super::{
     grip::Grip,
     guard::Ask,
     mark::Mark,
-    row::{Claim, Dead, Row},
+    row::{Claim, Dead, Note, Row},
     terms::{Terms, Wait},
     watcher::Watcher,
 };
@@ -178,7 +178,8 @@ impl Asking {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.
-                self.give_back(Arc::clone(owner), 0);
+                let note = if matches!(dead, Dead::Nobody) { Note::Untold(None) } else { Note::Unknown };
+                self.give_back(Arc::clone(owner), note);
                 return Err(error);
             }
         };
@@ -201,15 +202,15 @@ impl Asking {
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
-                        let grip =
-                            self.grip(Arc::clone(owner), (fence, Some(fence.saturating_sub(1))), 0, clock::now());
+                        let crashed = mark.crashed.or(fence.checked_sub(1));
+                        let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
                         match grip.beat().await {
                             Ok(()) => Ok(Asked::Granted(Granted { grip, row: met })),
                             Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
                                 Ok(Asked::Refused(Mark::default()))
                             }
                             Err(error) => {
-                                self.give_back(Arc::clone(owner), fence);
+                                release_later(grip);
                                 Err(error)
                             }
                         }
@@ -241,8 +242,14 @@ impl Asking {
     }
 
     /// Releases, in the background, what may have been granted.
-    pub(super) fn give_back(&self, owner: Arc<str>, fence: u64) {
-        release_later(self.grip(owner, (fence, None), 0, clock::now()));
+    pub(super) fn give_back(&self, owner: Arc<str>, note: Note) {
+        let asking = self.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let limits = Limits { deadline: asking.terms.ttl, ..Limits::default() };
+                Effort::new(&asking.connection, limits).update(|| asking.row.disown(&owner, note)).await
+            });
+        }
     }
 
     pub(super) fn locked(&self, mark: &Mark, watcher: &Watcher) -> Error {

@@ -6,8 +6,7 @@ use super::{
     acquire::{Asking, Caller, Granted, Waited},
     guard::Ask,
     mark::Mark,
-    row::Claim,
-    watcher::Watcher,
+    row::{Claim, Dead, Note},
 };
 use crate::{
     clock,
@@ -67,7 +66,7 @@ impl AskingAll {
         let mut waits: Vec<_> = self.locks.iter().map(Asking::watcher).collect();
         let mut owner = self.locks[0].owner();
         loop {
-            let asked = self.ask(&owner, &waits).await;
+            let asked = self.ask(&owner).await;
             let taken = match asked {
                 Ok(Asked::Granted(all)) => return Ok(Some(all)),
                 Ok(Asked::Refused(taken)) => taken,
@@ -85,8 +84,12 @@ impl AskingAll {
                 wait.requests += 1;
             }
             for (place, mark) in taken {
+                // One by one and before: a transaction tells nothing of who held them.
                 if self.locks[place].has_dead_head(&mark, &mut waits[place]) {
                     self.locks[place].evict(&mark).await?;
+                    continue;
+                }
+                if self.locks[place].clear(&mark, &mut waits[place]).await? {
                     continue;
                 }
                 let is_in_the_way = |mark: &Mark| mark.is_of_another(&owner);
@@ -99,16 +102,16 @@ impl AskingAll {
     }
 
     /// One transaction.
-    async fn ask(&self, owner: &Arc<str>, waits: &[Watcher]) -> Result<Asked, Error> {
+    async fn ask(&self, owner: &Arc<str>) -> Result<Asked, Error> {
         let (connection, limits) = (&self.locks[0].connection, self.locks[0].limits);
         let limits = Limits { deadline: limits.deadline.max(Limits::of_transaction().deadline), ..limits };
         let mut effort = Effort::new(connection, limits);
         // All of it is of this moment, whichever attempt is applied.
         let sent = clock::now();
-        let writes = self.locks.iter().zip(waits).map(|(asking, watcher)| {
+        let writes = self.locks.iter().map(|asking| {
             let (now, until) = (asking.terms.now(), asking.terms.until());
             let claim = Claim { owner, until, now, payload: asking.payload.as_deref() };
-            Write::from(asking.row.acquire(&claim, &asking.dead(watcher)))
+            Write::from(asking.row.acquire(&claim, &Dead::Nobody))
         });
         let Some(reasons) = together(&mut effort, &self.locks[0], writes).await? else {
             return self.read(&mut effort, owner, sent).await;
@@ -168,7 +171,7 @@ impl AskingAll {
 
     fn give_back(&self, owner: &Arc<str>) {
         for asking in &self.locks {
-            asking.give_back(Arc::clone(owner), 0);
+            asking.give_back(Arc::clone(owner), Note::Untold(None));
         }
     }
 }

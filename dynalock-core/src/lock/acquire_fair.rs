@@ -34,8 +34,6 @@ pub(super) struct AskingFair {
 /// What an enqueue came to.
 enum Entered {
     Place(Place),
-    /// The item has a fence now, without which nobody enters.
-    Again,
     /// What is in the way: an owner, or a full queue.
     Refused(Mark),
 }
@@ -129,12 +127,9 @@ impl AskingFair {
             watcher.requests += 1;
             let mark = match self.enqueue(me).await? {
                 Entered::Place(place) => return Ok(Some(place)),
-                Entered::Again => None,
-                Entered::Refused(mark) => Some(mark),
+                Entered::Refused(mark) => mark,
             };
-            if let Some(mark) = mark
-                && (!self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark).await?)
-            {
+            if !self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark).await? {
                 if mark.owner.is_none() && mark.queue.len() >= self.most {
                     return Err(self.asking.full(&mark, watcher));
                 } else if !self.asking.clear(&mark, watcher).await?
@@ -153,15 +148,11 @@ impl AskingFair {
         let Asking { connection, row, terms, limits, .. } = &self.asking;
         let mut effort = Effort::new(connection, *limits);
         let (mut sent, mut entered) = (clock::now(), 0);
-        let answer = effort
-            .update(|| {
-                (sent, entered) = (clock::now(), terms.now());
-                row.enqueue(me, entered, self.most)
-            })
-            .await?;
-        if self.asking.seeds(&answer).await? {
-            return Ok(Entered::Again);
-        }
+        let request = || {
+            (sent, entered) = (clock::now(), terms.now());
+            row.enqueue(me, entered, self.most)
+        };
+        let answer = self.asking.with_fence(&mut effort, request).await?;
         let (item, is_applied) = match answer {
             Answered::Applied(before) => (before, true),
             Answered::Refused(None) if row.existing.is_some() => {
@@ -231,8 +222,7 @@ impl Asking {
         let sent = fresh.unwrap_or(now);
         let grip = Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent);
         let grip = Arc::new(grip.with_place(mark.behind(), copies));
-        // One that is told of a death shows that it is there to hear of it.
-        if fresh.is_none() || payload.is_some() || grip.crashed.is_some() {
+        if fresh.is_none() || payload.is_some() {
             match grip.beat_with(payload.as_deref()).await {
                 Ok(()) => {}
                 Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => return Ok(None),

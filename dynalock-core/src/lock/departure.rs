@@ -1,6 +1,6 @@
 //! Taking who holds a lock or waits for it out of its row, by itself or by whoever is in its way, and the queue with its last head.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     acquire::Asking,
@@ -41,12 +41,11 @@ impl Row {
     pub(super) async fn leave_as(
         &self,
         effort: &mut Effort,
-        entry: &str,
-        behind: Behind,
-        exit: impl Fn() -> Exit,
+        (entry, behind): (&str, Behind),
+        (note, copies): (Note, Copies),
+        terms: &Terms,
     ) -> Result<Departed, Error> {
-        let copies = exit().copies;
-        let leave = |behind| self.leave(entry, behind, exit());
+        let leave = |behind| self.leave(entry, behind, Exit { note, copies, now: terms.now() });
         let head = |met: &Mark| if met.place_of(entry) == Some(0) { Head::Same } else { Head::Gone };
         self.depart(effort, behind, copies, leave, head).await
     }
@@ -94,7 +93,7 @@ impl Row {
                 Answered::Refused(met) => {
                     let met = Mark::of(&self.layout, met.as_ref());
                     match head_in(&met) {
-                        Head::Same if behind != met.behind() => {
+                        Head::Same if effort.may_go_on(Duration::ZERO) => {
                             behind = met.behind();
                             continue;
                         }
@@ -132,7 +131,7 @@ impl Asking {
         if mark.owner.is_none() || !self.left(mark, watcher).is_zero() {
             return Ok(false);
         }
-        let Some(clear) = self.row.clear(&self.dead(watcher)) else { return Ok(false) };
+        let Some(clear) = self.row.clear(mark, &self.dead(watcher)) else { return Ok(false) };
         let answer = Effort::new(&self.connection, self.limits).update(|| clear.clone()).await?;
         Ok(matches!(answer, Answered::Applied(_)))
     }
@@ -144,8 +143,8 @@ impl Asking {
         let mut mark = read(effort.read(&self.row.get(true)).await?);
         while let Some(index) = mark.place_of(entry) {
             if index == 0 {
-                let exit = || Exit { note: Note::Untold(None), copies, now: self.terms.now() };
-                return self.row.leave_as(&mut effort, entry, mark.behind(), exit).await.map(drop);
+                let (who, how) = ((entry, mark.behind()), (Note::Untold(None), copies));
+                return self.row.leave_as(&mut effort, who, how, &self.terms).await.map(drop);
             }
             mark = match effort.update(|| self.row.abandon(entry, index)).await? {
                 Answered::Applied(_) => return Ok(()),

@@ -186,7 +186,8 @@ impl Grip {
         let sent = clock::now();
         let mut effort = Effort::new(connection, limits);
         let answer = effort.update(|| {
-            let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload };
+            let forgets = self.crashed.is_some() && self.note() == Note::Told;
+            let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload, forgets };
             self.row.beat(self.hold, &self.owner, &beat)
         });
         match answer.await? {

@@ -73,7 +73,7 @@ impl Held {
         self.payload.as_deref()
     }
 
-    /// The fence of the holder before, if that did not release the lock: what it was doing may be half done. Of several that died in a queue one after
+    /// The fence of the holder before, if that did not release the lock: what it was doing may be half done. Of several that died one after
     /// the other, it is the first that nobody was told of. After a lost reply a release cannot be told from a crash, and counts as one.
     pub fn acquired_after_crash(&self) -> Option<u64> {
         self.guard.grip.crashed

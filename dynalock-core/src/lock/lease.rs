@@ -58,7 +58,7 @@ impl<T: Lockable> Lease<T> {
         &self.guard.grip.owner
     }
 
-    /// The fence of the holder before, if that did not release the item: what it was doing may be half done. Of several that died in a queue one after
+    /// The fence of the holder before, if that did not release the item: what it was doing may be half done. Of several that died one after
     /// the other, it is the first that nobody was told of. After a lost reply a release cannot be told from a crash, and counts as one.
     /// Nothing, where somebody else's write has taken the dead lease away before.
     pub fn acquired_after_crash(&self) -> Option<u64> {

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    grip::Grip,
-    mark::Mark,
-    queue::{Behind, Exit},
-};
+use super::{grip::Grip, mark::Mark, queue::Behind};
 use crate::{
     error::Error,
     retry::{Connection, Effort, Limits},
@@ -21,8 +17,8 @@ impl Grip {
             Behind::Nobody => self.look(over, false).await.map_or(Behind::Somebody, |mark| mark.behind()),
             Behind::Somebody => Behind::Somebody,
         };
-        let exit = || Exit { note: self.note(), copies: self.copies, now: self.terms.now() };
-        self.row.leave_as(effort, &self.owner, behind, exit).await.map(drop)
+        let (who, how) = ((&*self.owner, behind), (self.note(), self.copies));
+        self.row.leave_as(effort, who, how, &self.terms).await.map(drop)
     }
 
     /// Takes away what a write has left of the queue if it was the last: it did not ask who stood behind.
@@ -35,7 +31,10 @@ impl Grip {
     }
 
     async fn look(&self, over: &Arc<Connection>, consistent: bool) -> Option<Mark> {
-        let mut effort = Effort::new(over, Limits::of_one_request());
+        let once = Limits::of_one_request();
+        // What it is for must have time enough while the lease lasts.
+        let limits = Limits { attempt_timeout: once.attempt_timeout.min(self.terms.ttl / 4), ..once };
+        let mut effort = Effort::new(over, limits);
         let row = effort.read(&self.row.get(consistent)).await.ok()?;
         Some(Mark::of(&self.row.layout, row.as_ref()))
     }

@@ -125,9 +125,9 @@ impl Mark {
         self.fence.map(|stored| hold.fence(stored))
     }
 
-    /// The fence of the last holder, if that did not release the lock: for who takes it over from an owner, or finds it without one.
+    /// The fence of the first holder that has died and that nobody was told of: for who takes the lock over from an owner, or finds it without one.
     pub(super) fn crashed(&self) -> Option<u64> {
-        if self.owner.is_some() { self.fence } else { self.crashed }
+        self.crashed.or(self.fence.filter(|_| self.owner.is_some()))
     }
 
     /// Who stands behind the head.

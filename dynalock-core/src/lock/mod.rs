@@ -13,7 +13,7 @@
 //! | `_beat` | N | the number of the holder's last heartbeat, 0 at a grant |
 //! | `_until` | N | when the lease ends, in milliseconds of the Unix epoch by the holder's clock |
 //! | `_released` | S | the owner of the last release, by which a late copy of its request is refused; in the queue where one may come |
-//! | `_crashed` | N | the fence of a holder that has died and was taken away, until one who was told of it releases the lock |
+//! | `_crashed` | N | the fence of the first holder that has died, was taken away, and that nobody was told of |
 //! | `_queue` | L of S | the fair queue: its head holds the lock, the others wait |
 //! | `_turn` | N | when the head last changed for another, in epoch milliseconds by the clock of who did it |
 //! | `payload` | B | what a holder has left |
@@ -44,13 +44,14 @@
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
-//!    of a ttl. One that is refused while `_owner` is `:me` under that fence was overtaken by a later one: it is sent again above that. Under another
+//!    of a ttl; with `REMOVE _crashed` of who was told of that. One that is refused while `_owner` is `:me` under that fence was overtaken by a later one: it is sent again above that. Under another
 //!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost.
 //! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me`. A refusal means that it was released or lost before. A
-//!    grant that its caller has not taken is released with the `_crashed` that it would have been told: the next one is to learn it.
+//!    grant that its caller has not taken is released with the `_crashed` that it would have been told, and one in doubt with the fence before it:
+//!    the next one is to learn it.
 //! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
 //! 6. **All or none**: the acquires of several locks in one `TransactWriteItems` under a `ClientRequestToken`, then one consistent read of
-//!    the fences. Who is refused holds nothing, waits for the taken ones in the order of their names, and asks for all again.
+//!    the fences. Owners that have died are taken away before, as before a queue. Who is refused holds nothing, waits for the taken ones in the order of their names, and asks for all again.
 //!
 //! A request that was throttled, lost or answered by an error of the server is sent again; the conditions make that harmless.
 //!
@@ -67,15 +68,15 @@
 //! 3. **Leave**: `REMOVE _queue[0], _beat, _until, _released, _crashed SET _fence = _fence + 1, _turn = :now` if `_queue[0] = :me`: the next one holds it
 //!    by the same write, and nobody comes between. Who knows of nobody behind looks once more, by an eventually consistent read, and leaves by
 //!    `REMOVE _queue, _turn` instead of the place, if there is no `_queue[1]` either: then the fence is all that is left. Where an answer shows a
-//!    queue in which nobody stands any more, `REMOVE _queue, _turn, _released` follows, if that and `_fence` are the same still; so it does after a
+//!    queue in which nobody stands any more, `REMOVE _queue, _turn, _released` follows, if it is empty still under that `_fence`; so it does after a
 //!    write of the holder that ends its lease as well, which leaves `_released = :me` to be known by. One whose enqueue was in doubt, so that a copy
 //!    may come yet, leaves `_released = :me`, too.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
 //!    another; a head that has not entered, or whose caller has not taken the grant, leaves and keeps `_crashed`.
 //! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _crashed = _fence + 1, _turn = :now` if
 //!    `_queue[0]`, `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head with nobody behind, all of the queue, as above.
-//!    One that has not beaten leaves a `_crashed` that is there as it is: it may have died waiting, and one that is told of a death beats first. An
-//!    owner that has died is taken away by `SET _crashed = _fence REMOVE _owner, _until, _beat` before anybody enters.
+//!    A `_crashed` that is there stays as it is: nobody was told of that death, and this one may have died waiting. An owner that has died is taken
+//!    away by `SET _crashed = _fence REMOVE _owner, _until, _beat` before anybody enters, if there is no `_crashed`.
 //! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
 //!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`](crate::Error::Evicted).
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in

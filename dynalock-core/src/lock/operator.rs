@@ -128,8 +128,8 @@ impl Locks {
                     Departed::No => false,
                 })
             }
-            // An attempt whose reply was lost did it, if it counts as one that has died.
-            Some(_) | None => Ok(effort.is_in_doubt() && mark.crashed == Some(expected_fence)),
+            // An attempt whose reply was lost did it, if somebody under that fence or before counts as one that has died.
+            Some(_) | None => Ok(effort.is_in_doubt() && mark.crashed.is_some_and(|first| first <= expected_fence)),
         }
     }
 

@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
-    mark::Sighting,
+    mark::{Mark, Sighting},
     row::{Dead, Note, Row, number, same, text},
 };
 use crate::{
@@ -103,7 +103,7 @@ impl Row {
         match note {
             Note::Told => turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed))),
             // Nobody has removed it since.
-            Note::Untold(_) => {}
+            Note::Untold(_) | Note::Unknown => {}
         }
         self.made(turn)
     }
@@ -116,16 +116,13 @@ impl Row {
         self.update(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Takes a head out that has died, and leaves its fence for the next one to know. One that was told of an earlier death has beaten; one that
-    /// has not may have died waiting, and must not hide that.
+    /// Takes a head out that has died, and leaves its fence for the next one to know; unless nobody was told of an earlier death, which one that has died
+    /// waiting must not hide.
     pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
         let mut turn = self.next_turn(&head.holder, behind, now);
         let crashed = turn.to.name(self.layout.crashed);
         let fence = turn.to.value(number(Hold::Fair.fence(head.stored_fence.unwrap_or(now))));
-        match head.beat {
-            Some(_) => turn.set.push(format_args!("{crashed}={fence}")),
-            None => turn.set.push(format_args!("{crashed}=if_not_exists({crashed},{fence})")),
-        }
+        turn.set.push(format_args!("{crashed}=if_not_exists({crashed},{fence})"));
         if behind == Behind::Nobody {
             turn.remove.push(format_args!("{}", turn.to.name(self.layout.released)));
         }
@@ -152,15 +149,19 @@ impl Row {
     }
 
     /// Takes away a dead owner, so that a queue can begin, and leaves its fence for the next one to know.
-    pub(super) fn clear(&self, dead: &Dead) -> Option<Update> {
+    pub(super) fn clear(&self, mark: &Mark, dead: &Dead) -> Option<Update> {
         let mut to = Placeholders::default();
         let dead = self.is_dead(dead, &mut to)?;
-        let LockModel { owner, until, beat, fence, crashed, .. } = self.layout;
-        let [owner, until, beat, fence, crashed] = [owner, until, beat, fence, crashed].map(|name| to.name(name));
-        // Another program's lease may have none.
-        let none = to.value(number(0));
-        let set = format!("SET {crashed}=if_not_exists({fence},{none}) REMOVE {owner},{until},{beat}");
-        Some(self.update(set, format!("attribute_exists({owner}) AND {dead}"), to))
+        let LockModel { owner, until, beat, crashed, .. } = self.layout;
+        let [owner, until, beat] = [owner, until, beat].map(|name| to.name(name));
+        let mut text = format!("REMOVE {owner},{until},{beat}");
+        // Another program's lease may have no fence.
+        if let Some(fence) = mark.fence {
+            let (crashed, fence) = (to.name(crashed), to.value(number(fence)));
+            text = format!("SET {crashed}=if_not_exists({crashed},{fence}) {text}");
+        }
+        let is_same = same(self.layout.fence, mark.fence.map(number), &mut to);
+        Some(self.update(text, format!("attribute_exists({owner}) AND {is_same} AND {dead}"), to))
     }
 
     /// What makes the next in the queue its head: the head and its signs of life go, and its fence is stored.

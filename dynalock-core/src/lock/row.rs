@@ -62,6 +62,8 @@ pub(super) enum Note {
     Told,
     /// Nobody does: of a holder that has died under this fence, or of whom the row tells itself.
     Untold(Option<u64>),
+    /// Nobody does, nor is it known whether a holder was taken over.
+    Unknown,
 }
 
 /// What a heartbeat writes.
@@ -72,6 +74,8 @@ pub(super) struct Beat<'a> {
     /// Epoch milliseconds at which the lease ends.
     pub(super) until: u64,
     pub(super) payload: Option<&'a [u8]>,
+    /// The death that its holder has been told of is forgotten.
+    pub(super) forgets: bool,
 }
 
 /// The attribute that holds the payload of a named lock.
@@ -124,6 +128,10 @@ impl Row {
         if let Some(payload) = beat.payload {
             set.push(format_args!("{}={}", to.name(PAYLOAD), to.value(bytes(payload))));
         }
+        let mut set = set.finish();
+        if beat.forgets {
+            set = format!("{set} REMOVE {}", to.name(self.layout.crashed));
+        }
         let me = to.value(text(owner));
         let fence = format!("{} = {}", to.name(self.layout.fence), to.value(number(hold.stored_fence(beat.fence))));
         let condition = match hold {
@@ -135,7 +143,7 @@ impl Row {
                 format!("{}[0] = {me} AND {fence} AND {earlier}", to.name(self.layout.queue))
             }
         };
-        self.update(set.finish(), condition, to)
+        self.update(set, condition, to)
     }
 
     /// What lets the next one in, of an owner.
@@ -152,6 +160,10 @@ impl Row {
             Note::Told => remove.push(format_args!("{}", to.name(crashed))),
             Note::Untold(Some(fence)) => set.push(format_args!("{}={}", to.name(crashed), to.value(number(fence)))),
             Note::Untold(None) => {}
+            Note::Unknown => {
+                let (crashed, fence, one) = (to.name(crashed), to.name(self.layout.fence), to.value(number(1)));
+                set.push(format_args!("{crashed}={fence}-{one}"));
+            }
         }
         self.update(format!("{} {}", set.finish(), remove.finish()), format!("{owner_name} = {me}"), to)
     }
@@ -192,7 +204,8 @@ impl Row {
         let LockModel { owner, until, released, fence: fence_name, crashed, .. } = self.layout;
         let [owner, until, released, fence_name, crashed] =
             [owner, until, released, fence_name, crashed].map(|name| to.name(name));
-        let set = format!("SET {released}={owner},{crashed}={fence_name} REMOVE {owner},{until}");
+        let died = format!("{crashed}=if_not_exists({crashed},{fence_name})");
+        let set = format!("SET {released}={owner},{died} REMOVE {owner},{until}");
         let condition = format!("attribute_exists({owner}) AND {fence_name} = {}", to.value(number(fence)));
         self.update(set, condition, to)
     }

@@ -22,7 +22,7 @@ const LIFE: u64 = 1 << 32;
 
 impl Row {
     /// Gives an item without a fence one to count from, and sets those of its life aside: in one write, so that no two lives have the same.
-    fn seed(&self, tombstone: &Item, fence: u64) -> Write {
+    fn first_fence(&self, tombstone: &Item, fence: u64) -> Write {
         let mut to = Placeholders::default();
         let name = to.name(self.layout.fence);
         let (start, end) = (to.value(number(fence)), to.value(number(fence.saturating_add(LIFE))));
@@ -55,35 +55,24 @@ impl Asking {
     ) -> Result<Answered, Error> {
         loop {
             let answer = effort.update(&mut make).await?;
-            if !self.seeds(&answer).await? {
+            let (Answered::Refused(Some(item)), Beside::Tombstone(tombstone)) = (&answer, &self.row.beside) else {
+                return Ok(answer);
+            };
+            if item.contains_key(self.row.layout.fence) {
                 return Ok(answer);
             }
+            self.seed(effort, tombstone).await?;
             if !effort.may_go_on(Duration::ZERO) {
                 return Err(effort.too_late());
             }
         }
     }
 
-    /// Gives the item a fence, if it was refused for having none: `true` if it may be asked again.
-    pub(super) async fn seeds(&self, answer: &Answered) -> Result<bool, Error> {
-        match (answer, &self.row.beside) {
-            (Answered::Refused(Some(item)), Beside::Tombstone(tombstone)) => {
-                let lacks = !item.contains_key(self.row.layout.fence);
-                if lacks {
-                    self.seed(tombstone).await?;
-                }
-                Ok(lacks)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// From this machine's time of day, or from where the last life may have come to, if that is later.
-    async fn seed(&self, tombstone: &Item) -> Result<(), Error> {
-        let mut effort = Effort::new(&self.connection, self.limits);
+    /// Gives the item a fence: this machine's time of day, or where the last life may have come to, if that is later.
+    async fn seed(&self, effort: &mut Effort, tombstone: &Item) -> Result<(), Error> {
         let mut least = 0;
         loop {
-            let row = match effort.pair(|| self.row.seed(tombstone, self.terms.now().max(least))).await? {
+            let row = match effort.pair(|| self.row.first_fence(tombstone, self.terms.now().max(least))).await? {
                 // Refused, it has one by now, or is gone: whoever asks again learns which.
                 Paired::Applied | Paired::Refused => return Ok(()),
                 Paired::RefusedBeside(row @ Some(_)) => row,

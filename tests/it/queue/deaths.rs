@@ -83,6 +83,8 @@ async fn one_who_dies_waiting_does_not_hide_one_who_has_died_at_work() {
     assert_eq!((last.fence(), last.acquired_after_crash()), (fence + 2, Some(fence)));
     drop(waiting);
     let second = last.fence();
+    // From now on it is known that it was told.
+    last.extend().await.unwrap();
     kill(last);
     let next = others.acquire("printer").fair().await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (second + 1, Some(second)));
@@ -90,18 +92,56 @@ async fn one_who_dies_waiting_does_not_hide_one_who_has_died_at_work() {
 
 #[tokio::test(start_paused = true)]
 async fn all_at_once_are_told_of_who_was_taken_away_before() {
+    for is_fair in [true, false] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let dead = match is_fair {
+            true => others.acquire("a").fair().await.unwrap(),
+            false => others.acquire("a").await.unwrap(),
+        };
+        let fence = dead.fence();
+        kill(dead);
+        let all = locks.acquire_all(["a", "b"]).await.unwrap();
+        let told = |name| all.get(name).unwrap().acquired_after_crash();
+        assert_eq!((told("a"), told("b")), (Some(fence), None), "{is_fair}");
+        all.release().await.unwrap();
+        let all = locks.acquire_all(["a", "b"]).await.unwrap();
+        assert_eq!(all.get("a").unwrap().acquired_after_crash(), None);
+    }
+}
+
+/// Its ticket has one of two locks, and beats there, when its process dies.
+#[tokio::test(start_paused = true)]
+async fn a_ticket_that_dies_waiting_does_not_hide_one_who_has_died_at_work() {
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.queues().await;
     let dead = others.acquire("a").fair().await.unwrap();
     let fence = dead.fence();
     kill(dead);
+    let _held = others.acquire("b").fair().await.unwrap();
+    let _both = tokio::spawn(locks.acquire_all(["a", "b"]).fair().into_future());
+    travel(TTL * 3).await;
+    assert_eq!(others.inspect("a").await.unwrap().unwrap().fence, fence + 1, "the ticket has it");
+    shop.faults.always(Fault::NeverAnswer);
+    let next = others.acquire("a").fair().await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 2, Some(fence)));
+}
+
+/// The acquire takes a dead holder's place, and nobody hears of it.
+#[tokio::test(start_paused = true)]
+async fn a_grant_in_doubt_that_is_given_back_does_not_hide_a_death() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let dead = others.acquire("printer").await.unwrap();
+    let fence = dead.fence();
+    kill(dead);
     travel(TTL + SKEW + secs(1)).await;
-    let all = locks.acquire_all(["a", "b"]).await.unwrap();
-    let told = |name| all.get(name).unwrap().acquired_after_crash();
-    assert_eq!((told("a"), told("b")), (Some(fence), None));
-    all.release().await.unwrap();
-    let all = locks.acquire_all(["a", "b"]).await.unwrap();
-    assert_eq!(all.get("a").unwrap().acquired_after_crash(), None);
+    shop.faults.always(Fault::LoseReply);
+    expect_error!(locks.acquire("printer").await, Error::Exhausted { .. });
+    shop.faults.clear();
+    travel(TTL * 2 + SKEW).await;
+    let next = others.acquire("printer").await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 2, Some(fence)));
 }
 
 /// The reply to the order is lost, and somebody has come since.
