@@ -1,0 +1,190 @@
+//! Nothing is left behind of a queue but the fence.
+
+mod items;
+mod moments;
+
+use dynalock::{
+    Held, Locks,
+    local::{Fault, Faults},
+};
+
+use super::{SKEW, TTL, attributes, kill};
+use crate::support::{Shop, n, s, secs, travel};
+
+async fn fence_alone_is_left(shop: &Shop) {
+    assert_eq!(attributes(shop, "printer").await, ["_fence"]);
+}
+
+async fn fair(locks: &Locks) -> Held {
+    locks.acquire("printer").fair().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_holders_who_came_alone_and_in_turn() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let first = fair(&locks).await;
+    let fence = first.fence();
+    first.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+    let row = shop.raw("locks", "name").get("printer").await.unwrap();
+    assert_eq!(row["_fence"], n(fence));
+
+    let second = fair(&locks).await;
+    let third = others.acquire("printer").fair().enter().await.unwrap();
+    second.release().await.unwrap();
+    let third = third.await.unwrap();
+    assert_eq!((third.fence(), third.acquired_after_crash()), (fence + 2, None));
+    third.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_holders_who_are_dropped_and_of_heartbeats() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.queues().await;
+    let held = fair(&locks).await;
+    travel(TTL * 2).await;
+    assert!(attributes(&shop, "printer").await.contains(&"_beat".to_owned()));
+    drop(held);
+    travel(secs(1)).await;
+    fence_alone_is_left(&shop).await;
+}
+
+/// Whoever stood behind is known to the holder, and goes before it.
+#[tokio::test(start_paused = true)]
+async fn of_waiters_who_give_up_behind_a_holder_who_has_seen_them() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = fair(&locks).await;
+    let waiting = others.acquire("printer").fair().enter().await.unwrap();
+    held.extend().await.unwrap();
+    drop(waiting);
+    travel(secs(1)).await;
+    assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+    held.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_head_that_gives_up_before_it_enters() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = fair(&locks).await;
+    let queued = others.acquire("printer").fair().enter().await.unwrap();
+    held.release().await.unwrap();
+    drop(queued);
+    travel(secs(1)).await;
+    fence_alone_is_left(&shop).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_waits_that_end_with_nothing() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = fair(&locks).await;
+    assert!(others.acquire("printer").fair().wait(secs(3)).await.is_err());
+    assert!(others.try_acquire("printer").fair().await.unwrap().is_none());
+    held.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+}
+
+/// Where a holder has died, its fence is told to the next one, and forgotten when that leaves.
+#[tokio::test(start_paused = true)]
+async fn of_the_dead_by_whoever_comes_after_them() {
+    for is_fair in [true, false] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let dead = fair(&others).await;
+        let fence = dead.fence();
+        kill(dead);
+        travel(TTL + SKEW + secs(1)).await;
+        let next = match is_fair {
+            true => fair(&locks).await,
+            false => locks.acquire("printer").await.unwrap(),
+        };
+        assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
+        next.release().await.unwrap();
+        // A plain holder leaves its name as well, for late copies of its request.
+        match is_fair {
+            true => fence_alone_is_left(&shop).await,
+            false => assert_eq!(attributes(&shop, "printer").await, ["_beat", "_fence", "_released"]),
+        }
+        let last = fair(&locks).await;
+        assert_eq!((last.fence(), last.acquired_after_crash()), (fence + 2, None));
+        last.release().await.unwrap();
+        fence_alone_is_left(&shop).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_holder_that_an_operator_has_thrown_out() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    for is_fair in [true, false] {
+        let broken = match is_fair {
+            true => fair(&locks).await,
+            false => locks.acquire("printer").await.unwrap(),
+        };
+        assert!(others.break_lock("printer", broken.fence()).await.unwrap());
+        assert!(!others.break_lock("printer", broken.fence()).await.unwrap());
+        drop(broken);
+        travel(secs(1)).await;
+        assert!(attributes(&shop, "printer").await.contains(&"_crashed".to_owned()));
+        let next = fair(&others).await;
+        assert_eq!(next.acquired_after_crash(), Some(next.fence() - 1));
+        next.release().await.unwrap();
+        fence_alone_is_left(&shop).await;
+    }
+}
+
+/// One whose place was asked for twice leaves its name, and the late copy is refused.
+#[tokio::test(start_paused = true)]
+async fn but_a_name_by_which_a_late_copy_is_known() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
+    let held = fair(&locks).await;
+    let (owner, fence) = (held.owner().to_owned(), held.fence());
+    held.release().await.unwrap();
+    assert_eq!(attributes(&shop, "printer").await, ["_fence", "_released"]);
+    let row = shop.raw("locks", "name").get("printer").await.unwrap();
+    assert_eq!(row["_released"], s(&owner));
+    travel(secs(5)).await;
+    assert_eq!(others.waiters("printer").await.unwrap(), []);
+    let next = others.try_acquire("printer").fair().await.unwrap().expect("nobody is there");
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, None));
+    next.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_release_that_meets_a_fault() {
+    let faults =
+        [Fault::LoseReply, Fault::LoseRequest, Fault::ErrorAfterApply, Fault::Throttle, Fault::EmptyAfterApply];
+    for operation in ["GetItem", "UpdateItem"] {
+        for fault in &faults {
+            let shop = Shop::in_process(Faults::none());
+            let (locks, _) = shop.queues().await;
+            let held = fair(&locks).await;
+            shop.faults.script_on(operation, 0, fault.clone());
+            held.release().await.unwrap();
+            assert_eq!(attributes(&shop, "printer").await, ["_fence"], "{operation} {fault:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_queues_with_one_ticket() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let names = ["a", "b", "c"];
+    let all = locks.acquire_all(names).fair().await.unwrap();
+    let next = tokio::spawn(others.acquire_all(names).fair().into_future());
+    travel(secs(4)).await;
+    all.release().await.unwrap();
+    next.await.unwrap().unwrap().release().await.unwrap();
+    for name in names {
+        assert_eq!(attributes(&shop, name).await, ["_fence"]);
+    }
+}

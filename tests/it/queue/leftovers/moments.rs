@@ -1,0 +1,123 @@
+//! Somebody comes or goes between what was seen of a queue and the request that takes its head out.
+
+use dynalock::local::{Fault, Faults};
+
+use super::{
+    super::{SKEW, TTL, attributes, kill},
+    fair, fence_alone_is_left,
+};
+use crate::support::{Shop, millis, secs, travel};
+
+/// The row shows nobody behind when it is looked at, and somebody when the request to leave comes.
+#[tokio::test(start_paused = true)]
+async fn of_a_queue_that_somebody_joins_at_the_last_moment() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = fair(&locks).await;
+    let fence = held.fence();
+    shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(500)));
+    let leaving = tokio::spawn(held.release());
+    travel(millis(100)).await;
+    let next = others.acquire("printer").fair().enter().await.unwrap();
+    assert_eq!(next.position(), 1);
+    leaving.await.unwrap().unwrap();
+    let next = next.await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, None));
+    next.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+}
+
+/// The answer to the plain request to leave is lost: the next one finds the list empty.
+#[tokio::test(start_paused = true)]
+async fn of_a_lost_answer_to_one_who_knew_of_somebody_behind() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = fair(&locks).await;
+    let waiting = others.acquire("printer").fair().enter().await.unwrap();
+    held.extend().await.unwrap();
+    drop(waiting);
+    travel(secs(1)).await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    held.release().await.unwrap();
+    fence_alone_is_left(&shop).await;
+}
+
+/// Both have looked before either has gone.
+#[tokio::test(start_paused = true)]
+async fn of_two_who_give_up_at_once() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let held = fair(&others).await;
+    let first = locks.acquire("printer").fair().enter().await.unwrap();
+    let second = others.acquire("printer").fair().enter().await.unwrap();
+    held.release().await.unwrap();
+    // That of the first who goes, which is the head.
+    shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(500)));
+    drop(first);
+    travel(millis(100)).await;
+    drop(second);
+    travel(secs(2)).await;
+    fence_alone_is_left(&shop).await;
+}
+
+/// Somebody comes between the look of a head that gives up, or of who takes it out, and the request.
+#[tokio::test(start_paused = true)]
+async fn of_a_queue_that_somebody_joins_while_its_head_is_taken_out() {
+    for is_dead in [false, true] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let held = fair(&others).await;
+        let fence = held.fence();
+        let going = match is_dead {
+            false => {
+                let queued = locks.acquire("printer").fair().enter().await.unwrap();
+                held.release().await.unwrap();
+                shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(500)));
+                drop(queued);
+                tokio::spawn(async {})
+            }
+            true => {
+                kill(held);
+                travel(TTL + SKEW + secs(1)).await;
+                // Its place first.
+                shop.faults.script_on("UpdateItem", 1, Fault::Delay(millis(500)));
+                let locks = locks.clone();
+                tokio::spawn(async move { drop(locks.acquire("printer").await.unwrap().release().await) })
+            }
+        };
+        travel(millis(100)).await;
+        let next = others.acquire("printer").fair().enter().await.unwrap();
+        assert_eq!(next.position(), 1, "{is_dead}");
+        let next = next.await.unwrap();
+        let (expected, crashed) = if is_dead { (fence + 1, Some(fence)) } else { (fence + 2, None) };
+        assert_eq!((next.fence(), next.acquired_after_crash()), (expected, crashed));
+        travel(secs(1)).await;
+        next.release().await.unwrap();
+        going.await.unwrap();
+        let last = fair(&others).await;
+        assert_eq!(last.acquired_after_crash(), None);
+        last.release().await.unwrap();
+        fence_alone_is_left(&shop).await;
+    }
+}
+
+/// Who takes a dead head out has seen somebody behind, who has gone since.
+#[tokio::test(start_paused = true)]
+async fn of_a_dead_head_whose_last_follower_goes_at_the_last_moment() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.queues().await;
+    let dead = fair(&others).await;
+    let fence = dead.fence();
+    let waiting = others.acquire("printer").fair().enter().await.unwrap();
+    shop.faults.script_on("UpdateItem", 1, Fault::Delay(millis(500)));
+    let breaking = tokio::spawn({
+        let locks = locks.clone();
+        async move { locks.break_lock("printer", fence).await }
+    });
+    travel(millis(100)).await;
+    drop(waiting);
+    assert!(breaking.await.unwrap().unwrap());
+    drop(dead);
+    travel(secs(1)).await;
+    assert_eq!(attributes(&shop, "printer").await, ["_crashed", "_fence"]);
+}
