@@ -32,7 +32,7 @@ enum Head {
     Gone,
     /// It is there, and may go.
     Same,
-    /// It is there, and has shown itself.
+    /// It is there under another fence, or has shown itself.
     Alive,
 }
 
@@ -46,7 +46,11 @@ impl Row {
         terms: &Terms,
     ) -> Result<Departed, Error> {
         let leave = |behind| self.leave(entry, behind, Exit { note, copies, now: terms.now() });
-        let head = |met: &Mark| if met.place_of(entry) == Some(0) { Head::Same } else { Head::Gone };
+        let head = |met: &Mark| match (met.place_of(entry), note) {
+            (Some(0), Note::Told(fence)) if met.last_fence() != Some(fence) => Head::Alive,
+            (Some(0), _) => Head::Same,
+            _ => Head::Gone,
+        };
         self.depart(effort, behind, copies, leave, head).await
     }
 

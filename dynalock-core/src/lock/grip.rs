@@ -186,7 +186,7 @@ impl Grip {
         let sent = clock::now();
         let mut effort = Effort::new(connection, limits);
         let answer = effort.update(|| {
-            let forgets = self.crashed.is_some() && self.note() == Note::Told;
+            let forgets = self.crashed.is_some() && matches!(self.note(), Note::Told(_));
             let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload, forgets };
             self.row.beat(self.hold, &self.owner, &beat)
         });
@@ -220,8 +220,21 @@ impl Grip {
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(over, limits);
         match self.hold {
-            Hold::Plain => effort.update(|| self.row.disown(&self.owner, self.note())).await.map(drop),
+            Hold::Plain => self.disown(&mut effort).await,
             Hold::Fair => self.leave(&mut effort, over).await,
+        }
+    }
+
+    async fn disown(&self, effort: &mut Effort) -> Result<(), Error> {
+        let answer = effort.update(|| self.row.disown(&self.owner, self.note())).await?;
+        match answer {
+            Answered::Refused(met)
+                if Mark::of(&self.row.layout, met.as_ref()).owner.as_deref() == Some(&*self.owner) =>
+            {
+                // A late copy has brought it back.
+                effort.update(|| self.row.disown(&self.owner, Note::Untold(None))).await.map(drop)
+            }
+            Answered::Applied(_) | Answered::Refused(_) => Ok(()),
         }
     }
 
@@ -273,7 +286,7 @@ impl Grip {
 
     /// What is to become of what the row says of the holder before.
     pub(super) fn note(&self) -> Note {
-        if self.is_given.load(Ordering::Relaxed) { Note::Told } else { Note::Untold(self.crashed) }
+        if self.is_given.load(Ordering::Relaxed) { Note::Told(self.fence) } else { Note::Untold(self.crashed) }
     }
 
     /// Who stands behind it in the queue, as it was seen last.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{grip::Grip, mark::Mark, queue::Behind};
+use super::{departure::Departed, grip::Grip, mark::Mark, queue::Behind, row::Note};
 use crate::{
     error::Error,
     retry::{Connection, Effort, Limits},
@@ -17,8 +17,14 @@ impl Grip {
             Behind::Nobody => self.look(over, false).await.map_or(Behind::Somebody, |mark| mark.behind()),
             Behind::Somebody => Behind::Somebody,
         };
-        let (who, how) = ((&*self.owner, behind), (self.note(), self.copies));
-        self.row.leave_as(effort, who, how, &self.terms).await.map(drop)
+        let leave = async |effort: &mut Effort, note| {
+            self.row.leave_as(effort, (&*self.owner, behind), (note, self.copies), &self.terms).await
+        };
+        if leave(effort, self.note()).await? == Departed::No {
+            // A late copy has brought it back.
+            leave(effort, Note::Untold(None)).await?;
+        }
+        Ok(())
     }
 
     /// Takes away what a write has left of the queue if it was the last: it did not ask who stood behind.

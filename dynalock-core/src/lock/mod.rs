@@ -46,9 +46,9 @@
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
 //!    of a ttl; with `REMOVE _crashed` of who was told of that. One that is refused while `_owner` is `:me` under that fence was overtaken by a later one: it is sent again above that. Under another
 //!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost.
-//! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me`. A refusal means that it was released or lost before. A
+//! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me AND _fence = :f`. A refusal means that it was released or lost before. A
 //!    grant that its caller has not taken is released with the `_crashed` that it would have been told, and one in doubt with the fence before it:
-//!    the next one is to learn it.
+//!    the next one is to learn it. So is a ghost of its own that a release meets under another fence.
 //! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
 //! 6. **All or none**: the acquires of several locks in one `TransactWriteItems` under a `ClientRequestToken`, then one consistent read of
 //!    the fences. Owners that have died are taken away before, as before a queue. Who is refused holds nothing, waits for the taken ones in the order of their names, and asks for all again.
@@ -65,8 +65,8 @@
 //!    request in hexadecimal epoch milliseconds. A copy of it does nothing. Who comes into an empty queue has the lock by this.
 //! 2. **The head holds the lock**; its fence is `_fence + 1`. Heartbeats and protected writes are as above, if `_queue[0] = :me AND _fence = :f - 1`, and
 //!    there is no `_beat` or a lower one.
-//! 3. **Leave**: `REMOVE _queue[0], _beat, _until, _released, _crashed SET _fence = _fence + 1, _turn = :now` if `_queue[0] = :me`: the next one holds it
-//!    by the same write, and nobody comes between. Who knows of nobody behind looks once more, by an eventually consistent read, and leaves by
+//! 3. **Leave**: `REMOVE _queue[0], _beat, _until, _released, _crashed SET _fence = _fence + 1, _turn = :now` if `_queue[0] = :me AND _fence = :f - 1`: the next
+//!    one holds it by the same write, and nobody comes between. Who knows of nobody behind looks once more, by an eventually consistent read, and leaves by
 //!    `REMOVE _queue, _turn` instead of the place, if there is no `_queue[1]` either: then the fence is all that is left. Where an answer shows a
 //!    queue in which nobody stands any more, `REMOVE _queue, _turn, _released` follows, if it is empty still under that `_fence`; so it does after a
 //!    write of the holder that ends its lease as well, which leaves `_released = :me` to be known by. One whose enqueue was in doubt, so that a copy

@@ -101,7 +101,11 @@ impl Row {
             }
         }
         match note {
-            Note::Told => turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed))),
+            Note::Told(fence) => {
+                turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed)));
+                let (name, stored) = (turn.to.name(self.layout.fence), Hold::Fair.stored_fence(fence));
+                turn.condition.push(format_args!("{name} = {}", turn.to.value(number(stored))));
+            }
             // Nobody has removed it since.
             Note::Untold(_) | Note::Unknown => {}
         }

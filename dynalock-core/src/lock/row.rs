@@ -58,8 +58,8 @@ pub(super) struct Claim<'a> {
 /// What becomes of the note of a holder that has died, when the next one goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Note {
-    /// Its caller knows of that.
-    Told,
+    /// The caller who was granted this fence knows of that. Under another one it may be its own death: a late copy has brought it back.
+    Told(u64),
     /// Nobody does: of a holder that has died under this fence, or of whom the row tells itself.
     Untold(Option<u64>),
     /// Nobody does, nor is it known whether a holder was taken over.
@@ -156,8 +156,12 @@ impl Row {
         set.push(format_args!("{released}={me}"));
         let mut remove = Terms::new("REMOVE ", ",");
         remove.push(format_args!("{owner_name},{until}"));
+        let mut condition = format!("{owner_name} = {me}");
         match note {
-            Note::Told => remove.push(format_args!("{}", to.name(crashed))),
+            Note::Told(fence) => {
+                remove.push(format_args!("{}", to.name(crashed)));
+                condition = format!("{condition} AND {} = {}", to.name(self.layout.fence), to.value(number(fence)));
+            }
             Note::Untold(Some(fence)) => set.push(format_args!("{}={}", to.name(crashed), to.value(number(fence)))),
             Note::Untold(None) => {}
             Note::Unknown => {
@@ -165,7 +169,7 @@ impl Row {
                 set.push(format_args!("{crashed}={fence}-{one}"));
             }
         }
-        self.update(format!("{} {}", set.finish(), remove.finish()), format!("{owner_name} = {me}"), to)
+        self.update(format!("{} {}", set.finish(), remove.finish()), condition, to)
     }
 
     /// That the owner's lease has ended.

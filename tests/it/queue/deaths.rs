@@ -162,3 +162,30 @@ async fn an_order_whose_reply_is_lost_is_known_by_the_death_that_it_has_left() {
     assert!(breaking.await.unwrap().unwrap());
     assert_eq!(next.acquired_after_crash(), Some(held.fence()));
 }
+
+/// A late copy of its request brings a holder back that was taken out: what it releases then is no grant of its own, and the death its own.
+#[tokio::test(start_paused = true)]
+async fn one_who_releases_its_own_ghost_does_not_hide_its_death() {
+    for is_fair in [true, false] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));
+        let held = match is_fair {
+            true => locks.acquire("printer").fair().heartbeat(false).await.unwrap(),
+            false => locks.acquire("printer").heartbeat(false).await.unwrap(),
+        };
+        let fence = held.fence();
+        travel(TTL + SKEW + secs(1)).await;
+        // By one who takes it out, and is gone.
+        let next = others.acquire("printer").fair().enter().await.unwrap();
+        travel(secs(2)).await;
+        drop(next);
+        travel(secs(6)).await;
+        let ghost = others.inspect("printer").await.unwrap().unwrap();
+        assert_eq!(ghost.owner.as_deref(), Some(held.owner()), "{is_fair}");
+        held.release().await.unwrap();
+        assert_eq!(others.inspect("printer").await.unwrap().unwrap().owner, None, "{is_fair}");
+        let last = others.acquire("printer").fair().await.unwrap();
+        assert_eq!((last.fence(), last.acquired_after_crash()), (ghost.fence + 1, Some(fence)), "{is_fair}");
+    }
+}
