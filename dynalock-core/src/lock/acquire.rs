@@ -1,4 +1,4 @@
-//! Asking for a lock, and watcher for it.
+//! Asking for a lock, and waiting for it.
 
 use std::{future::Future, sync::Arc};
 

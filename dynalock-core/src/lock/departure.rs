@@ -14,7 +14,7 @@ use crate::{
     codec::Item,
     error::Error,
     operation::Update,
-    retry::{Answered, Effort, Limits},
+    retry::{Answered, Connection, Effort, Limits},
 };
 
 /// What became of a head that was to go.
@@ -107,17 +107,16 @@ impl Row {
                 }
             };
             if let Some(fence) = empty_since {
-                self.sweep_up(effort, fence, copies).await;
+                self.sweep_up(effort.connection(), fence, copies).await;
             }
             return Ok(departed);
         }
     }
 
     /// Removes what a queue has left in which nobody stands since that fence. What stays, if this fails, is in nobody's way.
-    pub(super) async fn sweep_up(&self, effort: &Effort, fence: u64, copies: Copies) {
-        let swept =
-            Effort::new(effort.connection(), Limits::of_one_request()).update(|| self.sweep(fence, copies)).await;
-        if let Err(error) = swept {
+    pub(super) async fn sweep_up(&self, over: &Arc<Connection>, fence: u64, copies: Copies) {
+        let mut effort = Effort::new(over, Limits::of_one_request());
+        if let Err(error) = effort.update(|| self.sweep(fence, copies)).await {
             tracing::debug!(%error, "an empty queue stays in its row");
         }
     }

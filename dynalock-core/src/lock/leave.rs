@@ -31,8 +31,7 @@ impl Grip {
     pub(super) async fn tidy(&self, over: &Arc<Connection>) {
         let mark = self.look(over, true).await;
         if mark.is_some_and(|mark| mark.is_abandoned && mark.fence == Some(self.fence)) {
-            let effort = Effort::new(over, Limits::of_one_request());
-            self.row.sweep_up(&effort, self.fence, self.copies).await;
+            self.row.sweep_up(over, self.fence, self.copies).await;
         }
     }
 

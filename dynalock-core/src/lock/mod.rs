@@ -26,10 +26,11 @@
 //! the lease after the write.
 //!
 //! With `#[lockable(tombstone)]` the lease is in the item, and a row under that key keeps `_fence` alone, which no delete of the item takes away: where
-//! the fences of its next life begin. Nothing is granted in an item without `_fence`: an acquire or an enqueue asks for that attribute. Whoever is refused for it seeds the
-//! item, by one `TransactWriteItems` of `SET _fence = :s` in the item if that is there and has none, and `SET _fence = :s + 2^32` in the row if that
-//! has none or `_fence <= :s`, with `:s` the time of day, or what a refusal by the row has shown; and asks again. So each life has 2^32 fences of
-//! its own, above those of all lives before, whatever clocks show, however the item was deleted, and whichever copies come late.
+//! the fences of its next life begin. Nothing is granted in an item without `_fence`: an acquire or an enqueue asks for that attribute. Whoever is
+//! refused for it seeds the item, by one `TransactWriteItems` of `SET _fence = :s` in the item if that is there and has none, and
+//! `SET _fence = :s + 2^32` in the row if that has none or `_fence <= :s`, with `:s` the time of day, or what a refusal by the row has shown; and
+//! asks again. So each life has 2^32 fences of its own, above those of all lives before, whatever clocks show, however the item was deleted, and
+//! whichever copies come late.
 //!
 //! Rows of locks are never deleted but by [`Locks::retire`]. Time to live must not be switched on: it would delete a lock that is
 //! held, or begin its fence anew.
@@ -44,14 +45,17 @@
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
-//!    of a ttl; with `REMOVE _crashed` of who was told of that. One that is refused while `_owner` is `:me` under that fence was overtaken by a later one: it is sent again above that. Under another
+//!    of a ttl; with `REMOVE _crashed` of who was told of that. One that is refused while `_owner` is `:me` under that fence was overtaken by a
+//!    later one: it is sent again above that. Under another
 //!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost.
-//! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me AND _fence = :f`. A refusal means that it was released or lost before. A
-//!    grant that its caller has not taken is released with the `_crashed` that it would have been told, and one in doubt with the fence before it:
-//!    the next one is to learn it. So is a ghost of its own that a release meets under another fence.
+//! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me AND _fence = :f`. A refusal means that it was released or
+//!    lost before; or that a late copy has brought it back under another fence: then it is released without that, and keeps `_crashed`. A grant
+//!    that its caller has not taken is released with the `_crashed` that it would have been told, and one in doubt with the fence before it: the
+//!    next one is to learn it.
 //! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
 //! 6. **All or none**: the acquires of several locks in one `TransactWriteItems` under a `ClientRequestToken`, then one consistent read of
-//!    the fences. Owners that have died are taken away before, as before a queue. Who is refused holds nothing, waits for the taken ones in the order of their names, and asks for all again.
+//!    the fences. Owners that have died are taken away before, as before a queue. Who is refused holds nothing, waits for the taken ones in the
+//!    order of their names, and asks for all again.
 //!
 //! A request that was throttled, lost or answered by an error of the server is sent again; the conditions make that harmless.
 //!
@@ -73,10 +77,11 @@
 //!    may come yet, leaves `_released = :me`, too.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
 //!    another; a head that has not entered, or whose caller has not taken the grant, leaves and keeps `_crashed`.
-//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _crashed = _fence + 1, _turn = :now` if
-//!    `_queue[0]`, `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head with nobody behind, all of the queue, as above.
-//!    A `_crashed` that is there stays as it is: nobody was told of that death, and this one may have died waiting. An owner that has died is taken
-//!    away by `SET _crashed = _fence REMOVE _owner, _until, _beat` before anybody enters, if there is no `_crashed`.
+//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now,
+//!    _crashed = if_not_exists(_crashed, :f)` if `_queue[0]`, `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head
+//!    with nobody behind, all of the queue, as above. A `_crashed` that is there stays: nobody was told of that death, and this one may have died
+//!    waiting. Before anybody enters, an owner that has died is taken away by `SET _crashed = if_not_exists(_crashed, :f) REMOVE _owner, _until, _beat`
+//!    if its `_fence` is as it was seen, and its lease has ended.
 //! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
 //!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`](crate::Error::Evicted).
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
