@@ -42,10 +42,10 @@ pub struct Model {
     pub version: &'static str,
     /// Whether the version attribute is a field of the struct as well, which mirrors it.
     pub version_is_field: bool,
-    /// How many write ids an item keeps: 4 to 16. With 0 an item has neither ids nor incarnation: a write whose reply was lost is
-    /// indeterminate as soon as it meets a conflict, and a deleted item that was created again under the same version is not told
-    /// from its former self.
+    /// How many write ids an item keeps: 4 to 16.
     pub write_ids: u8,
+    /// Every name under which serde reads or writes a field, sorted. The names in flattened fields are not among them.
+    pub attributes: &'static [&'static str],
     /// Other names under which serde reads a field.
     pub aliases: &'static [Aliases],
     /// How the items are leased, if they can be.

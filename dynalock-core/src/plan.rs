@@ -1,11 +1,13 @@
 //! Which write a change needs: its text, its condition, and the revision that it makes. Pure.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     codec::{Basis, Changes, Item, State, encode, key_item},
     error::Error,
-    expression::{Holder, Placeholders, Standing, absent, exists, unchanged, update as update_text},
+    expression::{
+        Holder, Placeholders, Standing, absent, exists, operators, same_attributes, unchanged, update as update_text,
+    },
     key::Key,
     model::{KeyModel, Model, Versioned},
     operation::{Action, Write},
@@ -59,8 +61,8 @@ pub(crate) fn create<T: Versioned>(
     mark: Mark,
     standing: &Standing,
 ) -> Result<Plan, Error> {
-    let ring = (T::MODEL.write_ids > 0).then(|| Ring::new(mark.incarnation).push(mark.id, T::MODEL.write_ids));
-    let next = Revision { version: Some(1), ring };
+    let ring = Ring::new(mark.incarnation).push(mark.id, T::MODEL.write_ids);
+    let next = Revision { version: Some(1), ring: Some(ring) };
     let mut placeholders = Placeholders::default();
     let condition = absent(T::MODEL, &mut placeholders);
     put(table, value, next, (condition, placeholders), standing)
@@ -76,8 +78,35 @@ pub(crate) fn replace<T: Versioned>(
 ) -> Result<Plan, Error> {
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
+    let condition = unchanged(T::MODEL, &basis.state, None, &mut placeholders);
     put(table, value, next, (condition, placeholders), standing)
+}
+
+/// An update as a put of the whole item, where an expression for it would be too long: `stored` is the item, which has no attributes that
+/// would be lost. Its own lease is carried over, with what the write does to it, on the condition that nobody has changed it meanwhile.
+pub(crate) fn put_over<T: Versioned>(
+    table: &Arc<str>,
+    value: &T,
+    basis: &Basis,
+    stored: &Item,
+    mark: Mark,
+    standing: &Standing,
+) -> Result<Plan, Error> {
+    let plan = replace(table, value, basis, mark, standing)?;
+    let Some(lock) = T::MODEL.lock_in_item() else { return Ok(plan) };
+    let Plan { mut write, next } = plan;
+    if let Action::Put(item) = &mut write.action {
+        let lease = stored.iter().filter(|(name, _)| lock.names().contains(&name.as_str()));
+        item.extend(lease.map(|(name, value)| (name.clone(), value.clone())));
+        standing.apply(T::MODEL, item);
+    }
+    let mut placeholders = write.placeholders();
+    let condition = same_attributes(lock.names(), stored, &mut placeholders);
+    let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
+    let (names, values) = placeholders.finish();
+    write.require(&condition, names, values);
+    check_size(&write)?;
+    Ok(Plan { write, next })
 }
 
 /// An update of the attributes that changed.
@@ -98,7 +127,9 @@ pub(crate) fn update<T: Versioned>(
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
     let beside = beside(T::MODEL, table, &value.key(), standing)?;
-    Ok(Plan { write: Write { beside, ..write(table, key, action, Some(condition), placeholders) }, next })
+    let write = Write { beside, ..write(table, key, action, Some(condition), placeholders) };
+    check_size(&write)?;
+    Ok(Plan { write, next })
 }
 
 /// As [`replace`], of an item that keeps its own lease: a put would bring an old fence back, so all of it is updated, and the attributes of
@@ -122,6 +153,21 @@ pub(crate) fn overwrite<T: Versioned>(
     update(table, value, basis, Changes { set, remove }, mark, standing)
 }
 
+/// Whether a put of the value would lose attributes of the stored item: some that the type does not know, and that the value did not have when
+/// it was read.
+pub(crate) fn would_lose<T: Versioned>(basis: &Basis, value: &T, stored: &Item) -> bool {
+    let lease = T::MODEL.lock.map(|lock| lock.names());
+    let is_known = |name: &str| {
+        T::MODEL.attributes.contains(&name)
+            || T::MODEL.is_key(name)
+            || name == T::MODEL.version
+            || name == WRITES
+            || lease.is_some_and(|names| names.contains(&name))
+    };
+    let foreign = stored.keys().filter(|name| !is_known(name));
+    foreign.into_iter().any(|name| !basis.had(value, name))
+}
+
 /// A delete of the item that was read.
 pub(crate) fn delete<T: Versioned>(
     table: &Arc<str>,
@@ -131,10 +177,12 @@ pub(crate) fn delete<T: Versioned>(
 ) -> Result<Write, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged_whole(T::MODEL, &basis.state, &mut placeholders);
+    let condition = unchanged(T::MODEL, &basis.state, None, &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     let beside = beside(T::MODEL, table, &value.key(), standing)?;
-    Ok(Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) })
+    let write = Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) };
+    check_size(&write)?;
+    Ok(write)
 }
 
 /// A delete of whatever is under the key.
@@ -178,11 +226,9 @@ pub(crate) fn check(
 
 /// Makes a write, or a check, ask for more of the same item.
 pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Requirement) -> Result<(), Error> {
-    let names = write.names.as_ref().map_or(0, HashMap::len);
-    let values = write.values.as_ref().map_or(0, HashMap::len);
-    let mut placeholders = Placeholders::after(names, values);
+    let mut placeholders = write.placeholders();
     let condition = match requirement {
-        Requirement::Unchanged(state) => unchanged_whole(model, state, &mut placeholders),
+        Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists => exists(model, &mut placeholders),
         Requirement::Absent => absent(model, &mut placeholders),
         Requirement::Held(holder) => {
@@ -196,8 +242,36 @@ pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Re
     };
     let (names, values) = placeholders.finish();
     write.require(&condition, names, values);
-    Ok(())
+    check_size(write)
 }
+
+/// Refuses a write whose expressions are longer than DynamoDB takes.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
+fn check_size(write: &Write) -> Result<(), Error> {
+    const MOST_BYTES: usize = 4096;
+    const MOST_OPERATORS: usize = 300;
+    let too_long = |bytes, remedy| Err(Error::ExpressionTooLong { table: Arc::clone(&write.table), bytes, remedy });
+    if let Action::Update(text) = &write.action
+        && text.len() > MOST_BYTES
+    {
+        return too_long(text.len(), UPDATE_REMEDY);
+    }
+    match &write.condition {
+        // A short text cannot have so many operators, and is not counted.
+        Some(text)
+            if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
+        {
+            too_long(text.len(), CONDITION_REMEDY)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+const UPDATE_REMEDY: &str = "it changes too many attributes for an update in a transaction: write the item alone, change fewer attributes \
+                             at once, or keep them in one map attribute";
+const CONDITION_REMEDY: &str = "the stored item has no version or no `_writes`, so its whole content is compared: give it both with the SDK \
+                                (`_version` a number, `_writes` eight random bytes), and read it again; or ask for less in conditions of your own";
 
 /// What happens beside a write, in the row that the lease of its item is kept in: the lease is asked for there, and renewed, ended or
 /// taken away. Nothing where it is in the item itself, or ignored.
@@ -249,22 +323,9 @@ fn with(condition: String, other: Option<String>) -> String {
     }
 }
 
-/// The condition of a write that touches the whole item.
-fn unchanged_whole(model: &Model, state: &State, placeholders: &mut Placeholders) -> String {
-    let compared = state.image.iter().flat_map(|image| image.keys().map(String::as_str));
-    let compared = compared.filter(|name| *name != WRITES && !model.is_key(name));
-    unchanged(model, state, compared, placeholders)
-}
-
 fn next(model: &Model, table: &Arc<str>, revision: &Revision, mark: Mark) -> Result<Revision, Error> {
-    let version = revision.number().checked_add(1);
-    let version = version.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(table) })?;
-    let ring = match &revision.ring {
-        ring if model.write_ids == 0 => ring.clone(),
-        Some(ring) => Some(ring.push(mark.id, model.write_ids)),
-        None => Some(Ring::new(mark.incarnation).push(mark.id, model.write_ids)),
-    };
-    Ok(Revision { version: Some(version), ring })
+    let next = revision.next(mark.id, mark.incarnation, model.write_ids);
+    next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(table) })
 }
 
 fn put<T: Versioned>(
@@ -284,7 +345,9 @@ fn put<T: Versioned>(
         }
     }
     next.write_into(T::MODEL.version, &mut item);
-    Ok(Plan { write: Write { beside, ..write(table, key, Action::Put(item), Some(condition), placeholders) }, next })
+    let write = Write { beside, ..write(table, key, Action::Put(item), Some(condition), placeholders) };
+    check_size(&write)?;
+    Ok(Plan { write, next })
 }
 
 fn write(table: &Arc<str>, key: Item, action: Action, condition: Option<String>, placeholders: Placeholders) -> Write {

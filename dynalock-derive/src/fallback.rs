@@ -129,7 +129,8 @@ fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
                 sort_key: ::core::option::Option::None,
                 version: "",
                 version_is_field: false,
-                write_ids: 0,
+                write_ids: 16,
+                attributes: &[],
                 aliases: &[],
                 lock: ::core::option::Option::None,
             };

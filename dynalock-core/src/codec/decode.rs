@@ -34,7 +34,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
 /// The state of an item that need not be readable otherwise.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    let image = revision.version.is_none().then(|| Box::new(image(model, item)));
+    let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
@@ -53,7 +53,8 @@ fn strip_lease(model: &Model, item: &mut Item) {
 
 /// Reads the state of an item, and takes the write ids out of it.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    let image = (!item.contains_key(model.version)).then(|| Box::new(image(model, item)));
+    let is_tracked = item.contains_key(model.version) && item.contains_key(WRITES);
+    let image = (!is_tracked).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
 }
@@ -76,6 +77,11 @@ fn revision(
 /// The ring of an item that need not be readable otherwise.
 pub(crate) fn ring_of(item: &Item) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
+}
+
+/// The revision of an item that need not be readable otherwise.
+pub(crate) fn revision_in(item: &Item, version: &str) -> Revision {
+    Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
 /// The version of an item that need not be readable otherwise.

@@ -83,6 +83,11 @@ impl Fingerprints {
         }
     }
 
+    /// Whether the value that these were taken from has this attribute.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
     /// Whether `value` has another key than the value that these were taken from.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> Result<bool, Fault> {
         let mut keys = KeysAlone { before: &self.0, model: T::MODEL, differ: false };

@@ -15,8 +15,8 @@ use crate::{
 /// An opaque token of the state in which an item was read: of its key, version and incarnation.
 ///
 /// It survives a trip to a browser and back as a string (`Display`, `FromStr`, serde), and says by
-/// [`Stored::assume`](crate::Stored::assume) which state an edited value was made from. It holds no content, but who can guess the
-/// content of an item without a version, or its key, can confirm the guess by it.
+/// [`Stored::assume`](crate::Stored::assume) which state an edited value was made from. It holds no content. Of an item without a version
+/// or without `_writes` it holds a digest of the content: a reader who can guess the content, or the key of any item, can confirm the guess.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Etag {
     version: Option<u64>,
@@ -29,10 +29,8 @@ pub struct Etag {
 enum Life {
     /// The incarnation of an item that has one.
     Incarnation([u8; 8]),
-    /// A digest of the whole item, for one without a version.
+    /// A digest of the whole item, for one without a version or without write ids.
     Content(u64),
-    /// Nothing: a versioned item that other programs wrote.
-    Foreign,
 }
 
 /// The text is no etag of this library.
@@ -43,9 +41,8 @@ pub struct ParseEtagError;
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
-            (Some(image), _) => Life::Content(digest_item(image)),
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
-            (None, None) => Life::Foreign,
+            (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
         Self { version: revision.version, life, key: digest_key(key) }
     }
@@ -67,12 +64,11 @@ impl Etag {
                     revision.ring.as_ref().is_some_and(|ring| ring.incarnation() == Incarnation::from_bytes(life))
                 }
                 Life::Content(digest) => image.is_some_and(|image| digest_item(image) == digest),
-                Life::Foreign => revision.ring.is_none(),
             }
     }
 }
 
-/// `<version, or n>-<i or c, and 16 hex digits, or f>-<16 hex digits of the key>`
+/// `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -82,7 +78,6 @@ impl fmt::Display for Etag {
         match self.life {
             Life::Incarnation(bytes) => write!(f, "i{:016x}", u64::from_be_bytes(bytes))?,
             Life::Content(digest) => write!(f, "c{digest:016x}")?,
-            Life::Foreign => f.write_str("f")?,
         }
         write!(f, "-{:016x}", self.key)
     }
@@ -107,7 +102,6 @@ impl FromStr for Etag {
         let life = match (life.get(..1), life.get(1..)) {
             (Some("i"), Some(digits)) => Life::Incarnation(hex(digits)?.to_be_bytes()),
             (Some("c"), Some(digits)) => Life::Content(hex(digits)?),
-            (Some("f"), Some("")) => Life::Foreign,
             _ => return Err(ParseEtagError),
         };
         Ok(Self { version, life, key: hex(key)? })

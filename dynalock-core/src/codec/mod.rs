@@ -7,7 +7,7 @@ mod etag;
 mod fingerprint;
 mod stored;
 
-pub(crate) use decode::{decode, ring_of, state_of, version_in};
+pub(crate) use decode::{decode, revision_in, ring_of, state_of, version_in};
 pub(crate) use encode::{Changes, encode, encode_attribute};
 pub use etag::{Etag, ParseEtagError};
 pub use stored::Stored;
@@ -64,10 +64,10 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 
 /// Whether two reads of one key show the same state.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
-    let versioned = |item: &Item| item.contains_key(model.version);
+    let is_tracked = |item: &Item| item.contains_key(model.version) && item.contains_key(WRITES);
     match (one, other) {
         (None, None) => true,
-        (Some(one), Some(other)) if versioned(one) || versioned(other) => {
+        (Some(one), Some(other)) if is_tracked(one) && is_tracked(other) => {
             [model.version, WRITES].iter().all(|name| one.get(*name) == other.get(*name))
         }
         (Some(one), Some(other)) => etag::digest_item(one) == etag::digest_item(other),

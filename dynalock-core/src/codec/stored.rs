@@ -42,10 +42,10 @@ pub(crate) struct Basis {
 }
 
 /// The state that an item was in.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
-    /// The whole item, if it was read without a version.
+    /// The whole item, if it was read without a version or without write ids.
     pub(crate) image: Option<Box<Item>>,
 }
 
@@ -146,6 +146,15 @@ impl Basis {
         match differs {
             true => Err(Error::KeyChanged { table: Arc::clone(table) }),
             false => Ok(()),
+        }
+    }
+
+    /// Whether the value that was read had this attribute. `value` is that value, changed or not.
+    pub(crate) fn had<T: Versioned>(&self, value: &T, name: &str) -> bool {
+        match &self.before {
+            Before::Untouched => Fingerprints::of(value).is_ok_and(|now| now.has(name)),
+            Before::Fingerprints(before) => before.has(name),
+            Before::Failed(_) => false,
         }
     }
 

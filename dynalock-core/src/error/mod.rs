@@ -66,11 +66,13 @@ pub enum Error {
 
     /// The ClientRequestToken was used for a transaction with another content in the last ten minutes. Nothing was written.
     ///
-    /// Give a new content a new token. A transaction that is made again under its old token, after a crash for example, must rest on the
-    /// same values as before: one that reads first does not.
+    /// Give a new content a new token. A transaction that is made again under its old token, after a crash for example, must have the same
+    /// content. A `HashSet` or a `HashMap` in a value has another order each time, which is another content: use a `BTreeSet`, a `BTreeMap`
+    /// or a `Vec`. If an item shows that the earlier transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
     #[error(
         "the token was used for a transaction with another content in the last ten minutes \
-         ({attempts} requests in {elapsed:.1?}); give a new content a new token"
+         ({attempts} requests in {elapsed:.1?}); give a new content a new token, and use no `HashSet` or `HashMap` in values \
+         that have to be the same again"
     )]
     TokenReused {
         /// Requests sent.
@@ -168,6 +170,19 @@ pub enum Error {
     VersionExhausted {
         /// The table.
         table: Arc<str>,
+    },
+
+    /// A write needs a longer expression than DynamoDB takes: it changes or compares too many attributes at once. Nothing was written.
+    #[error(
+        "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
+    )]
+    ExpressionTooLong {
+        /// The table.
+        table: Arc<str>,
+        /// The bytes of the expression.
+        bytes: usize,
+        /// What to do instead.
+        remedy: &'static str,
     },
 
     /// Whether the write was applied cannot be told: a reply was lost, and the item no longer shows it.

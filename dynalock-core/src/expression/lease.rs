@@ -5,7 +5,10 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Name, Placeholders, Value};
-use crate::model::{LockModel, Model};
+use crate::{
+    codec::Item,
+    model::{LockModel, Model},
+};
 
 /// How a write stands to the lease on its item.
 #[derive(Debug, Clone)]
@@ -94,6 +97,21 @@ impl Standing {
     /// What the write does to the lease in the item.
     pub(super) fn effect(&self, model: &Model, to: &mut Placeholders) -> Effect {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
+    }
+
+    /// Does to an item what the write does to the lease in it.
+    pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
+        let mut to = Placeholders::default();
+        let Effect { set, remove, leave } = self.effect(model, &mut to);
+        for name in remove {
+            item.remove(to.name_of(name));
+        }
+        for (name, value) in set {
+            item.insert(to.name_of(name).to_owned(), to.value_of(value).clone());
+        }
+        if let Some(AttributeValue::L(queue)) = leave.and_then(|queue| item.get_mut(to.name_of(queue))) {
+            queue.drain(..1.min(queue.len()));
+        }
     }
 
     /// What must be true of the lease in the row beside the item; nothing if it is not asked.

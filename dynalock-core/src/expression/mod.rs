@@ -11,7 +11,7 @@ mod operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
-pub(crate) use condition::{absent, exists, unchanged};
+pub(crate) use condition::{absent, exists, same_attributes, unchanged};
 pub(crate) use lease::{Hold, Holder, Standing, Then};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use update::update;
@@ -59,6 +59,16 @@ impl Placeholders {
         Value(self.before.1 + self.values.len() - 1)
     }
 
+    /// The name behind a placeholder of these.
+    pub(super) fn name_of(&self, Name(index): Name) -> &str {
+        &self.names[index - self.before.0]
+    }
+
+    /// The value behind a placeholder of these.
+    pub(super) fn value_of(&self, Value(index): Value) -> &AttributeValue {
+        &self.values[index - self.before.1]
+    }
+
     /// Names and values as requests take them: none rather than an empty map.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, values, before } = self;
@@ -78,24 +88,56 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Each expression has many, and the machinery of `fmt` costs more than they are long.
+/// The text of a placeholder. Its number is written in base 36: an expression may have 4 KB, which is room for a fifth more attributes
+/// than decimal numbers leave. Each expression has many placeholders, and the machinery of `fmt` costs more than they are long.
 fn placeholder(sign: &str, index: usize) -> String {
-    let mut digits = itoa::Buffer::new();
-    [sign, digits.format(index)].concat()
+    let mut digits = Digits::default();
+    [sign, digits.write(index)].concat()
+}
+
+/// A buffer for a number in base 36.
+#[derive(Default)]
+struct Digits([u8; 13]);
+
+impl Digits {
+    fn write(&mut self, mut number: usize) -> &str {
+        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        let mut start = self.0.len();
+        loop {
+            start -= 1;
+            self.0[start] = DIGITS[number % 36];
+            number /= 36;
+            if number == 0 {
+                break;
+            }
+        }
+        // All digits are ASCII.
+        std::str::from_utf8(&self.0[start..]).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::SIGN)?;
-        f.write_str(itoa::Buffer::new().format(self.0))
+        f.write_str(Digits::default().write(self.0))
     }
 }
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::SIGN)?;
-        f.write_str(itoa::Buffer::new().format(self.0))
+        f.write_str(Digits::default().write(self.0))
     }
+}
+
+/// How many operators and functions an expression has, as DynamoDB counts them.
+pub(crate) fn operators(text: &str) -> usize {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
+    let is_operator = |word: &str| {
+        matches!(word, "AND" | "OR" | "NOT" | "BETWEEN" | "IN" | "=" | "<>" | "<" | "<=" | ">" | ">=")
+            || word.starts_with(|c: char| c.is_ascii_lowercase())
+    };
+    words.filter(|word| is_operator(word)).count()
 }
 
 /// A text of terms with a separator between them, in one allocation that grows.

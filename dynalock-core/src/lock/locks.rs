@@ -29,7 +29,8 @@ pub(super) static MODEL: Model = Model {
     sort_key: None,
     version: "_version",
     version_is_field: false,
-    write_ids: 0,
+    write_ids: 4,
+    attributes: &[],
     aliases: &[],
     lock: Some(LAYOUT),
 };

@@ -18,7 +18,8 @@ use crate::{
     expression::Standing,
     model::{LockModel, Model},
     plan::Repeats,
-    retry::{Effort, Late, Release},
+    retry::{Effort, Release},
+    version::LateCopies,
 };
 
 /// How the writes of a call stand to the leases of their items.
@@ -76,10 +77,10 @@ impl Stance {
     }
 
     /// What becomes of late copies.
-    pub(crate) fn late(&self) -> Late {
+    pub(crate) fn late(&self) -> LateCopies {
         match self {
-            Self::Ignoring | Self::Outside { .. } => Late::MayPass,
-            Self::Holder { .. } => Late::Refused,
+            Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
+            Self::Holder { .. } => LateCopies::AreRefused,
         }
     }
 

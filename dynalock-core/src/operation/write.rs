@@ -11,7 +11,7 @@ use super::{
     classify::{Failure, ServiceFailure, classify},
     transact::Transact,
 };
-use crate::codec::Item;
+use crate::{codec::Item, expression::Placeholders};
 
 /// One conditional write, ready to be sent. A clone is the same to the byte, the order of its maps included: DynamoDB Local takes
 /// another order for another request under the same token.
@@ -97,6 +97,13 @@ impl Write {
         let beside = self.beside.take().map(|beside| *beside);
         let transact = Transact::new(std::iter::once(self).chain(beside), token).map_err(Failure::Permanent)?;
         transact.send_one(client).await
+    }
+
+    /// Placeholders that go on where those of this write end.
+    pub(crate) fn placeholders(&self) -> Placeholders {
+        let names = self.names.as_ref().map_or(0, HashMap::len);
+        let values = self.values.as_ref().map_or(0, HashMap::len);
+        Placeholders::after(names, values)
     }
 
     /// Another condition on the same item, whose placeholders go on where those of this write end.

@@ -130,6 +130,11 @@ impl<T: Versioned> Session<T> {
         loop {
             let mut expected = None;
             let outcome = match item {
+                // A copy of an earlier attempt has arrived after all: the write is done.
+                Some(item) if self.has_written(&item) => {
+                    let (value, basis) = decode::<T>(self.table(), item)?;
+                    return Ok(Stored::new(value, basis));
+                }
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
                     expected = Some(basis.state.revision.number());

@@ -61,10 +61,12 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction of one under a ClientRequestToken, which DynamoDB applies at most once in ten minutes:
-    /// [`Error::Indeterminate`](crate::Error::Indeterminate) only if no reply ever comes, at twice the write units. It says what was
-    /// decided when the reply came: a late copy of a create that was refused can still be applied if the item that it met is deleted
-    /// meanwhile.
+    /// Sends each write as a transaction of one under a ClientRequestToken, which DynamoDB applies at most once in ten minutes, at twice
+    /// the write units.
+    ///
+    /// [`Error::Indeterminate`](crate::Error::Indeterminate) remains for two cases. Either no reply came at all. Or a reply was lost, and
+    /// the next attempt met something that may pass: an item in the way of a create, a lease, or an item without `_writes`. A late copy of
+    /// the first attempt may still be applied then.
     pub fn exactly_once(mut self) -> Self {
         self.once = true;
         self

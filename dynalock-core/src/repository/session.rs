@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, Stored, decode, version_in},
+    codec::{Basis, Changes, Item, Stored, decode, ring_of, state_of, version_in},
     error::{Conflict, Error},
     key::Key,
     lock::Stance,
@@ -130,19 +130,22 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let expected = Expected::Unchanged(&basis.state.revision);
         let stance = self.stance.clone();
         if T::MODEL.lock_in_item().is_none() {
             let plan =
                 |value: &T, mark| plan::replace(&table, value, basis, mark, &stance.standing(Repeats::InThisCall));
-            return self.store(value, expected, plan).await;
+            return self.store(value, Expected::Unchanged(&basis.state.revision), plan).await;
         }
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
         let plan = |value: &T, mark| {
             plan::overwrite(&table, value, basis, &stored, mark, &stance.standing(Repeats::InThisCall))
         };
-        self.store(value, expected, plan).await
+        let mut marks = self.marks();
+        match plan(&value, marks.next()) {
+            Err(Error::ExpressionTooLong { .. }) => self.put_over(value, basis, &stored).await,
+            first => self.store_from(first?, marks, value, Expected::Unchanged(&basis.state.revision), plan).await,
+        }
     }
 
     pub(crate) async fn update(
@@ -154,10 +157,43 @@ impl<T: Versioned> Session<T> {
         let table = Arc::clone(self.table());
         let stance = self.stance.clone();
         let mut known = Some(changes);
-        let plan = |value: &T, mark| {
+        let mut plan = |value: &T, mark| {
             let changes = known.take().map_or_else(|| basis.changes(&table, value), Ok)?;
             plan::update(&table, value, basis, changes, mark, &stance.standing(Repeats::InThisCall))
         };
+        let mut marks = self.marks();
+        match plan(&value, marks.next()) {
+            Err(error @ Error::ExpressionTooLong { .. }) if basis.state.revision.is_tracked() => {
+                Box::pin(self.update_as_put(value, basis, error)).await
+            }
+            first => self.store_from(first?, marks, value, Expected::Unchanged(&basis.state.revision), plan).await,
+        }
+    }
+
+    /// An update that changes more attributes than an expression can name: a put of the whole item, if the stored item has no attribute that
+    /// the put would lose.
+    async fn update_as_put(&mut self, value: T, basis: &Basis, too_long: Error) -> Result<Outcome<Stored<T>>, Error> {
+        let get = self.get(&value.key())?;
+        let stored = match self.read(&get).await? {
+            Some(stored) if state_of(T::MODEL, self.table(), &stored)?.revision == basis.state.revision => stored,
+            other => return Ok(Outcome::Lost(other)),
+        };
+        if plan::would_lose(basis, &value, &stored) {
+            return Err(match too_long {
+                Error::ExpressionTooLong { table, bytes, .. } => {
+                    Error::ExpressionTooLong { table, bytes, remedy: FOREIGN_REMEDY }
+                }
+                other => other,
+            });
+        }
+        self.put_over(value, basis, &stored).await
+    }
+
+    async fn put_over(&mut self, value: T, basis: &Basis, stored: &Item) -> Result<Outcome<Stored<T>>, Error> {
+        let table = Arc::clone(self.table());
+        let stance = self.stance.clone();
+        let plan =
+            |value: &T, mark| plan::put_over(&table, value, basis, stored, mark, &stance.standing(Repeats::InThisCall));
         self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
     }
 
@@ -168,8 +204,20 @@ impl<T: Versioned> Session<T> {
         expected: Expected<'_>,
         mut plan: impl FnMut(&T, Mark) -> Result<Plan, Error>,
     ) -> Result<Outcome<Stored<T>>, Error> {
-        let mut marks = Marks { id: self.id, rng: self.effort.rng().fork(), repeats: Repeats::InThisCall };
-        let Plan { write, mut next } = plan(&value, marks.next())?;
+        let mut marks = self.marks();
+        let first = plan(&value, marks.next())?;
+        self.store_from(first, marks, value, expected, plan).await
+    }
+
+    /// As [`store`](Self::store), with the plan of the first attempt.
+    async fn store_from(
+        &mut self,
+        Plan { write, mut next }: Plan,
+        mut marks: Marks,
+        value: T,
+        expected: Expected<'_>,
+        mut plan: impl FnMut(&T, Mark) -> Result<Plan, Error>,
+    ) -> Result<Outcome<Stored<T>>, Error> {
         let again = || {
             let plan = plan(&value, marks.next())?;
             next = plan.next;
@@ -179,6 +227,15 @@ impl<T: Versioned> Session<T> {
             Applied::Yes(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
             Applied::No(item) => Outcome::Lost(item),
         })
+    }
+
+    fn marks(&mut self) -> Marks {
+        Marks { id: self.id, rng: self.effort.rng().fork(), repeats: Repeats::InThisCall }
+    }
+
+    /// Whether an item shows that a write of this call was applied.
+    pub(super) fn has_written(&self, item: &Item) -> bool {
+        ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
     /// Whether the delete is certain, if it happened.
@@ -267,6 +324,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 }
+
+const FOREIGN_REMEDY: &str = "it changes too many attributes for an update, and a put would lose attributes of the stored item that its type \
+                              does not know: change fewer attributes at once, keep them in one map attribute, or drop the others by `replace`";
 
 fn aim<'a>(model: &Model, stance: &'a Stance, id: WriteId, expected: Expected<'a>) -> Aim<'a> {
     let (late, releases) = (stance.late(), stance.releases(model));

@@ -13,7 +13,7 @@ mod thread;
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub(crate) use effort::{
-    Aim, Answered, Effort, Late, Paired, Proof, Release, Transacted, TransactionAim, Written, tables,
+    Aim, Answered, Effort, Paired, Proof, Release, Rests, Transacted, TransactionAim, Written, tables,
     unexpected_condition,
 };
 pub use pace::Pace;

@@ -111,10 +111,17 @@ impl Transaction {
         self
     }
 
-    /// The ClientRequestToken: 1 to 36 characters that belong to this transaction and no other, ever. DynamoDB applies a transaction once
-    /// under one token in ten minutes, so one that is made again of the same values, after a crash for example, succeeds without happening
-    /// twice; later than that, or if its values had to be read again, it is [`Error::AlreadyCommitted`] as long as an item that it has written
-    /// shows it. Without this, a token is drawn, which covers the requests of one commit.
+    /// The ClientRequestToken: 1 to 36 characters that belong to this transaction and no other, ever. Without this, a token is drawn, which
+    /// covers the requests of one commit.
+    ///
+    /// DynamoDB applies a transaction once under one token in ten minutes. A transaction that is made again of the same values, after a crash
+    /// for example, succeeds without happening twice. If more time has passed, or its values were read again, the commit is
+    /// [`Error::AlreadyCommitted`], as long as an item that the transaction wrote shows its id: the next 15 writes of the item keep it.
+    /// Otherwise the transaction may happen twice, so read what it would have left before you make it again.
+    ///
+    /// The content has to be the same to the byte. A value with a `HashSet` or a `HashMap` is written in another order each time, and is
+    /// [`Error::TokenReused`] then, or [`Error::AlreadyCommitted`] if an item shows it: use a `BTreeSet`, a `BTreeMap` or a `Vec`.
+    ///
     ///
     /// The write ids and incarnations of the transaction are made from the token. A token that is used for a second life of an item, after the
     /// first was deleted, lets the two be taken for one.
@@ -202,6 +209,7 @@ impl Transaction {
         let mut effort = Effort::new(link.connection(), limits);
         let (mut marks, token) = Token::or_drawn(token, &mut effort);
         let operations = commit::resolve(&mut effort, id, drafts, token.known(&marks)).await?;
+        commit::refuse_committed(&effort, &operations, token.known(&marks))?;
         let assembly = assemble(&operations, &mut marks)?;
         let next = commit::send(&mut effort, id, &operations, assembly, (token, marks)).await?;
         Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })

@@ -1,7 +1,7 @@
 use std::{any::Any, sync::Arc, time::Duration};
 
 use crate::{
-    codec::{Basis, Item, Stored, encode, size},
+    codec::{Basis, Item, State, Stored, encode, size},
     error::Error,
     expression::{Holder, Standing},
     lock::Stance,
@@ -15,6 +15,9 @@ use crate::{
 pub(super) trait Change: Send + Sync {
     /// What it rests on.
     fn expected(&self) -> Expected<'_>;
+
+    /// The state of the item that it rests on; `None` for a create.
+    fn state(&self) -> Option<&State>;
 
     /// The write that it needs.
     ///
@@ -86,6 +89,15 @@ impl<T: Versioned> Change for ChangeOf<T> {
                 Expected::Unchanged(&basis.state.revision)
             }
             Kind::Delete(basis) => Expected::Deleted(&basis.state.revision),
+        }
+    }
+
+    fn state(&self) -> Option<&State> {
+        match &self.kind {
+            Kind::Create => None,
+            Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _) | Kind::Delete(basis) => {
+                Some(&basis.state)
+            }
         }
     }
 

@@ -11,10 +11,10 @@ use super::{
 use crate::{
     codec::{Item, ring_of},
     error::{CancellationClass, Cancelled, Error},
-    operation::{Reason, Transact},
+    operation::{Reason, Snapshot, Transact},
     plan::{Marks, Repeats},
     random,
-    retry::{Effort, Transacted, TransactionAim, tables},
+    retry::{Effort, Rests, Transacted, TransactionAim, tables},
     version::{Revision, WriteId},
 };
 
@@ -99,6 +99,26 @@ fn shows(item: Option<&Item>, id: Option<WriteId>) -> bool {
     ring.zip(id).is_some_and(|(ring, id)| ring.contains(id))
 }
 
+/// Refuses a transaction under the caller's token if an item that it rests on shows that it has happened: the item was read after that.
+pub(super) fn refuse_committed(effort: &Effort, operations: &[Operation], known: Option<WriteId>) -> Result<(), Error> {
+    let ring = |operation: &Operation| operation.rests_on().and_then(|state| state.revision.ring.clone());
+    let is_in = |id| operations.iter().filter_map(ring).any(|ring| ring.contains(id));
+    match known.is_some_and(is_in) {
+        true => Err(already_committed(effort)),
+        false => Ok(()),
+    }
+}
+
+/// Whether an item that the transaction writes shows now that it has happened. Nothing does if the items cannot be read.
+async fn is_committed(effort: &mut Effort, operations: &[Operation], id: WriteId) -> bool {
+    let written =
+        operations.iter().filter(|operation| operation.expected().is_some()).map(|operation| &operation.subject);
+    let key = |subject: &Subject| Some((Arc::clone(&subject.table), subject.key_item().ok()?));
+    let snapshot = Snapshot { subjects: written.filter_map(key).collect() };
+    let items = effort.snapshot(&snapshot).await.unwrap_or_default();
+    items.iter().any(|item| shows(item.as_ref(), Some(id)))
+}
+
 fn already_committed(effort: &Effort) -> Error {
     let (attempts, elapsed) = effort.spent();
     Error::AlreadyCommitted { attempts, elapsed }
@@ -145,6 +165,10 @@ pub(super) async fn send(
                     let subjects: Vec<_> = operations.iter().map(|operation| &operation.subject).collect();
                     return Err(which_is_missing(effort, &subjects, missing).await);
                 }
+                Err(reused @ Error::TokenReused { .. }) => {
+                    let committed = token.origin == Origin::Given && is_committed(effort, operations, id).await;
+                    return Err(if committed { already_committed(effort) } else { reused });
+                }
                 Err(error) => return Err(error),
             }
         };
@@ -179,11 +203,13 @@ pub(super) async fn make_way(
     Ok(is_made)
 }
 
-/// By write: the revision that its condition rests on, if there is one.
-fn rests<'o>(operations: &'o [Operation], places: &[Place], writes: usize) -> Vec<Option<&'o Revision>> {
-    let mut rests = vec![None; writes];
+/// By write: what its condition rests on.
+fn rests<'o>(operations: &'o [Operation], places: &[Place], writes: usize) -> Vec<Rests<'o>> {
+    let mut rests = vec![Rests { revision: None, version_attribute: "" }; writes];
     for (operation, place) in operations.iter().zip(places) {
-        rests[place.write] = rests[place.write].or(operation.rests_on());
+        let write = &mut rests[place.write];
+        write.revision = write.revision.or(operation.rests_on().map(|state| &state.revision));
+        write.version_attribute = operation.subject.model.version;
     }
     rests
 }

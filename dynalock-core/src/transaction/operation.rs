@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::change::Change;
 use crate::{
     Repository,
-    codec::Item,
+    codec::{Item, State},
     error::Error,
     expression::Holder,
     key::Key,
@@ -11,7 +11,7 @@ use crate::{
     model::{Model, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
-    version::{Expected, Revision},
+    version::Expected,
 };
 
 /// The item that an operation is about.
@@ -58,14 +58,11 @@ impl Subject {
 }
 
 impl Operation {
-    /// The revision that its condition rests on; nothing if that is something else.
-    pub(super) fn rests_on(&self) -> Option<&Revision> {
+    /// The state that its condition rests on; `None` if it rests on something else.
+    pub(super) fn rests_on(&self) -> Option<&State> {
         match &self.act {
-            Act::Change(change) => match change.expected() {
-                Expected::Unchanged(revision) | Expected::Deleted(revision) => Some(revision),
-                Expected::Absent | Expected::Anything => None,
-            },
-            Act::Check(Requirement::Unchanged(state)) => Some(&state.revision),
+            Act::Change(change) => change.state(),
+            Act::Check(Requirement::Unchanged(state)) => Some(state),
             Act::Check(Requirement::Exists | Requirement::Absent | Requirement::Holds(_) | Requirement::Held(_)) => {
                 None
             }

@@ -100,12 +100,12 @@ impl fmt::Debug for Ring {
     }
 }
 
-/// What an item said of itself when it was read.
+/// The version and the write ids of an item, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Revision {
-    /// The stored number; nothing in an item that other programs wrote without one.
+    /// The stored number; `None` in an item that another program wrote without one.
     pub(crate) version: Option<u64>,
-    /// Nothing in an item that other programs wrote, and in types that keep no write ids.
+    /// `None` in an item that another program wrote, or put over.
     pub(crate) ring: Option<Ring>,
 }
 
@@ -113,6 +113,21 @@ impl Revision {
     /// The version, where an item without one counts as 0.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
+    }
+
+    /// Whether the item has both, a version and write ids. The version and the incarnation of such an item identify its state.
+    /// Any other item is identified by its whole content.
+    pub(crate) fn is_tracked(&self) -> bool {
+        self.version.is_some() && self.ring.is_some()
+    }
+
+    /// The revision after one more write, or `None` after the last version that can be counted. An item that was not tracked
+    /// begins a new incarnation, so that writers that read an earlier state of it do not fit any more.
+    pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
+        let version = self.number().checked_add(1)?;
+        let new = Ring::new(begins);
+        let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
+        Some(Self { version: Some(version), ring: Some(ring.push(id, keep)) })
     }
 
     /// Writes it into an item.
@@ -123,15 +138,15 @@ impl Revision {
         }
     }
 
-    /// Whether the item can never be in this revision again, by what it shows now: its life is over, or others have written it since. `ring` is
-    /// that of the item, if there is one. Without an incarnation nothing is ever over: the item may be created again.
-    pub(crate) fn is_over(&self, is_there: bool, ring: Option<&Ring>) -> bool {
-        let Some(read) = &self.ring else { return false };
-        match ring {
-            _ if !is_there => true,
-            Some(now) if now.incarnation() == read.incarnation() => now != read,
+    /// Whether the item can never be in this revision again, by what it is now: the item is gone, it is in another incarnation, or it has a
+    /// higher version in the same one. An item that was not tracked is never over, since its content may come back. The ring alone proves
+    /// nothing: another program may count the version, put an old version back, or take the ids out and put them back.
+    pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
+        let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
+        let Some(now) = now else { return true };
+        match &now.ring {
+            Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
-            // Another program has taken the ids out, and may put them back.
             None => false,
         }
     }
@@ -168,13 +183,24 @@ impl Expected<'_> {
     }
 }
 
-/// What an item looked like to a condition that failed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Found<'a> {
-    /// There was no item.
-    Absent,
-    /// There was one, with this ring.
-    Present(Option<&'a Ring>),
+/// Whether an earlier attempt of a write may have been applied, or may still be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// No: every attempt was answered, or never sent.
+    None,
+    /// Yes, and only the item can tell.
+    Plain(LateCopies),
+    /// Yes, and DynamoDB would have recognized an applied attempt by its token.
+    UnderToken,
+}
+
+/// What becomes of a late copy of a write that was refused although the item has not been written since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LateCopies {
+    /// It may still be applied.
+    MayPass,
+    /// It is refused for ever, like the write of a holder whose beat was overtaken.
+    AreRefused,
 }
 
 /// What a failed condition proves about the write that carried it.
@@ -182,44 +208,64 @@ pub(crate) enum Found<'a> {
 pub(crate) enum Verdict {
     /// An earlier attempt was applied: the write succeeded.
     Applied,
-    /// No attempt was applied: somebody else was first.
+    /// No attempt was applied, and none will be: somebody else was first.
     Conflict,
     /// Either may be true.
     Unknown,
 }
 
-/// Reads a failed condition. `in_doubt` says whether an earlier attempt of the same write may have been applied.
+impl Expected<'_> {
+    /// Whether a late copy of the write can never be applied, by what the item is now. Absence may always come back.
+    fn is_over(self, found: Option<&Revision>) -> bool {
+        match self {
+            Self::Absent | Self::Anything => false,
+            Self::Unchanged(revision) | Self::Deleted(revision) => revision.is_over(found),
+        }
+    }
+}
+
+/// Reads a failed condition. `found` is the item that the condition met, `None` if there was none.
 ///
-/// 1. My id is in the ring: it was.
+/// 1. My id is in the ring: an attempt was applied.
 /// 2. No attempt is in doubt: somebody else was first.
-/// 3. The gap rule: in the same incarnation, the newest id that was read is still there, so mine would be too.
-/// 4. Else it cannot be told. A delete has no id, but its absence and the same incarnation tell.
-pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, in_doubt: bool, found: Found<'_>) -> Verdict {
-    if let Found::Present(Some(ring)) = found
-        && ring.contains(id)
-    {
+/// 3. Under a token, no attempt was applied before. A late copy is refused too if the revision that the write rested on is over.
+///    Else the outcome is unknown: a late copy of a create is applied if the item is deleted.
+/// 4. Without a token, the ids in the item decide ([`by_ids`]).
+pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
+    if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
-    if !in_doubt {
-        return Verdict::Conflict;
-    }
-    match (expected, found) {
-        (Expected::Deleted(_), Found::Absent) => Verdict::Applied,
-        (Expected::Deleted(was), Found::Present(Some(ring))) if same_life(was, ring).is_some() => Verdict::Conflict,
-        (Expected::Unchanged(was), Found::Present(Some(ring))) => match same_life(was, ring) {
+    let proven = match doubt {
+        Doubt::None => return Verdict::Conflict,
+        Doubt::Plain(late) => match by_ids(expected, found) {
+            Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
+            verdict => return verdict,
+        },
+        Doubt::UnderToken => expected.is_over(found),
+    };
+    if proven { Verdict::Conflict } else { Verdict::Unknown }
+}
+
+/// Whether an attempt was applied before the condition failed, by the ids in the item. A delete has no id, but absence and the same
+/// incarnation tell.
+fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
+    let ring = found.and_then(|item| item.ring.as_ref());
+    match (expected, found, ring) {
+        (Expected::Deleted(_), None, _) => Verdict::Applied,
+        (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
+        (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
             Some(read) if nothing_fell_between(read, ring) => Verdict::Conflict,
             Some(_) | None => Verdict::Unknown,
         },
-        (
-            Expected::Absent | Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Anything,
-            Found::Absent | Found::Present(_),
-        ) => Verdict::Unknown,
+        (Expected::Absent | Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Anything, _, _) => {
+            Verdict::Unknown
+        }
     }
 }
 
 /// The ring that was read, if `ring` is a later state of it.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
-    was.ring.as_ref().filter(|read| read.incarnation() == ring.incarnation())
+    was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
 /// The gap rule: ids are put in front and taken off the back only, so while the newest id that was read is still there,
@@ -268,64 +314,138 @@ mod tests {
         assert_eq!(Ring::parse(vec![0; 12]), None);
     }
 
+    /// An item at this version.
+    fn at(version: u64, ring: Ring) -> Revision {
+        Revision { version: Some(version), ring: Some(ring) }
+    }
+
+    const IN_DOUBT: Doubt = Doubt::Plain(LateCopies::MayPass);
+
     #[test]
     fn an_id_in_the_ring_is_a_success_even_under_later_writes() {
         let was = read(ring(9, &[1]));
-        let now = ring(9, &[4, 3, 2, 1]);
-        let seen = Found::Present(Some(&now));
-        assert_eq!(verdict(Expected::Unchanged(&was), id(2), true, seen), Verdict::Applied);
-        assert_eq!(verdict(Expected::Absent, id(1), true, seen), Verdict::Applied);
-        assert_eq!(verdict(Expected::Unchanged(&was), id(2), false, seen), Verdict::Applied);
+        let now = at(10, ring(9, &[4, 3, 2, 1]));
+        for doubt in [Doubt::None, IN_DOUBT, Doubt::UnderToken] {
+            assert_eq!(verdict(Expected::Unchanged(&was), id(2), doubt, Some(&now)), Verdict::Applied);
+            assert_eq!(verdict(Expected::Absent, id(1), doubt, Some(&now)), Verdict::Applied);
+        }
     }
 
     #[test]
     fn without_doubt_it_is_a_conflict() {
         let was = read(ring(9, &[1]));
-        for seen in [Found::Absent, Found::Present(None), Found::Present(Some(&ring(8, &[1])))] {
-            assert_eq!(verdict(Expected::Unchanged(&was), id(2), false, seen), Verdict::Conflict);
-            assert_eq!(verdict(Expected::Deleted(&was), id(2), false, seen), Verdict::Conflict);
+        let others = [Revision { version: Some(7), ring: None }, at(7, ring(8, &[1]))];
+        for seen in [None, Some(&others[0]), Some(&others[1])] {
+            assert_eq!(verdict(Expected::Unchanged(&was), id(2), Doubt::None, seen), Verdict::Conflict);
+            assert_eq!(verdict(Expected::Deleted(&was), id(2), Doubt::None, seen), Verdict::Conflict);
         }
     }
 
     #[test]
     fn the_gap_rule_decides_while_the_newest_read_id_is_there() {
         let was = read(ring(9, &[3, 2]));
-        let near = ring(9, &[5, 4, 3]);
-        let far = ring(9, &[7, 6, 5, 4]);
-        let recreated = ring(8, &[3]);
+        let near = at(9, ring(9, &[5, 4, 3]));
+        let far = at(11, ring(9, &[7, 6, 5, 4]));
+        let recreated = at(1, ring(8, &[3]));
         for (now, expected) in [(&near, Verdict::Conflict), (&far, Verdict::Unknown), (&recreated, Verdict::Unknown)] {
-            assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(Some(now))), expected);
+            assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(now)), expected);
         }
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Absent), Verdict::Unknown);
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(None)), Verdict::Unknown);
+        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, None), Verdict::Unknown);
+        let without_ids = Revision { version: Some(9), ring: None };
+        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&without_ids)), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_conflict_after_doubt_needs_a_revision_that_cannot_come_back() {
+        let was = read(ring(9, &[3, 2]));
+        for (now, is_over) in [
+            (at(8, ring(9, &[3, 2])), true),
+            (at(8, ring(9, &[4, 3, 2])), true),
+            (at(7, ring(9, &[3, 2])), false),
+            // Another program has put the version back: the condition may hold again.
+            (at(7, ring(9, &[4, 3, 2])), false),
+            (at(6, ring(9, &[4, 3, 2])), false),
+            (Revision { version: None, ring: Some(ring(9, &[4, 3, 2])) }, false),
+        ] {
+            let expected = if is_over { Verdict::Conflict } else { Verdict::Unknown };
+            assert_eq!(was.is_over(Some(&now)), is_over, "{now:?}");
+            for basis in [Expected::Unchanged(&was), Expected::Deleted(&was)] {
+                assert_eq!(verdict(basis, id(99), IN_DOUBT, Some(&now)), expected, "{now:?}");
+                assert_eq!(verdict(basis, id(99), Doubt::UnderToken, Some(&now)), expected, "{now:?}");
+                let refused = Doubt::Plain(LateCopies::AreRefused);
+                assert_eq!(verdict(basis, id(99), refused, Some(&now)), Verdict::Conflict, "{now:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn under_a_token_a_revision_that_is_over_is_a_conflict() {
+        let was = read(ring(9, &[3, 2]));
+        let far = at(20, ring(9, &[7, 6, 5, 4]));
+        let recreated = at(1, ring(8, &[3]));
+        for seen in [Some(&far), Some(&recreated), None] {
+            for basis in [Expected::Unchanged(&was), Expected::Deleted(&was)] {
+                assert_eq!(verdict(basis, id(99), Doubt::UnderToken, seen), Verdict::Conflict, "{seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_proves_nothing_about_absence_or_content_that_may_come_back() {
+        let now = at(1, ring(8, &[3]));
+        let untracked = [
+            Revision { version: None, ring: None },
+            Revision { version: Some(7), ring: None },
+            Revision { version: None, ring: Some(ring(8, &[3])) },
+        ];
+        for seen in [None, Some(&now), Some(&untracked[1])] {
+            assert_eq!(verdict(Expected::Absent, id(99), Doubt::UnderToken, seen), Verdict::Unknown);
+            for was in &untracked {
+                assert_eq!(verdict(Expected::Unchanged(was), id(99), Doubt::UnderToken, seen), Verdict::Unknown);
+                assert_eq!(verdict(Expected::Deleted(was), id(99), Doubt::UnderToken, seen), Verdict::Unknown);
+            }
+        }
     }
 
     #[test]
     fn a_ring_read_empty_is_complete_while_it_is_short() {
         let was = read(ring(9, &[]));
-        let short = ring(9, &[3, 2, 1]);
-        let long = ring(9, &[4, 3, 2, 1]);
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(Some(&short))), Verdict::Conflict);
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(Some(&long))), Verdict::Unknown);
+        let short = at(10, ring(9, &[3, 2, 1]));
+        let long = at(11, ring(9, &[4, 3, 2, 1]));
+        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&short)), Verdict::Conflict);
+        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&long)), Verdict::Unknown);
     }
 
     #[test]
     fn a_delete_in_doubt_reads_absence_as_success_and_the_same_life_as_a_conflict() {
         let was = read(ring(9, &[1]));
         let expected = Expected::Deleted(&was);
-        assert_eq!(verdict(expected, id(99), true, Found::Absent), Verdict::Applied);
-        assert_eq!(verdict(expected, id(99), true, Found::Present(Some(&ring(9, &[8, 7, 6, 5])))), Verdict::Conflict);
-        assert_eq!(verdict(expected, id(99), true, Found::Present(Some(&ring(8, &[1])))), Verdict::Unknown);
+        assert_eq!(verdict(expected, id(99), IN_DOUBT, None), Verdict::Applied);
+        let same_life = at(11, ring(9, &[8, 7, 6, 5]));
+        assert_eq!(verdict(expected, id(99), IN_DOUBT, Some(&same_life)), Verdict::Conflict);
+        assert_eq!(verdict(expected, id(99), IN_DOUBT, Some(&at(1, ring(8, &[1])))), Verdict::Unknown);
     }
 
     #[test]
     fn an_adoption_in_doubt_is_unknown_when_somebody_else_was_there() {
         let was = Revision { version: None, ring: None };
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), true, Found::Present(None)), Verdict::Unknown);
-        assert_eq!(
-            verdict(Expected::Unchanged(&was), id(99), true, Found::Present(Some(&ring(8, &[1])))),
-            Verdict::Unknown
-        );
-        assert_eq!(verdict(Expected::Absent, id(99), true, Found::Present(Some(&ring(8, &[1])))), Verdict::Unknown);
+        let now = at(1, ring(8, &[1]));
+        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&was)), Verdict::Unknown);
+        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&now)), Verdict::Unknown);
+        assert_eq!(verdict(Expected::Absent, id(99), IN_DOUBT, Some(&now)), Verdict::Unknown);
+    }
+
+    #[test]
+    fn an_item_that_lost_its_version_or_its_ids_begins_a_new_incarnation() {
+        let begins = Incarnation([8; ID_LEN]);
+        for (was, version) in [
+            (Revision { version: None, ring: Some(ring(9, &[1])) }, 1),
+            (Revision { version: Some(4), ring: None }, 5),
+            (Revision { version: None, ring: None }, 1),
+        ] {
+            assert_eq!(was.next(id(2), begins, 16), Some(at(version, ring(8, &[2]))));
+        }
+        assert_eq!(at(4, ring(9, &[1])).next(id(2), begins, 16), Some(at(5, ring(9, &[2, 1]))));
+        assert_eq!(at(u64::MAX, ring(9, &[1])).next(id(2), begins, 16), None);
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Item<'a> {
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
     pub(crate) write_ids: u8,
+    /// Every name under which serde reads or writes a field, those in flattened fields aside.
+    pub(crate) attributes: Vec<String>,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// How the item is leased, if it can be.
@@ -109,6 +111,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         sort_key: roles.sort_key.map(Attribute::of),
         version,
         write_ids: write_ids?,
+        attributes: names::all(model),
         aliases: names::aliases(model),
         lock,
         handles: model.fields.iter().filter_map(Handle::of).collect(),
@@ -161,9 +164,9 @@ fn write_ids(model: &Struct<'_>, errors: &mut Errors) -> Option<u8> {
     let Some(number) = &model.attrs.write_ids else {
         return Some(16);
     };
-    let ids = number.base10_parse().ok().filter(|ids| matches!(ids, 0 | 4..=16));
+    let ids = number.base10_parse().ok().filter(|ids| matches!(ids, 4..=16));
     if ids.is_none() {
-        errors.at(number, "an item keeps 4 to 16 write ids, or 0 for none");
+        errors.at(number, "an item keeps 4 to 16 write ids");
     }
     ids
 }

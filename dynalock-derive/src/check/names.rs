@@ -23,6 +23,16 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     }
 }
 
+/// Every name under which serde reads or writes a field, those in flattened fields aside.
+pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
+    let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
+    let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);
+    let mut names: Vec<String> = written.chain(read).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// Written names, and the other names under which serde reads each.
 pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
     model

@@ -16,7 +16,6 @@ cases![
     a_version_attribute_of_another_name_is_kept_out_of_the_struct,
     an_item_keeps_sixteen_write_ids_unless_its_type_says_otherwise,
     an_item_keeps_as_many_write_ids_as_its_type_says,
-    a_type_without_write_ids_leaves_them_out,
     the_incarnation_stays_over_updates_and_replaces_and_is_new_after_a_delete,
 ];
 
@@ -185,25 +184,6 @@ async fn an_item_keeps_as_many_write_ids_as_its_type_says(shop: &Shop) {
         assert_eq!(after[16..], before[8..after.len() - 8], "newest first, the oldest falls off");
         before = after;
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "plain", write_ids = 0)]
-struct Plain {
-    #[dynalock(partition_key)]
-    id: String,
-    count: u64,
-}
-
-async fn a_type_without_write_ids_leaves_them_out(shop: &Shop) {
-    let table = shop.table::<Plain>().await;
-    let stale = table.items.create(Plain { id: "a".to_owned(), count: 0 }).await.unwrap();
-    let plain = table.items.update_with("a", |plain| plain.count += 1).await.unwrap();
-    assert_eq!(table.raw.get("a").await, Some(item([("id", s("a")), ("count", n(1)), ("_version", n(2))])));
-    expect_error!(table.items.delete(stale).await, Error::Conflict(_));
-    let plain = table.items.replace(plain).await.unwrap();
-    assert_eq!(table.raw.get("a").await, Some(item([("id", s("a")), ("count", n(1)), ("_version", n(3))])));
-    assert!(table.items.delete(plain).await.unwrap().certain);
 }
 
 async fn the_incarnation_stays_over_updates_and_replaces_and_is_new_after_a_delete(shop: &Shop) {

@@ -26,7 +26,6 @@ cases![
     a_write_id_stays_over_conflicts_of_one_call,
     writers_that_keep_fewer_ids_mislead_nobody,
     a_ring_that_was_read_empty_is_complete_while_it_is_short,
-    a_type_without_write_ids_reports_neither_success_nor_conflict,
 ];
 
 /// An item at version 1 with stock 5, and a next write whose reply is lost.
@@ -284,23 +283,4 @@ async fn a_ring_that_was_read_empty_is_complete_while_it_is_short(shop: &Shop) {
             other => panic!("{writes} writes: {other:?}"),
         }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "plain", write_ids = 0)]
-struct Plain {
-    #[dynalock(partition_key)]
-    id: String,
-    count: u64,
-}
-
-async fn a_type_without_write_ids_reports_neither_success_nor_conflict(shop: &Shop) {
-    let table = shop.table::<Plain>().await;
-    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
-    let create = table.items.create(Plain { id: "a".to_owned(), count: 0 });
-    expect_error!(create.await, Error::Indeterminate { expected: None, found: Some(1), .. });
-    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let update = table.items.update_with("a", |plain| plain.count += 1);
-    expect_error!(update.await, Error::Indeterminate { expected: Some(1), found: Some(2), .. });
-    assert_eq!(table.raw.get("a").await.unwrap()["count"], n(1));
 }

@@ -33,3 +33,4 @@ mod tombstone;
 mod transaction;
 mod unversioned;
 mod update;
+mod wide;

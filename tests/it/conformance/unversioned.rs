@@ -1,6 +1,8 @@
 //! Items that other programs wrote: without a version, or with one and no write ids.
 
-use dynalock::{Error, Versioned};
+use std::collections::BTreeMap;
+
+use dynalock::{CancellationClass, Error, Stored, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Item, Product, Shop, Table, expect_error, item, n, s};
@@ -10,7 +12,13 @@ cases![
     an_item_without_a_version_is_adopted_by_the_first_update,
     adoption_fails_if_an_attribute_that_it_writes_was_changed,
     adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed,
-    adoption_keeps_a_concurrent_change_of_another_attribute,
+    adoption_fails_if_any_other_attribute_was_changed,
+    adoption_fails_if_another_attribute_of_its_type_was_added,
+    adoption_begins_an_incarnation_that_no_earlier_writer_fits,
+    adoption_of_an_item_put_without_write_ids_fails_if_its_content_changed,
+    an_adopted_value_is_what_is_stored,
+    two_contents_of_an_item_without_a_version_have_two_etags,
+    an_item_without_write_ids_with_too_many_attributes_to_compare_is_an_error,
     adoption_fails_if_the_item_was_deleted,
     adoption_fails_if_somebody_else_has_adopted_the_item,
     adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed,
@@ -77,15 +85,141 @@ async fn adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed(shop
     assert_eq!(table.raw.get("a").await, Some(foreign()));
 }
 
-async fn adoption_keeps_a_concurrent_change_of_another_attribute(shop: &Shop) {
+async fn adoption_fails_if_any_other_attribute_was_changed(shop: &Shop) {
+    for write in WRITES {
+        let table = unversioned(shop).await;
+        let mut product = table.items.get("a").await.unwrap().unwrap();
+        table.raw.set("a", "color", s("blue")).await;
+        product.stock = 6;
+        write.is_refused(shop, &table, product).await;
+        assert_eq!(table.raw.get("a").await.unwrap()["color"], s("blue"), "{write:?}");
+    }
+}
+
+async fn adoption_fails_if_another_attribute_of_its_type_was_added(shop: &Shop) {
+    for write in WRITES {
+        let table = unversioned(shop).await;
+        let mut product = table.items.get("a").await.unwrap().unwrap();
+        table.raw.set("a", "note", s("do not lose this")).await;
+        product.stock = 6;
+        write.is_refused(shop, &table, product).await;
+        assert_eq!(table.raw.get("a").await.unwrap()["note"], s("do not lose this"), "{write:?}");
+    }
+}
+
+/// The checked writes of a value that was read.
+#[derive(Debug, Clone, Copy)]
+enum Write {
+    Update,
+    Touch,
+    Replace,
+    Delete,
+    Transaction,
+    Check,
+}
+
+const WRITES: [Write; 6] =
+    [Write::Update, Write::Touch, Write::Replace, Write::Delete, Write::Transaction, Write::Check];
+
+impl Write {
+    async fn is_refused(self, shop: &Shop, table: &Table<Product>, product: Stored<Product>) {
+        let items = &table.items;
+        let result = match self {
+            Self::Update => items.update(product).await.map(drop),
+            Self::Touch => items.touch(product).await.map(drop),
+            Self::Replace => items.replace(product).await.map(drop),
+            Self::Delete => items.delete(product).await.map(drop),
+            Self::Transaction | Self::Check => {
+                let mut tx = Transaction::new(&shop.client);
+                match self {
+                    Self::Check => drop(tx.check(items, &product)),
+                    _ => drop(tx.update(items, product)),
+                }
+                tx.create(items, Product::new("other", 1));
+                let refused = expect_error!(tx.commit().await, Error::Cancelled(refused) => refused);
+                assert_eq!(refused.class(), CancellationClass::Conflict, "{self:?}");
+                return;
+            }
+        };
+        assert!(matches!(result, Err(Error::Conflict(_))), "{self:?}: {result:?}");
+    }
+}
+
+async fn adoption_begins_an_incarnation_that_no_earlier_writer_fits(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    table.items.create(Product::new("a", 0)).await.unwrap();
+    let mut stale = table.items.get("a").await.unwrap().unwrap();
+    table.others.update_with("a", |product| product.stock += 10).await.unwrap();
+    // Another program takes the version out, and nothing else.
+    table.raw.remove("a", "_version").await;
+    let adopted = table.others.update_with("a", |product| product.stock += 10).await.unwrap();
+    assert_eq!(adopted.version(), stale.version());
+    stale.stock += 1;
+    expect_error!(table.items.update(stale).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(20));
+}
+
+async fn adoption_of_an_item_put_without_write_ids_fails_if_its_content_changed(shop: &Shop) {
+    let put = |stock: i64| item([("sku", s("a")), ("stock", n(stock)), ("_version", n(1))]);
+    for write in WRITES {
+        let table = shop.table::<Product>().await;
+        table.raw.put(put(5)).await;
+        let mut stale = table.items.get("a").await.unwrap().unwrap();
+        // Another program deletes it and puts a new one: the same version, and no write ids.
+        table.raw.delete("a").await;
+        table.raw.put(put(100)).await;
+        stale.stock += 1;
+        write.is_refused(shop, &table, stale).await;
+        assert_eq!(table.raw.get("a").await, Some(put(100)), "{write:?}");
+    }
+}
+
+async fn an_adopted_value_is_what_is_stored(shop: &Shop) {
     let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
-    table.raw.set("a", "color", s("blue")).await;
-    table.raw.set("a", "note", s("theirs")).await;
-    product.stock = 6;
-    assert_eq!(table.items.update(product).await.unwrap().version(), 1);
-    let stored = table.raw.get("a").await.unwrap();
-    assert_eq!((&stored["color"], &stored["note"], &stored["stock"]), (&s("blue"), &s("theirs"), &n(6)));
+    let product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(product));
+}
+
+async fn two_contents_of_an_item_without_a_version_have_two_etags(shop: &Shop) {
+    for version in [None, Some(3)] {
+        let table = unversioned(shop).await;
+        if let Some(version) = version {
+            table.raw.set("a", "_version", n(version)).await;
+        }
+        let before = table.items.get("a").await.unwrap().unwrap().etag();
+        assert_eq!(table.items.get("a").await.unwrap().unwrap().etag(), before);
+        table.raw.set("a", "color", s("blue")).await;
+        assert_ne!(table.items.get("a").await.unwrap().unwrap().etag(), before);
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "readings")]
+struct Readings {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    values: BTreeMap<String, i64>,
+}
+
+/// DynamoDB takes 300 operators in a condition.
+async fn an_item_without_write_ids_with_too_many_attributes_to_compare_is_an_error(shop: &Shop) {
+    for (attributes, fits) in [(147, true), (148, false), (600, false)] {
+        let table = shop.table::<Readings>().await;
+        let values = (0..attributes).map(|index| (format!("m{index}"), n(index)));
+        let stored: Item = values.chain([("id".to_owned(), s("a"))]).collect();
+        table.raw.put(stored.clone()).await;
+        let mut readings = table.items.get("a").await.unwrap().unwrap();
+        readings.values.insert("m0".to_owned(), 7);
+        let result = table.items.update(readings).await;
+        if fits {
+            assert_eq!(result.unwrap().version(), 1);
+        } else {
+            let remedy = expect_error!(result, Error::ExpressionTooLong { remedy, .. } => remedy);
+            assert!(remedy.contains("has no version or no `_writes`"), "{remedy}");
+            assert_eq!(table.raw.get("a").await, Some(stored));
+        }
+    }
 }
 
 async fn adoption_fails_if_the_item_was_deleted(shop: &Shop) {

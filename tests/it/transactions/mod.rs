@@ -1,5 +1,6 @@
 //! Transactions when the network or the service fails and when many are at work, on the engine in the process.
 
+mod alone;
 mod batches;
 mod cancellations;
 mod messages;

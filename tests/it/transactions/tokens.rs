@@ -1,15 +1,19 @@
 //! Tokens in doubt, and tokens that DynamoDB has forgotten.
 
+use std::collections::HashSet;
+
 use dynalock::{
-    Error, Transaction,
+    Error, Transaction, Versioned,
     local::{Fault, Faults},
 };
+
+use serde::{Deserialize, Serialize};
 
 use super::purse::{Stored, purse, stored, transaction};
 use crate::support::{
     Account, Shop, Table, expect_error,
     refused::{cancelled, codes},
-    secs, settle,
+    secs, settle, travel,
 };
 
 const TRANSACT: &str = "TransactWriteItems";
@@ -59,6 +63,61 @@ async fn after_ten_minutes_the_items_show_that_it_was_committed() {
     expect_error!(update(&shop, &table, &read).commit().await, Error::AlreadyCommitted { attempts: 1, .. });
     let account = table.others.get("update").await.unwrap().unwrap();
     assert_eq!((account.cents, account.version()), (6, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_that_were_read_again_after_the_commit_show_that_it_happened() {
+    for later in [secs(60), secs(11 * 60)] {
+        let shop = Shop::in_process(Faults::none());
+        let table = purse(&shop).await;
+        let pay = async || {
+            let read = table.others.get("update").await.unwrap().unwrap();
+            update(&shop, &table, &read).commit().await
+        };
+        pay().await.unwrap();
+        // The process died before it could note that, and begins anew.
+        travel(later).await;
+        let sent = shop.counts([TRANSACT]);
+        expect_error!(pay().await, Error::AlreadyCommitted { attempts: 0, .. });
+        assert_eq!(shop.counts([TRANSACT]), sent, "nothing is sent");
+        let account = table.others.get("update").await.unwrap().unwrap();
+        assert_eq!((account.cents, account.version()), (6, 2));
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "tagged")]
+struct Tagged {
+    #[dynalock(partition_key)]
+    id: String,
+    tags: HashSet<String>,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_in_another_order_under_its_token_was_committed_before() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Tagged>().await;
+    let create = || {
+        let mut tx = Transaction::new(&shop.client).token("order-7");
+        tx.create(&table.items, Tagged { id: "a".to_owned(), tags: (0..20).map(|tag| tag.to_string()).collect() });
+        tx.commit()
+    };
+    create().await.unwrap();
+    expect_error!(create().await, Error::AlreadyCommitted { .. });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reused_token_stays_an_error_if_the_items_cannot_be_read() {
+    let shop = Shop::in_process(Faults::none());
+    let table = purse(&shop).await;
+    let read = table.others.get("update").await.unwrap().unwrap();
+    update(&shop, &table, &read).commit().await.unwrap();
+    let mut other = update(&shop, &table, &read);
+    other.check_absent(&table.items, "nobody");
+    shop.faults.script_on("TransactGetItems", 0, Fault::AccessDenied);
+    let error = other.commit().await.map(drop).unwrap_err();
+    assert!(matches!(error, Error::TokenReused { .. }), "{error:?}");
+    assert!(error.to_string().contains("HashSet"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,8 +4,8 @@ mod transact;
 mod write;
 
 pub(crate) use repeated::{Answered, Paired};
-pub(crate) use transact::{Transacted, TransactionAim};
-pub(crate) use write::{Aim, Late, Proof, Release, Written};
+pub(crate) use transact::{Rests, Transacted, TransactionAim};
+pub(crate) use write::{Aim, Proof, Release, Written};
 
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 

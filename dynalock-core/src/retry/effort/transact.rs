@@ -2,18 +2,26 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Effort, TOKEN_LIFE};
 use crate::{
-    codec::ring_of,
+    codec::revision_in,
     error::{CancellationClass, Error},
     operation::{Failure, Reason, Reasons, Transact},
-    version::{Revision, WriteId},
+    version::{Doubt, Expected, Revision, Verdict, WriteId, verdict},
 };
 
 /// What marks the writes of a transaction, and what they rest on.
 #[derive(Clone, Copy)]
 pub(crate) struct TransactionAim<'a> {
     pub(crate) id: WriteId,
-    /// By write: the revision that its condition rests on.
-    pub(crate) rests: &'a [Option<&'a Revision>],
+    /// By write: what its condition rests on.
+    pub(crate) rests: &'a [Rests<'a>],
+}
+
+/// What the condition of one write rests on.
+#[derive(Clone, Copy)]
+pub(crate) struct Rests<'a> {
+    /// `None` if it rests on something other than a revision, like absence.
+    pub(crate) revision: Option<&'a Revision>,
+    pub(crate) version_attribute: &'static str,
 }
 
 /// What became of a transaction.
@@ -63,23 +71,24 @@ impl Effort {
         }
     }
 
-    /// What a cancellation proves; nothing if it cannot be told.
-    ///
-    /// A transaction that had been applied would have succeeded again, while DynamoDB knows its token; after that, its id in an item that it
-    /// wrote shows it. Where an attempt is in doubt, that it was not applied before is not enough: DynamoDB remembers the tokens of transactions that have
-    /// happened, so a late copy of one that was refused may still be applied. Not if one of its conditions can never hold again: the item has
-    /// another version than it rested on, in the same life, or that life is over.
+    /// What a cancellation proves; `None` if it cannot be told. The reason of each write is read like the refusal of a single write under a
+    /// token. One write that shows this transaction's id, or one whose condition can never hold again, decides for the whole.
     fn judge_cancelled(&self, reasons: Reasons, aim: TransactionAim<'_>, in_doubt: bool) -> Option<Transacted> {
-        let ring = |reason: &Reason| reason.item.as_ref().and_then(ring_of);
         let reasons = reasons.into_vec();
-        if in_doubt && reasons.iter().any(|reason| ring(reason).is_some_and(|ring| ring.contains(aim.id))) {
+        if !in_doubt {
+            return Some(Transacted::Cancelled(reasons));
+        }
+        let judged = |(reason, rests): (&Reason, &Rests<'_>)| {
+            let found = reason.item.as_ref().map(|item| revision_in(item, rests.version_attribute));
+            let is_refused = reason.class() == Some(CancellationClass::Conflict);
+            let expected = rests.revision.filter(|_| is_refused).map_or(Expected::Absent, Expected::Unchanged);
+            verdict(expected, aim.id, Doubt::UnderToken, found.as_ref())
+        };
+        let verdicts: Vec<_> = reasons.iter().zip(aim.rests).map(judged).collect();
+        if verdicts.contains(&Verdict::Applied) {
             return Some(Transacted::Applied);
         }
-        let is_final = |(reason, rests): (&Reason, Option<&Revision>)| {
-            reason.class() == Some(CancellationClass::Conflict)
-                && rests.is_some_and(|revision| revision.is_over(reason.item.is_some(), ring(reason).as_ref()))
-        };
-        let is_certain = || self.elapsed() < TOKEN_LIFE && reasons.iter().zip(aim.rests.iter().copied()).any(is_final);
-        (!in_doubt || is_certain()).then_some(Transacted::Cancelled(reasons))
+        let is_certain = verdicts.contains(&Verdict::Conflict) && self.elapsed() < TOKEN_LIFE;
+        is_certain.then_some(Transacted::Cancelled(reasons))
     }
 }

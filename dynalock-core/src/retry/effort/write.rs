@@ -2,10 +2,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Effort, TOKEN_LIFE};
 use crate::{
-    codec::{Item, ring_of, version_in},
+    codec::{Item, revision_in, ring_of},
     error::Error,
     operation::{Failure, Get, Own, Sending, Write},
-    version::{Expected, Found, Incarnation, Verdict, WriteId, verdict},
+    version::{Doubt, Expected, Incarnation, LateCopies, Verdict, WriteId, verdict},
 };
 
 /// What a write rests on, and what marks it.
@@ -14,7 +14,7 @@ pub(crate) struct Aim<'a> {
     pub(crate) expected: Expected<'a>,
     pub(crate) id: WriteId,
     pub(crate) version_attribute: &'static str,
-    pub(crate) late: Late,
+    pub(crate) late: LateCopies,
     pub(crate) releases: Option<Release<'a>>,
     /// Whether the write, made anew, may pass what the condition beside it met.
     pub(crate) clears: &'a (dyn Fn(Option<&Item>) -> bool + Sync),
@@ -30,22 +30,6 @@ impl Aim<'_> {
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
     pub(crate) owner: &'a str,
-}
-
-/// What becomes of a late copy of a write that was refused although the item has not been written since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Late {
-    /// It may be applied yet.
-    MayPass,
-    /// It is refused for ever, as the write of a holder is whose beat was overtaken.
-    Refused,
-}
-
-/// Whether an earlier attempt may have been applied, and whether DynamoDB would have known it.
-#[derive(Clone, Copy)]
-struct Doubt {
-    in_doubt: bool,
-    known_token: bool,
 }
 
 /// What became of a conditional write.
@@ -107,9 +91,11 @@ impl Effort {
                     self.pause(&table, failure).await.map(|()| Met::Nothing)
                 }
             };
-            // An applied write whose token DynamoDB knows would have succeeded again.
-            let known_token = matches!(sending, Sending::Once(_)) && self.elapsed() < TOKEN_LIFE;
-            let doubt = Doubt { in_doubt, known_token };
+            let doubt = match sending {
+                _ if !in_doubt => Doubt::None,
+                Sending::Once(_) if self.elapsed() < TOKEN_LIFE => Doubt::UnderToken,
+                Sending::Once(_) | Sending::Plain => Doubt::Plain(aim.late),
+            };
             let next = match met {
                 Ok(Met::Nothing) => again(),
                 Ok(Met::Item(item)) => return self.judge(&table, aim, doubt, item),
@@ -182,26 +168,21 @@ impl Effort {
     }
 
     fn judge(&self, table: &Arc<str>, aim: Aim<'_>, doubt: Doubt, item: Option<Item>) -> Result<Written, Error> {
-        let ring = item.as_ref().and_then(ring_of);
-        let found = if item.is_some() { Found::Present(ring.as_ref()) } else { Found::Absent };
-        let verdict = match verdict(aim.expected, aim.id, doubt.in_doubt && !doubt.known_token, found) {
-            // It was refused for something that may pass, like a lease: a copy that is still on its way may be applied then.
-            Verdict::Conflict if doubt.in_doubt && aim.late == Late::MayPass && is_unmoved(aim, item.as_ref()) => {
-                Verdict::Unknown
-            }
+        let found = item.as_ref().map(|item| revision_in(item, aim.version_attribute));
+        let verdict = match verdict(aim.expected, aim.id, doubt, found.as_ref()) {
             // No id tells, but the lease does: a release by itself is not sent before the commit has failed.
             Verdict::Unknown if shows_release(aim.releases, item.as_ref()) => Verdict::Applied,
             verdict => verdict,
         };
         match verdict {
-            Verdict::Applied => Ok(Written::Applied(match ring {
+            Verdict::Applied => Ok(Written::Applied(match found.and_then(|found| found.ring) {
                 Some(ring) => Proof::Id(ring.incarnation()),
                 None if item.is_some() => Proof::Release,
                 None => Proof::Absence,
             })),
             Verdict::Conflict => Ok(Written::Conflict(item)),
             Verdict::Unknown => {
-                let found = item.as_ref().and_then(|item| version_in(item, aim.version_attribute));
+                let found = found.and_then(|found| found.version);
                 Err(self.indeterminate(table, aim.expected.version(), found, None))
             }
         }
@@ -214,10 +195,4 @@ fn shows_release(releases: Option<Release<'_>>, item: Option<&Item>) -> bool {
     releases.is_some_and(|release| {
         stored(&release).and_then(|stored| stored.as_s().ok()).is_some_and(|by| by == release.owner)
     })
-}
-
-/// Whether the item is still in the revision that the write rested on.
-fn is_unmoved(aim: Aim<'_>, item: Option<&Item>) -> bool {
-    let (Expected::Unchanged(read) | Expected::Deleted(read)) = aim.expected else { return false };
-    item.is_some_and(|item| version_in(item, aim.version_attribute) == read.version && ring_of(item) == read.ring)
 }

@@ -54,8 +54,8 @@ use crate::{
 ///
 /// The closure may run several times, so it should do nothing but read, decide and write through its handle. It may see items in states that
 /// never were together, as any reader of one item after another does; what it decides on such is neither written nor, if it is an error of a
-/// repeated run, returned. Up to 100 items can be read and written, and all of it costs twice the write units of its parts. One write, with
-/// nothing else read, is sent as a plain conditional write at half of that. Queries are not covered (phantoms).
+/// repeated run, returned. Up to 100 items can be read and written, and all of it costs twice the write units of its parts. A single update or
+/// replace, with nothing else read, is sent as a plain conditional write at half of that. Queries are not covered (phantoms).
 ///
 /// # Errors
 ///

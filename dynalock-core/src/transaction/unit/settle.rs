@@ -22,8 +22,8 @@ use crate::{
     error::{CancellationClass, Cancelled, Error, OperationReason},
     operation::{Reason, Sending},
     plan::Marks,
-    retry::{Aim, Effort, Late, Limits, Written},
-    version::Expected,
+    retry::{Aim, Effort, Limits, Written},
+    version::{Expected, LateCopies},
 };
 
 /// One unit of work, over all runs of its closure.
@@ -149,7 +149,10 @@ impl Unit {
         if !assembly.writes_anything() && !asked {
             return Ok(Sent::Nothing);
         }
-        match assembly.is_one_write() {
+        // A plain create or delete that is sent again after a lost reply may undo what somebody else did in between.
+        let is_update =
+            |operation: &Operation| !matches!(operation.expected(), Some(Expected::Absent | Expected::Deleted(_)));
+        match assembly.is_one_write() && operations.iter().all(is_update) {
             true => write_alone(effort, self.id, &operations, assembly, marks).await?,
             false => send(effort, self.id, &operations, assembly, (token, marks)).await.map(drop)?,
         }
@@ -201,17 +204,12 @@ enum Sent {
 /// A check of each item that was read, unless a write of it asks for the same.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for Held { subject, item, .. } in known.reads() {
-        let writes = operations.iter().filter(|operation| operation.subject.is(&subject.table, &subject.key));
+        let mut writes = operations.iter().filter(|operation| operation.subject.is(&subject.table, &subject.key));
         let covered = match item {
             None => writes.filter_map(Operation::expected).any(|expected| matches!(expected, Expected::Absent)),
             Some(item) => {
                 let read = state_of(subject.model, &subject.table, item)?;
-                // An item without a version has nothing but its content to go by, and a write compares a part of that.
-                read.image.is_none()
-                    && writes.filter_map(Operation::expected).any(|expected| match expected {
-                        Expected::Unchanged(revision) | Expected::Deleted(revision) => *revision == read.revision,
-                        Expected::Absent | Expected::Anything => false,
-                    })
+                writes.any(|operation| operation.expected().is_some() && operation.rests_on() == Some(&read))
             }
         };
         if !covered {
@@ -223,7 +221,7 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// One write and nothing else is a plain conditional write, at half the price of a transaction.
+/// One update and nothing else is a plain conditional write, at half the price of a transaction.
 async fn write_alone(
     effort: &mut Effort,
     id: TransactionId,
@@ -235,8 +233,14 @@ async fn write_alone(
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
     let version_attribute = operation.subject.model.version;
-    let aim =
-        Aim { expected, id: marks.id, version_attribute, late: Late::MayPass, releases: None, clears: Aim::NEVER };
+    let aim = Aim {
+        expected,
+        id: marks.id,
+        version_attribute,
+        late: LateCopies::MayPass,
+        releases: None,
+        clears: Aim::NEVER,
+    };
     let mut again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
     let mut write = assembly.writes.swap_remove(0);
     loop {

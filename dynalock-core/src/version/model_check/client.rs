@@ -7,7 +7,7 @@ use super::{
     rules::Drawn,
     world::{Change, Request, World, write_id},
 };
-use crate::version::{Found, Revision, Verdict};
+use crate::version::{Doubt, LateCopies, Verdict};
 
 /// A call of the public API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,24 @@ pub(super) enum Call {
     Modify,
     /// The same, and creates where there is nothing.
     Upsert,
+    Delete,
+    /// A call of another program: one request, which is answered.
+    Foreign(Foreign),
+}
+
+/// What a program does that knows nothing of write ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Foreign {
+    /// An update that counts the version and leaves the ids alone.
+    Count,
+    /// A put over the item, with the next version and without ids.
+    Put,
+    /// A put of a new item, at version 1 and without ids.
+    PutNew,
+    /// Takes the version out.
+    Strip,
+    /// Sets the version to the one before, and leaves the ids alone.
+    PutVersionBack,
     Delete,
 }
 
@@ -87,6 +105,13 @@ impl Client {
     /// All that may happen to this client next.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
+        if let Call::Foreign(act) = call {
+            let number = self.call(setup);
+            if let Some(next) = world.foreign(number, act, setup) {
+                steps.push((self.number, Event::IsAnswered, self.ends(setup, next, End::Indeterminate)));
+            }
+            return;
+        }
         match &self.phase {
             Phase::Reading { attempts } => {
                 let next = self.start(setup, world.clone(), call, *attempts);
@@ -108,7 +133,9 @@ impl Client {
             (Call::Create, _) | (Call::Upsert, None) => Change::Create,
             (Call::Delete, Some(basis)) => Change::Delete(basis),
             (Call::Update | Call::Modify | Call::Upsert, Some(basis)) => Change::Update(basis),
-            (Call::Update | Call::Modify | Call::Delete, None) => return self.ends(setup, world, End::Conflict),
+            (Call::Update | Call::Modify | Call::Delete | Call::Foreign(_), _) => {
+                return self.ends(setup, world, End::Conflict);
+            }
         };
         let request = Request {
             call: self.call(setup),
@@ -160,13 +187,17 @@ impl Client {
     /// Reads a failed condition by the item as it is.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
-        let found = item.as_deref().map_or(Found::Absent, |Revision { ring, .. }| Found::Present(ring.as_ref()));
+        let found = item.as_deref().map(|item| &item.revision);
         let request = &attempt.request;
         let world = world.clone();
-        let known = setup.sending == Sending::Once && (setup.rules.token_proves)(request.expected());
-        let in_doubt = attempt.in_doubt && !known;
-        match (setup.rules.verdict)(request.expected(), write_id(request.id), in_doubt, found) {
-            Verdict::Applied if item.is_none() => {
+        let doubt = match attempt.in_doubt {
+            false => Doubt::None,
+            true if setup.sending.has_token(&request.change) => Doubt::UnderToken,
+            true => Doubt::Plain(LateCopies::MayPass),
+        };
+        match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
+            // A unit of work has no word for a delete that is not certain.
+            Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
             Verdict::Applied => step(self.ends(setup, world, End::Applied)),
@@ -202,5 +233,7 @@ fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
         Drawn::PerCall => 16 * request.call,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    Request { id: mark(setup.rules.ids), incarnation: mark(setup.rules.incarnations), ..request }
+    // Under a token all attempts are the same to the byte.
+    let incarnations = if setup.sending.has_token(&request.change) { Drawn::PerCall } else { setup.rules.incarnations };
+    Request { id: mark(setup.rules.ids), incarnation: mark(incarnations), ..request }
 }

@@ -14,12 +14,13 @@ mod world;
 use client::{
     Call::{self, Create, Delete, Update, Upsert},
     Client,
+    Foreign::{self, Count, Put, PutNew, Strip},
 };
 use rules::{Drawn, REAL, Rules};
 use search::explore;
-use world::{Violation, World, incarnation, write_id};
+use world::{Change, Violation, World, incarnation, write_id};
 
-use super::{Expected, Found, Revision, Ring, Verdict, WriteId};
+use super::{Doubt, Expected, Revision, Ring, Verdict, WriteId};
 
 /// One question to the search.
 #[derive(Clone)]
@@ -45,8 +46,12 @@ enum Start {
     Written,
     /// With an incarnation and no ids.
     Empty,
-    /// By another program.
+    /// By another program, without a version.
     Foreign,
+    /// By another program, with a version and without ids.
+    Counted,
+    /// With ids and without a version, which another program took out.
+    Stripped,
 }
 
 /// Whether the server knows a write again.
@@ -55,6 +60,18 @@ enum Sending {
     Plain,
     /// By a token, as long as it remembers it.
     Once,
+    /// A unit of work with one write: creates and deletes by a token, updates not.
+    UnitOfWork,
+}
+
+impl Sending {
+    fn has_token(self, change: &Change) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Once => true,
+            Self::UnitOfWork => !matches!(change, Change::Update(_)),
+        }
+    }
 }
 
 /// When an item may be deleted.
@@ -92,9 +109,11 @@ impl<'a> Setup<'a> {
         World::new(self.start.item(), clients, self.scripts.iter().map(|script| script.len()).sum())
     }
 
-    fn holds(&self) {
-        if let Err(counterexample) = explore(self) {
-            panic!("{:?} {:?}: {counterexample:?}", self.start, self.scripts);
+    /// Explores all worlds, finds nothing, and gives their number.
+    fn holds(&self) -> usize {
+        match explore(self) {
+            Ok(worlds) => worlds,
+            Err(counterexample) => panic!("{:?} {:?}: {counterexample:?}", self.start, self.scripts),
         }
     }
 
@@ -111,56 +130,96 @@ impl Start {
             Self::Written => (Some(1), Some(new.push(write_id(251), 4))),
             Self::Empty => (Some(1), Some(new)),
             Self::Foreign => (None, None),
+            Self::Counted => (Some(1), None),
+            Self::Stripped => (None, Some(new.push(write_id(251), 4))),
         };
         Some(Revision { version, ring })
     }
 }
 
-/// Three clients with one call each, in every combination.
-fn every_three_calls_hold(start: Start) {
+/// Three clients with one call each, in every combination; the number of worlds.
+fn every_three_calls_hold(start: Start) -> usize {
+    let mut worlds = 0;
     const CALLS: [Call; 4] = [Create, Update, Upsert, Delete];
     for (first, one) in CALLS.iter().enumerate() {
         for (second, two) in CALLS.iter().enumerate().skip(first) {
             for three in &CALLS[second..] {
-                Setup::new(start, &[&[*one], &[*two], &[*three]]).holds();
+                worlds += Setup::new(start, &[&[*one], &[*two], &[*three]]).holds();
             }
         }
     }
+    worlds
 }
 
 #[test]
 fn nothing_breaks_where_there_is_no_item() {
-    every_three_calls_hold(Start::Absent);
+    assert_eq!(every_three_calls_hold(Start::Absent), 80_506);
 }
 
 #[test]
 fn nothing_breaks_on_an_item_with_ids() {
-    every_three_calls_hold(Start::Written);
+    assert_eq!(every_three_calls_hold(Start::Written), 88_282);
 }
 
 #[test]
 fn nothing_breaks_on_an_item_without_ids() {
-    every_three_calls_hold(Start::Empty);
+    assert_eq!(every_three_calls_hold(Start::Empty), 88_282);
 }
 
 #[test]
 fn nothing_breaks_on_an_item_of_another_program() {
-    every_three_calls_hold(Start::Foreign);
+    let starts = [Start::Foreign, Start::Counted, Start::Stripped];
+    assert_eq!(starts.map(every_three_calls_hold), [105_628, 105_628, 105_628]);
 }
 
 #[test]
 fn nothing_breaks_with_three_attempts() {
+    let mut worlds = 0;
     for scripts in [[Upsert, Upsert, Upsert], [Upsert, Update, Delete], [Create, Upsert, Delete]] {
         let [one, two, three] = scripts.map(|call| [call]);
-        Setup { attempts: 3, ..Setup::new(Start::Written, &[&one, &two, &three]) }.holds();
+        worlds += Setup { attempts: 3, ..Setup::new(Start::Written, &[&one, &two, &three]) }.holds();
     }
+    assert_eq!(worlds, 150_771);
 }
 
 #[test]
 fn nothing_breaks_when_items_come_and_go() {
-    Setup::new(Start::Absent, &[&[Upsert, Delete], &[Upsert], &[Create]]).holds();
-    Setup::new(Start::Written, &[&[Upsert, Delete], &[Update], &[Create]]).holds();
-    Setup::new(Start::Foreign, &[&[Update], &[Delete, Create], &[Upsert]]).holds();
+    let worlds = [
+        Setup::new(Start::Absent, &[&[Upsert, Delete], &[Upsert], &[Create]]).holds(),
+        Setup::new(Start::Written, &[&[Upsert, Delete], &[Update], &[Create]]).holds(),
+        Setup::new(Start::Foreign, &[&[Update], &[Delete, Create], &[Upsert]]).holds(),
+    ];
+    assert_eq!(worlds, [106_470, 25_674, 100_204]);
+}
+
+const COUNT: Call = Call::Foreign(Count);
+const PUT: Call = Call::Foreign(Put);
+const PUT_NEW: Call = Call::Foreign(PutNew);
+const STRIP: Call = Call::Foreign(Strip);
+const FOREIGN_DELETE: Call = Call::Foreign(Foreign::Delete);
+
+/// What other programs do, one after the other.
+const OTHERS: [&[Call]; 6] = [
+    &[COUNT, COUNT],
+    &[PUT, PUT],
+    &[COUNT, PUT],
+    &[COUNT, STRIP],
+    &[FOREIGN_DELETE, PUT_NEW, COUNT],
+    &[PUT, FOREIGN_DELETE, PUT_NEW],
+];
+
+#[test]
+fn nothing_breaks_beside_programs_that_know_nothing_of_ids() {
+    let mut worlds = 0;
+    for start in [Start::Written, Start::Counted] {
+        for others in OTHERS {
+            for mine in [&[Update, Update][..], &[Upsert, Delete], &[Delete, Create]] {
+                worlds += Setup::new(start, &[mine, others]).holds();
+            }
+            worlds += Setup::new(start, &[&[Update], others, &[Update]]).holds();
+        }
+    }
+    assert_eq!(worlds, 0);
 }
 
 /// One write, and enough others to push its id out of the ring.
@@ -168,13 +227,30 @@ const PUSHED_OUT: [&[Call]; 2] = [&[Update], &[Update, Update, Update, Update]];
 
 #[test]
 fn nothing_breaks_when_ids_fall_out_of_the_ring() {
+    let mut worlds = 0;
     for keep in [[4, 4, 4], [4, 16, 4], [16, 4, 4]] {
-        Setup { keep, ..Setup::new(Start::Written, &PUSHED_OUT) }.holds();
+        worlds += Setup { keep, ..Setup::new(Start::Written, &PUSHED_OUT) }.holds();
     }
-    Setup { keep: [4; 3], ..Setup::new(Start::Empty, &PUSHED_OUT) }.holds();
+    worlds += Setup { keep: [4; 3], ..Setup::new(Start::Empty, &PUSHED_OUT) }.holds();
+    assert_eq!(worlds, 224_120);
 }
 
-fn judged_by(verdict: fn(Expected<'_>, WriteId, bool, Found<'_>) -> Verdict) -> Rules {
+#[test]
+fn a_condition_on_version_and_ids_alone_loses_updates_of_items_without_ids() {
+    let rules = Rules { unchanged: rules::same_version_and_life, ..REAL };
+    let setup = Setup::new(Start::Counted, &[&[Update], &[FOREIGN_DELETE, PUT_NEW]]);
+    assert_eq!(Setup { rules, ..setup }.breaks(), Violation::LostUpdate(0));
+}
+
+#[test]
+fn an_adoption_that_keeps_the_incarnation_loses_updates() {
+    let rules = Rules { next: rules::adoption_keeps_the_incarnation, ..REAL };
+    let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Update]]);
+    assert_eq!(Setup { rules, ..setup.clone() }.breaks(), Violation::LostUpdate(0));
+    assert_eq!(setup.holds(), 860);
+}
+
+fn judged_by(verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict) -> Rules {
     Rules { verdict, ..REAL }
 }
 
@@ -281,24 +357,85 @@ fn a_create_that_the_network_repeats_may_come_back_after_a_refusal() {
 }
 
 /// Calls whose requests the server knows again, and an item that may be deleted at any time.
-fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]], token_proves: fn(Expected<'_>) -> bool) -> Setup<'a> {
-    // Under a token all attempts are the same to the byte.
-    let rules = Rules { token_proves, incarnations: Drawn::PerCall, ..REAL };
-    Setup { rules, sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
+fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
+    Setup { sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
 
 #[test]
 fn a_token_proves_nothing_about_a_create_that_is_still_under_way() {
-    let setup = with_tokens(Start::Written, &[&[Create], &[Delete]], |_| true);
-    assert_eq!(setup.breaks(), Violation::FalseConflict(0));
+    let setup = with_tokens(Start::Written, &[&[Create], &[Delete]]);
+    let rules = judged_by(rules::a_token_proves_everything);
+    assert_eq!(Setup { rules, ..setup.clone() }.breaks(), Violation::FalseConflict(0));
+    assert_eq!(setup.holds(), 95);
 }
 
 #[test]
-fn with_tokens_that_prove_something_about_other_writes_alone_nothing_breaks() {
-    for start in [Start::Absent, Start::Written, Start::Foreign] {
+fn an_upsert_under_a_token_that_proves_everything_is_applied_twice() {
+    let setup = with_tokens(Start::Absent, &[&[Upsert], &[Create, Delete]]);
+    let setup = Setup {
+        attempts: 3,
+        looks_for: |v| matches!(v, Violation::CreatedTwice(_) | Violation::AppliedTwice(_)),
+        ..setup
+    };
+    let rules = judged_by(rules::a_token_proves_everything);
+    assert_eq!(Setup { rules, ..setup.clone() }.breaks(), Violation::CreatedTwice(0));
+    assert_eq!(setup.holds(), 3_387);
+}
+
+#[test]
+fn nothing_breaks_with_tokens() {
+    let mut worlds = 0;
+    for start in [Start::Absent, Start::Written, Start::Foreign, Start::Counted] {
         for scripts in [[Create, Create, Delete], [Create, Update, Delete], [Upsert, Upsert, Delete]] {
             let [one, two, three] = scripts.map(|call| [call]);
-            with_tokens(start, &[&one, &two, &three], |expected| !matches!(expected, Expected::Absent)).holds();
+            worlds += with_tokens(start, &[&one, &two, &three]).holds();
         }
     }
+    assert_eq!(worlds, 23_381);
+}
+
+/// Units of work with one write each, and an item that may be deleted at any time.
+fn units_of_work<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
+    Setup { sending: Sending::UnitOfWork, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
+}
+
+#[test]
+fn nothing_breaks_with_units_of_work_that_write_one_item() {
+    let mut worlds = 0;
+    for start in [Start::Absent, Start::Written, Start::Foreign, Start::Counted] {
+        for scripts in
+            [[Delete, Delete, Upsert], [Upsert, Upsert, Delete], [Upsert, Delete, COUNT], [Delete, Upsert, PUT]]
+        {
+            let [one, two, three] = scripts.map(|call| [call]);
+            worlds += units_of_work(start, &[&one, &two, &three]).holds();
+        }
+    }
+    assert_eq!(worlds, 36_830);
+}
+
+/// Two workers take one job.
+#[test]
+fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
+    let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
+    let rules = judged_by(rules::absence_is_success);
+    assert!(matches!(Setup { rules, ..unit }.breaks(), Violation::FalseSuccess(_)));
+}
+
+/// A create that is sent again after a lost reply undoes a delete.
+#[test]
+fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
+    let unit = units_of_work(Start::Absent, &[&[Upsert], &[Delete]]);
+    assert_eq!(Setup { sending: Sending::Plain, ..unit.clone() }.breaks(), Violation::CreatedTwice(0));
+    assert_eq!(unit.holds(), 54);
+}
+
+/// Another program that puts an old version back makes the condition of a late copy true again.
+#[test]
+fn a_ring_that_has_moved_on_does_not_show_that_a_revision_is_over() {
+    let rules = judged_by(rules::the_ring_alone_shows_that_a_revision_is_over);
+    let setup = Setup::new(Start::Written, &[&[Update], &[Update, Call::Foreign(Foreign::PutVersionBack)]]);
+    // The other program harms more than that, which nothing can prevent.
+    let setup = Setup { looks_for: |v| matches!(v, Violation::FalseConflict(_)), ..setup };
+    assert_eq!(Setup { rules, ..setup.clone() }.breaks(), Violation::FalseConflict(1));
+    assert_eq!(setup.holds(), 0);
 }

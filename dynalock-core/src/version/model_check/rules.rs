@@ -1,17 +1,19 @@
 //! The rules as they are, and rules that are not good enough.
 
+use super::world::Item;
 use crate::version::{
-    Expected, Found, Revision, SMALLEST_RING, Verdict, WriteId, nothing_fell_between, same_life, verdict,
+    Doubt, Expected, Incarnation, Revision, Ring, SMALLEST_RING, Verdict, WriteId, nothing_fell_between, same_life,
+    verdict,
 };
 
 /// What a writer goes by.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    pub(super) verdict: fn(Expected<'_>, WriteId, bool, Found<'_>) -> Verdict,
+    pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
     /// Whether an item is the one that was read.
-    pub(super) unchanged: fn(was: &Revision, now: &Revision) -> bool,
-    /// Whether a failed condition of a write that is known again by a token proves that no attempt was applied.
-    pub(super) token_proves: fn(Expected<'_>) -> bool,
+    pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
+    /// The revision after an update.
+    pub(super) next: fn(&Revision, WriteId, Incarnation, u8) -> Option<Revision>,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
 }
@@ -26,27 +28,47 @@ pub(super) enum Drawn {
 /// The rules of the library.
 pub(super) const REAL: Rules = Rules {
     verdict,
-    unchanged: same_version_and_life,
-    token_proves: |_| true,
+    unchanged: same_state,
+    next: Revision::next,
     ids: Drawn::PerCall,
     incarnations: Drawn::PerAttempt,
 };
 
-/// What the text of an update's or a delete's condition asks for.
-fn same_version_and_life(was: &Revision, now: &Revision) -> bool {
-    let same_life = match (&was.ring, &now.ring) {
-        (Some(was), Some(now)) => was.incarnation() == now.incarnation(),
-        (None, None) => true,
-        (Some(_), None) | (None, Some(_)) => false,
-    };
-    was.version == now.version && same_life
+/// What the text of an update's or a delete's condition asks for: version and incarnation, or the whole content.
+fn same_state(was: &Item, now: &Item) -> bool {
+    let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
+    match was.revision.is_tracked() {
+        true => was.revision.version == now.revision.version && life(was) == life(now),
+        false => was == now,
+    }
 }
 
-pub(super) fn same_version(was: &Revision, now: &Revision) -> bool {
-    was.version == now.version
+pub(super) fn same_version(was: &Item, now: &Item) -> bool {
+    was.revision.version == now.revision.version
 }
 
-pub(super) fn every_failed_condition_is_a_conflict(_: Expected<'_>, _: WriteId, _: bool, _: Found<'_>) -> Verdict {
+/// An item without write ids is taken for the one that was read if it has the version and no ids.
+pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
+    let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
+    was.revision.version == now.revision.version && life(was) == life(now)
+}
+
+pub(super) fn adoption_keeps_the_incarnation(
+    was: &Revision,
+    id: WriteId,
+    begins: Incarnation,
+    keep: u8,
+) -> Option<Revision> {
+    let ring = was.ring.clone().unwrap_or(Ring::new(begins));
+    Some(Revision { version: Some(was.number() + 1), ring: Some(ring.push(id, keep)) })
+}
+
+pub(super) fn every_failed_condition_is_a_conflict(
+    _: Expected<'_>,
+    _: WriteId,
+    _: Doubt,
+    _: Option<&Revision>,
+) -> Verdict {
     Verdict::Conflict
 }
 
@@ -55,60 +77,75 @@ fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
 
-pub(super) fn gap_rule_without_the_incarnation(
+/// What is wrong with a rule: the cases in which it sees a conflict proven, and the rules of the library do not.
+macro_rules! too_much_is_proven {
+    ($($name:ident: |$expected:pat_param, $found:pat_param| $proven:expr;)*) => {$(
+        pub(super) fn $name(
+            expected: Expected<'_>,
+            id: WriteId,
+            doubt: Doubt,
+            found: Option<&Revision>,
+        ) -> Verdict {
+            let proven = match (expected, found) {
+                ($expected, $found) => $proven,
+                #[allow(unreachable_patterns, reason = "some patterns match everything")]
+                _ => false,
+            };
+            or_conflict(verdict(expected, id, doubt, found), proven)
+        }
+    )*};
+}
+
+too_much_is_proven! {
+    gap_rule_without_the_incarnation:
+        |Expected::Unchanged(Revision { ring: Some(read), .. }), Some(Revision { ring: Some(now), .. })|
+        nothing_fell_between(read, now);
+    delete_rule_without_the_incarnation:
+        |Expected::Deleted(_), Some(Revision { ring: Some(_), .. })| true;
+    no_gap_rule:
+        |Expected::Unchanged(was), Some(Revision { ring: Some(now), .. })| same_life(was, now).is_some();
+    an_adoption_that_met_a_short_ring_is_a_conflict:
+        |Expected::Unchanged(Revision { ring: None, .. }), Some(Revision { ring: Some(now), .. })|
+        now.ids().len() < SMALLEST_RING;
+    a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
+}
+
+/// Takes the word of a token that an attempt was not applied for the word that it never will be.
+pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
-    in_doubt: bool,
-    found: Found<'_>,
+    doubt: Doubt,
+    found: Option<&Revision>,
+) -> Verdict {
+    or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
+}
+
+/// Takes a ring that has moved on for the proof that a late copy is refused.
+pub(super) fn the_ring_alone_shows_that_a_revision_is_over(
+    expected: Expected<'_>,
+    id: WriteId,
+    doubt: Doubt,
+    found: Option<&Revision>,
 ) -> Verdict {
     let proven = match (expected, found) {
-        (Expected::Unchanged(Revision { ring: Some(read), .. }), Found::Present(Some(now))) => {
-            nothing_fell_between(read, now)
+        (Expected::Unchanged(was) | Expected::Deleted(was), Some(now)) => {
+            let moved = |now: &Ring| was.ring.as_ref().is_some_and(|read| same_life(was, now).is_some() && read != now);
+            now.ring.as_ref().is_some_and(moved)
         }
         _ => false,
     };
-    or_conflict(verdict(expected, id, in_doubt, found), proven)
+    or_conflict(verdict(expected, id, doubt, found), proven)
 }
 
-pub(super) fn delete_rule_without_the_incarnation(
+/// Takes the absence of an item that was to be deleted for success, under a token too.
+pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,
-    in_doubt: bool,
-    found: Found<'_>,
+    doubt: Doubt,
+    found: Option<&Revision>,
 ) -> Verdict {
-    let proven = matches!((expected, found), (Expected::Deleted(_), Found::Present(Some(_))));
-    or_conflict(verdict(expected, id, in_doubt, found), proven)
-}
-
-pub(super) fn no_gap_rule(expected: Expected<'_>, id: WriteId, in_doubt: bool, found: Found<'_>) -> Verdict {
-    let proven = match (expected, found) {
-        (Expected::Unchanged(was), Found::Present(Some(now))) => same_life(was, now).is_some(),
-        _ => false,
-    };
-    or_conflict(verdict(expected, id, in_doubt, found), proven)
-}
-
-pub(super) fn an_adoption_that_met_a_short_ring_is_a_conflict(
-    expected: Expected<'_>,
-    id: WriteId,
-    in_doubt: bool,
-    found: Found<'_>,
-) -> Verdict {
-    let proven = match (expected, found) {
-        (Expected::Unchanged(Revision { ring: None, .. }), Found::Present(Some(now))) => {
-            now.ids().len() < SMALLEST_RING
-        }
-        _ => false,
-    };
-    or_conflict(verdict(expected, id, in_doubt, found), proven)
-}
-
-pub(super) fn a_create_that_met_an_item_is_a_conflict(
-    expected: Expected<'_>,
-    id: WriteId,
-    in_doubt: bool,
-    found: Found<'_>,
-) -> Verdict {
-    let proven = matches!((expected, found), (Expected::Absent, Found::Present(Some(_))));
-    or_conflict(verdict(expected, id, in_doubt, found), proven)
+    match (expected, doubt, found) {
+        (Expected::Deleted(_), Doubt::Plain(_) | Doubt::UnderToken, None) => Verdict::Applied,
+        _ => verdict(expected, id, doubt, found),
+    }
 }

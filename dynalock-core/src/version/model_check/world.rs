@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Creates, Deletes, Sending, Setup,
-    client::{Client, End},
+    Creates, Deletes, Setup,
+    client::{Client, End, Foreign},
     rules::Rules,
 };
 use crate::version::{Expected, ID_LEN, Incarnation, Revision, Ring, WriteId};
@@ -15,13 +15,21 @@ use crate::version::{Expected, ID_LEN, Incarnation, Revision, Ring, WriteId};
 /// Everything, at one moment.
 #[derive(Clone, Hash)]
 pub(super) struct World {
-    pub(super) item: Option<Rc<Revision>>,
+    pub(super) item: Option<Rc<Item>>,
     pub(super) clients: Vec<Client>,
     /// Requests that nobody waits for any more, and that may still arrive.
     late: Vec<Request>,
     /// Requests that the server knows to have applied, by their token.
     tokens: Vec<Request>,
     ghost: Ghost,
+}
+
+/// The item as it is stored.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Item {
+    pub(super) revision: Revision,
+    /// Everything but the bookkeeping: each call writes another one.
+    content: u8,
 }
 
 /// What no client can see.
@@ -59,7 +67,7 @@ pub(super) enum Violation {
 /// What a change rests on.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Basis {
-    revision: Rc<Revision>,
+    item: Rc<Item>,
     writes: u8,
     deletes: u8,
 }
@@ -100,8 +108,8 @@ impl Request {
     pub(super) fn expected(&self) -> Expected<'_> {
         match &self.change {
             Change::Create => Expected::Absent,
-            Change::Update(basis) => Expected::Unchanged(&basis.revision),
-            Change::Delete(basis) => Expected::Deleted(&basis.revision),
+            Change::Update(basis) => Expected::Unchanged(&basis.item.revision),
+            Change::Delete(basis) => Expected::Deleted(&basis.item.revision),
         }
     }
 
@@ -122,23 +130,23 @@ impl Request {
         (self.call, self.id, self.incarnation, self.basis().map(|basis| basis.writes))
     }
 
-    fn holds(&self, item: Option<&Revision>, rules: &Rules) -> bool {
+    fn holds(&self, item: Option<&Item>, rules: &Rules) -> bool {
         match (&self.change, item) {
             (Change::Create, item) => item.is_none(),
-            (Change::Update(basis) | Change::Delete(basis), Some(now)) => (rules.unchanged)(&basis.revision, now),
+            (Change::Update(basis) | Change::Delete(basis), Some(now)) => (rules.unchanged)(&basis.item, now),
             (Change::Update(_) | Change::Delete(_), None) => false,
         }
     }
 
     /// The item after it.
-    fn next(&self) -> Option<Revision> {
-        let new = Ring::new(incarnation(self.incarnation));
-        let (version, ring) = match &self.change {
-            Change::Create => (0, &new),
-            Change::Update(Basis { revision, .. }) => (revision.number(), revision.ring.as_ref().unwrap_or(&new)),
+    fn next(&self, rules: &Rules) -> Option<Item> {
+        let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
+        let revision = match &self.change {
+            Change::Create => Revision { version: Some(1), ring: Some(Ring::new(begins).push(id, self.keep)) },
+            Change::Update(Basis { item, .. }) => (rules.next)(&item.revision, id, begins, self.keep)?,
             Change::Delete(_) => return None,
         };
-        Some(Revision { version: Some(version + 1), ring: Some(ring.push(write_id(self.id), self.keep)) })
+        Some(Item { revision, content: self.call + 1 })
     }
 }
 
@@ -152,12 +160,13 @@ impl World {
             creator: None,
             broken: None,
         };
-        Self { item: item.map(Rc::new), clients, late: Vec::new(), tokens: Vec::new(), ghost }
+        let item = item.map(|revision| Rc::new(Item { revision, content: 0 }));
+        Self { item, clients, late: Vec::new(), tokens: Vec::new(), ghost }
     }
 
     pub(super) fn basis(&self) -> Option<Basis> {
-        let revision = Rc::clone(self.item.as_ref()?);
-        Some(Basis { revision, writes: self.ghost.writes, deletes: self.ghost.deletes })
+        let item = Rc::clone(self.item.as_ref()?);
+        Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
     }
 
     /// Whether the answer to a request is a success. If its condition holds it is applied; None if it may not arrive yet.
@@ -168,17 +177,37 @@ impl World {
         if !request.holds(self.item.as_deref(), &setup.rules) {
             return Some(false);
         }
-        if matches!(request.change, Change::Delete(_)) && setup.deletes == Deletes::OfSettledItems && !self.is_settled()
-        {
+        if matches!(request.change, Change::Delete(_)) && !self.may_delete(setup) {
             return None;
         }
-        if setup.sending == Sending::Once {
+        if setup.sending.has_token(&request.change) {
             self.tokens.push(request.clone());
             self.tokens.sort_by_key(Request::order);
         }
         self.note(request, setup);
-        self.item = request.next().map(Rc::new);
+        self.item = request.next(&setup.rules).map(Rc::new);
         Some(true)
+    }
+
+    /// Does what a program does that knows nothing of write ids; `None` if it may not, or finds nothing to do.
+    pub(super) fn foreign(&self, call: u8, act: Foreign, setup: &Setup) -> Option<Self> {
+        let mut world = self.clone();
+        let version = self.item.as_ref().map(|item| item.revision.number());
+        let ring = self.item.as_ref().and_then(|item| item.revision.ring.clone());
+        let revision = match (act, version) {
+            (Foreign::Count, Some(version)) => Some(Revision { version: Some(version + 1), ring }),
+            (Foreign::Put, Some(version)) => Some(Revision { version: Some(version + 1), ring: None }),
+            (Foreign::Strip, Some(_)) => Some(Revision { version: None, ring }),
+            (Foreign::PutVersionBack, Some(version)) => Some(Revision { version: Some(version - 1), ring }),
+            (Foreign::PutNew, None) => Some(Revision { version: Some(1), ring: None }),
+            (Foreign::Delete, Some(_)) if self.may_delete(setup) => None,
+            _ => return None,
+        };
+        world.ghost.writes += 1;
+        world.ghost.deletes += u8::from(revision.is_none());
+        world.ghost.creator = world.ghost.creator.filter(|_| self.item.is_some());
+        world.item = revision.map(|revision| Rc::new(Item { revision, content: call + 1 }));
+        Some(world)
     }
 
     fn note(&mut self, request: &Request, setup: &Setup) {
@@ -200,6 +229,10 @@ impl World {
             Change::Update(_) => {}
             Change::Delete(_) => ghost.deletes += 1,
         }
+    }
+
+    fn may_delete(&self, setup: &Setup) -> bool {
+        setup.deletes == Deletes::AtAnyTime || self.is_settled()
     }
 
     fn is_settled(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::support::{
 cases![
     the_same_transaction_under_one_token_happens_once,
     another_content_under_a_known_token_is_refused,
+    another_content_under_a_token_that_an_item_shows_was_committed_before,
     the_same_content_under_another_token_is_another_transaction,
     a_token_of_a_refused_transaction_may_be_used_again,
 ];
@@ -60,13 +61,27 @@ async fn the_same_transaction_under_one_token_happens_once(shop: &Shop) {
 async fn another_content_under_a_known_token_is_refused(shop: &Shop) {
     let table = shop.table::<Account>().await;
     let [alice, bob] = accounts(&table).await;
+    // A deleted item shows nothing.
+    let delete = |account: &Stored<Account>| {
+        let mut tx = Transaction::new(&shop.client).token(table.name());
+        tx.delete(&table.items, account.clone());
+        tx
+    };
+    delete(&alice).commit().await.unwrap();
+    expect_error!(delete(&bob).commit().await, Error::TokenReused { attempts: 1, .. });
+    assert_eq!(stored(&table).await.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+}
+
+async fn another_content_under_a_token_that_an_item_shows_was_committed_before(shop: &Shop) {
+    let table = shop.table::<Account>().await;
+    let [alice, bob] = accounts(&table).await;
     let token = table.name();
     transfer(shop, &table, &alice, &bob).token(token).commit().await.unwrap();
     let before = stored(&table).await;
     let mut other = transfer(shop, &table, &alice, &bob).token(token);
     other.check_exists(&table.items, "dave");
-    expect_error!(other.commit().await, Error::TokenReused { attempts: 1, .. });
-    expect_error!(transfer(shop, &table, &bob, &alice).token(token).commit().await, Error::TokenReused { .. });
+    expect_error!(other.commit().await, Error::AlreadyCommitted { attempts: 1, .. });
+    expect_error!(transfer(shop, &table, &bob, &alice).token(token).commit().await, Error::AlreadyCommitted { .. });
     assert_eq!(stored(&table).await, before);
 }
 

@@ -10,8 +10,8 @@ use crate::support::{
 };
 
 cases![
-    one_write_and_nothing_else_is_a_plain_write,
-    one_write_with_a_condition_of_its_own_item_is_a_plain_write,
+    one_update_and_nothing_else_is_a_plain_write,
+    one_update_with_a_condition_of_its_own_item_is_a_plain_write,
     a_unit_that_writes_nothing_sends_nothing_but_its_reads,
     a_unit_that_refuses_sends_nothing_but_its_reads,
     a_create_over_an_item_that_was_not_read_is_refused_at_once,
@@ -29,7 +29,7 @@ async fn products(shop: &Shop) -> Table<Product> {
     table
 }
 
-async fn one_write_and_nothing_else_is_a_plain_write(shop: &Shop) {
+async fn one_update_and_nothing_else_is_a_plain_write(shop: &Shop) {
     let table = &products(shop).await;
     for kind in ["create", "create unread", "update", "replace", "delete"] {
         let unit = transact(&shop.client, |tx| async move {
@@ -52,7 +52,8 @@ async fn one_write_and_nothing_else_is_a_plain_write(shop: &Shop) {
         unit.await.unwrap();
     }
     let operations = ["GetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
-    assert_eq!(shop.counts(operations), [4, 3, 1, 1, 0]);
+    // A create and a delete have a token: sent again plainly, they could undo what others did.
+    assert_eq!(shop.counts(operations), [4, 1, 1, 0, 3]);
     assert_eq!(table.raw.get("create").await.unwrap()["_version"], n(1));
     assert_eq!(table.raw.get("create unread").await.unwrap()["_version"], n(1));
     assert_eq!(table.raw.get("update").await.unwrap()["stock"], n(6));
@@ -60,7 +61,7 @@ async fn one_write_and_nothing_else_is_a_plain_write(shop: &Shop) {
     assert_eq!(table.raw.get("delete").await, None);
 }
 
-async fn one_write_with_a_condition_of_its_own_item_is_a_plain_write(shop: &Shop) {
+async fn one_update_with_a_condition_of_its_own_item_is_a_plain_write(shop: &Shop) {
     let table = &products(shop).await;
     for (least, written) in [(5, true), (7, false)] {
         let unit = transact(&shop.client, |tx| async move {

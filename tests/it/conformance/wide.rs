@@ -1,0 +1,242 @@
+//! Items of which a write changes more attributes than an expression can name.
+
+use std::{collections::BTreeMap, fmt};
+
+use dynalock::{Error, Stored, Transaction, Versioned};
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::support::{Shop, Table, expect_error, n, s};
+
+cases![
+    five_hundred_attributes_fit_into_an_update,
+    more_attributes_are_put_as_a_whole,
+    a_put_of_more_attributes_checks_the_version,
+    a_put_of_more_attributes_recognises_itself,
+    a_put_never_loses_an_attribute_that_its_type_does_not_know,
+    an_item_of_nothing_but_removed_attributes_is_written,
+    a_holder_writes_more_attributes_and_keeps_its_lease,
+    a_holder_commits_more_attributes_and_releases,
+    a_put_keeps_the_queue_of_a_fair_lease,
+    a_put_of_a_leased_item_is_refused,
+    a_lockable_item_is_replaced_whatever_its_size,
+    a_transaction_says_that_the_update_is_too_long,
+];
+
+/// As many attributes as there are measurements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "readings")]
+struct Readings {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    values: Measurements,
+}
+
+/// The same, with a lease.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "samples")]
+#[lockable(ttl = "30s")]
+struct Samples {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    values: Measurements,
+}
+
+/// The attributes whose names begin with an `m`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+struct Measurements(BTreeMap<String, i64>);
+
+impl<'de> Deserialize<'de> for Measurements {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Measurements;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("attributes")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Measurements, A::Error> {
+                let mut measurements = Measurements::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    match name.starts_with('m') {
+                        true => drop(measurements.0.insert(name, map.next_value()?)),
+                        false => drop(map.next_value::<de::IgnoredAny>()?),
+                    }
+                }
+                Ok(measurements)
+            }
+        }
+
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+fn measurements(count: usize, value: i64) -> Measurements {
+    Measurements((0..count).map(|index| (format!("m{index}"), value)).collect())
+}
+
+async fn readings(shop: &Shop, count: usize) -> (Table<Readings>, Stored<Readings>) {
+    let table = shop.table::<Readings>().await;
+    let readings = Readings { id: "a".to_owned(), values: measurements(count, 1) };
+    let readings = table.others.create(readings).await.unwrap();
+    (table, readings)
+}
+
+async fn samples(shop: &Shop, count: usize) -> Table<Samples> {
+    let table = shop.table::<Samples>().await;
+    table.others.create(Samples { id: "a".to_owned(), values: measurements(count, 1) }).await.unwrap();
+    table
+}
+
+async fn five_hundred_attributes_fit_into_an_update(shop: &Shop) {
+    let (table, mut readings) = readings(shop, 500).await;
+    readings.values = measurements(500, 2);
+    let readings = table.items.update(readings).await.unwrap();
+    assert_eq!(shop.counts(["UpdateItem", "PutItem", "GetItem"]), [1, 0, 0]);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
+}
+
+async fn more_attributes_are_put_as_a_whole(shop: &Shop) {
+    let (table, mut readings) = readings(shop, 700).await;
+    readings.values = measurements(900, 2);
+    let readings = table.items.update(readings).await.unwrap();
+    assert_eq!(readings.version(), 2);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
+    let readings = table.items.update_with("a", |readings| readings.values = measurements(800, 3)).await.unwrap();
+    assert_eq!(readings.version(), 3);
+    assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
+    assert_eq!(shop.counts(["UpdateItem", "PutItem"]), [0, 2]);
+}
+
+async fn a_put_of_more_attributes_checks_the_version(shop: &Shop) {
+    let (table, mut readings) = readings(shop, 700).await;
+    let others = table.others.clone();
+    shop.rival.before("PutItem", 0, async move || {
+        others.update_with("a", |readings| readings.values.0.extend([("m0".to_owned(), 50)])).await.unwrap();
+    });
+    readings.values = measurements(700, 2);
+    let lost = expect_error!(table.items.update(readings.clone()).await, Error::Conflict(lost) => lost);
+    assert_eq!(lost.current::<Readings>().unwrap().unwrap().values.0["m0"], 50);
+    // The next one is refused by what it reads.
+    expect_error!(table.items.update(readings).await, Error::Conflict(_));
+    assert_eq!(shop.counts(["PutItem"]), [1]);
+    let readings =
+        table.items.update_with("a", |readings| readings.values.0.values_mut().for_each(|value| *value += 1));
+    assert_eq!(readings.await.unwrap().values.0["m0"], 51);
+}
+
+async fn a_put_of_more_attributes_recognises_itself(shop: &Shop) {
+    let (table, _) = readings(shop, 700).await;
+    shop.faults.script_on("PutItem", 0, dynalock::local::Fault::LoseReply);
+    let count = |readings: &mut Readings| readings.values.0.values_mut().for_each(|value| *value += 1);
+    let readings = table.items.update_with("a", count).await.unwrap();
+    assert_eq!((readings.version(), readings.values.0["m0"]), (2, 2));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
+}
+
+async fn a_put_never_loses_an_attribute_that_its_type_does_not_know(shop: &Shop) {
+    let (table, _) = readings(shop, 700).await;
+    table.raw.set("a", "color", s("red")).await;
+    let mut readings = table.items.get("a").await.unwrap().unwrap();
+    readings.values = measurements(700, 2);
+    let remedy = expect_error!(
+        table.items.update(readings.clone()).await,
+        Error::ExpressionTooLong { remedy, .. } => remedy
+    );
+    assert!(remedy.contains("does not know"), "{remedy}");
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["color"], &stored["m0"], &stored["_version"]), (&s("red"), &n(1), &n(1)));
+    // Part of them can be updated, and all of them replaced.
+    let mut some = readings.clone();
+    some.values = measurements(700, 1);
+    some.values.0.insert("m7".to_owned(), 2);
+    assert_eq!(table.items.update(some).await.unwrap().version(), 2);
+    let mut readings = table.items.get("a").await.unwrap().unwrap();
+    readings.values = measurements(700, 2);
+    table.items.replace(readings).await.unwrap();
+    assert_eq!(table.raw.get("a").await.unwrap().get("color"), None);
+}
+
+async fn an_item_of_nothing_but_removed_attributes_is_written(shop: &Shop) {
+    let (table, mut readings) = readings(shop, 1_500).await;
+    readings.values = Measurements::default();
+    let readings = table.items.update(readings).await.unwrap();
+    assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
+    assert_eq!(table.raw.get("a").await.unwrap().len(), 3, "the key, the version and the ids");
+}
+
+async fn a_holder_writes_more_attributes_and_keeps_its_lease(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let mut lease = table.items.lock("a").await.unwrap();
+    let fence = lease.fence();
+    lease.update(|samples| samples.values = measurements(800, 2)).await.unwrap();
+    lease.update(|samples| samples.values = measurements(700, 3)).await.unwrap();
+    assert_eq!(shop.counts(["PutItem"]), [2]);
+    expect_error!(table.others.update_with("a", |samples| samples.values = measurements(1, 9)).await, Error::Locked(_));
+    lease.extend().await.unwrap();
+    let samples = lease.release().await.unwrap();
+    assert_eq!(table.others.get("a").await.unwrap(), Some(samples));
+    assert_eq!(table.others.lock("a").await.unwrap().fence(), fence + 1);
+}
+
+async fn a_holder_commits_more_attributes_and_releases(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let lease = table.items.lock("a").await.unwrap();
+    let samples = lease.commit(|samples| samples.values = measurements(800, 2)).await.unwrap();
+    assert_eq!((samples.version(), shop.counts(["PutItem"])), (2, [1]));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(samples));
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((stored.get("_owner"), stored.get("_until")), (None, None));
+    table.others.update_with("a", |samples| samples.values = measurements(1, 3)).await.unwrap();
+}
+
+async fn a_put_keeps_the_queue_of_a_fair_lease(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let mut lease = table.items.lock("a").fair().await.unwrap();
+    let next = table.others.lock("a").fair().enter().await.unwrap();
+    lease.update(|samples| samples.values = measurements(700, 2)).await.unwrap();
+    assert_eq!(shop.counts(["PutItem"]), [1]);
+    let fence = lease.fence();
+    lease.commit(|samples| samples.values = measurements(700, 3)).await.unwrap();
+    let next = next.await.unwrap();
+    assert_eq!((next.fence(), next.values.0["m0"]), (fence + 1, 3));
+}
+
+async fn a_put_of_a_leased_item_is_refused(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let lease = table.others.lock("a").await.unwrap();
+    let many = table.items.update_with("a", |samples| samples.values = measurements(700, 2));
+    expect_error!(many.await, Error::Locked(_));
+    lease.release().await.unwrap();
+    table.items.update_with("a", |samples| samples.values = measurements(700, 2)).await.unwrap();
+}
+
+async fn a_lockable_item_is_replaced_whatever_its_size(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let lease = table.others.lock("a").await.unwrap();
+    let fence = lease.fence();
+    lease.release().await.unwrap();
+    table.raw.set("a", "color", s("red")).await;
+    let mut samples = table.items.get("a").await.unwrap().unwrap();
+    samples.values = measurements(800, 2);
+    let samples = table.items.replace(samples).await.unwrap();
+    assert_eq!(table.others.get("a").await.unwrap(), Some(samples));
+    assert_eq!(table.raw.get("a").await.unwrap().get("color"), None);
+    assert_eq!(table.others.lock("a").await.unwrap().fence(), fence + 1);
+}
+
+async fn a_transaction_says_that_the_update_is_too_long(shop: &Shop) {
+    let (table, mut readings) = readings(shop, 700).await;
+    readings.values = measurements(700, 2);
+    let mut tx = Transaction::new(&shop.client);
+    tx.update(&table.items, readings.clone());
+    let remedy = expect_error!(tx.commit().await, Error::ExpressionTooLong { remedy, .. } => remedy);
+    assert!(remedy.contains("write the item alone"), "{remedy}");
+    let mut tx = Transaction::new(&shop.client);
+    tx.replace(&table.items, readings);
+    tx.commit().await.unwrap();
+    assert_eq!(table.others.get("a").await.unwrap().unwrap().values, measurements(700, 2));
+}
