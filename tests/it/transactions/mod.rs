@@ -3,6 +3,7 @@
 mod alone;
 mod batches;
 mod cancellations;
+mod late;
 mod messages;
 mod outcomes;
 mod retries;

@@ -2,7 +2,7 @@ use dynalock::{Error, LockToken, Transaction, Versioned, local::Faults};
 use serde::{Deserialize, Serialize};
 
 use super::{Archive, archives};
-use crate::support::{Digest, Shop, b, expect_error, n, s};
+use crate::support::{Digest, Product, Shop, b, expect_error, n, s};
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_could_be_that_of_a_row_is_refused() {
@@ -16,6 +16,14 @@ async fn a_key_that_could_be_that_of_a_row_is_refused() {
     tx.check_absent(&table.items, "a#lock");
     expect_error!(tx.commit().await, Error::InvalidKey { .. });
     assert_eq!(shop.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn such_a_key_is_like_any_other_where_there_are_no_rows() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    let stored = table.items.create(Product::new("a#lock", 5)).await.unwrap();
+    assert_eq!(table.items.get("a#lock").await.unwrap(), Some(stored));
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
