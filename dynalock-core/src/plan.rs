@@ -164,8 +164,7 @@ pub(crate) fn would_lose<T: Versioned>(basis: &Basis, value: &T, stored: &Item) 
             || name == WRITES
             || lease.is_some_and(|names| names.contains(&name))
     };
-    let foreign = stored.keys().filter(|name| !is_known(name));
-    foreign.into_iter().any(|name| !basis.had(value, name))
+    stored.keys().any(|name| !is_known(name) && !basis.had(value, name))
 }
 
 /// A delete of the item that was read.
@@ -268,10 +267,11 @@ fn check_size(write: &Write) -> Result<(), Error> {
     }
 }
 
-const UPDATE_REMEDY: &str = "it changes too many attributes for an update in a transaction: write the item alone, change fewer attributes \
-                             at once, or keep them in one map attribute";
-const CONDITION_REMEDY: &str = "the stored item has no version or no `_writes`, so its whole content is compared: give it both with the SDK \
-                                (`_version` a number, `_writes` eight random bytes), and read it again; or ask for less in conditions of your own";
+const UPDATE_REMEDY: &str = "it changes too many attributes at once: change fewer, or keep them in one map attribute; outside of a \
+                             transaction, an item that has `_writes` is put as a whole";
+const CONDITION_REMEDY: &str = "its condition is too long: an item without a version or without `_writes` is compared as a whole, so give it both \
+                                with the SDK (the version a number, `_writes` eight random bytes) and read it again; or ask for less in \
+                                conditions of your own";
 
 /// What happens beside a write, in the row that the lease of its item is kept in: the lease is asked for there, and renewed, ended or
 /// taken away. Nothing where it is in the item itself, or ignored.

@@ -130,11 +130,6 @@ impl<T: Versioned> Session<T> {
         loop {
             let mut expected = None;
             let outcome = match item {
-                // A copy of an earlier attempt has arrived after all: the write is done.
-                Some(item) if self.has_written(&item) => {
-                    let (value, basis) = decode::<T>(self.table(), item)?;
-                    return Ok(Stored::new(value, basis));
-                }
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
                     expected = Some(basis.state.revision.number());
@@ -159,6 +154,11 @@ impl<T: Versioned> Session<T> {
                 Outcome::Done(stored) => return Ok(stored),
                 Outcome::Lost(met) => self.again(&get, key, expected, met).await?,
             };
+            // A copy of an earlier attempt may have arrived after all: then the write is done.
+            if let Some(item) = item.take_if(|item| self.has_written(item)) {
+                let (value, basis) = decode::<T>(self.table(), item)?;
+                return Ok(Stored::new(value, basis));
+            }
         }
     }
 }

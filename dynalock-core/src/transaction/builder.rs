@@ -122,7 +122,6 @@ impl Transaction {
     /// The content has to be the same to the byte. A value with a `HashSet` or a `HashMap` is written in another order each time, and is
     /// [`Error::TokenReused`] then, or [`Error::AlreadyCommitted`] if an item shows it: use a `BTreeSet`, a `BTreeMap` or a `Vec`.
     ///
-    ///
     /// The write ids and incarnations of the transaction are made from the token. A token that is used for a second life of an item, after the
     /// first was deleted, lets the two be taken for one.
     pub fn token(mut self, token: impl Into<String>) -> Self {

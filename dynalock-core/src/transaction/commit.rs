@@ -101,9 +101,8 @@ fn shows(item: Option<&Item>, id: Option<WriteId>) -> bool {
 
 /// Refuses a transaction under the caller's token if an item that it rests on shows that it has happened: the item was read after that.
 pub(super) fn refuse_committed(effort: &Effort, operations: &[Operation], known: Option<WriteId>) -> Result<(), Error> {
-    let ring = |operation: &Operation| operation.rests_on().and_then(|state| state.revision.ring.clone());
-    let is_in = |id| operations.iter().filter_map(ring).any(|ring| ring.contains(id));
-    match known.is_some_and(is_in) {
+    let mut rings = operations.iter().filter_map(|operation| operation.rests_on()?.revision.ring.as_ref());
+    match known.is_some_and(|id| rings.any(|ring| ring.contains(id))) {
         true => Err(already_committed(effort)),
         false => Ok(()),
     }
