@@ -78,7 +78,7 @@ fn versioned(item: &Item<'_>) -> TokenStream {
 
 fn model(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
-    let Item { table, write_ids, .. } = item;
+    let Item { table, write_ids, unread, flattens, .. } = item;
     let partition_key = key_model(krate, &item.partition_key);
     let sort_key = optional(item.sort_key.as_ref().map(|key| key_model(krate, key)));
     let version = item.version.name();
@@ -97,6 +97,8 @@ fn model(item: &Item<'_>) -> TokenStream {
             version_is_field: #version_is_field,
             write_ids: #write_ids,
             aliases: &[#(#aliases),*],
+            unread: &[#(#unread),*],
+            flattens: #flattens,
             lock: #lock,
         }
     }

@@ -131,6 +131,8 @@ fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
                 version_is_field: false,
                 write_ids: 0,
                 aliases: &[],
+                unread: &[],
+                flattens: false,
                 lock: ::core::option::Option::None,
             };
 

@@ -28,6 +28,8 @@ fn what_is_said_is_in_the_model() {
             version_is_field: false,
             write_ids: 8,
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
+            unread: &[],
+            flattens: false,
             lock: None,
         }
     );
@@ -52,6 +54,8 @@ fn what_is_not_said_has_a_default() {
             version_is_field: false,
             write_ids: 16,
             aliases: &[],
+            unread: &[],
+            flattens: false,
             lock: None,
         }
     );

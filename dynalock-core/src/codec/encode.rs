@@ -10,7 +10,7 @@ use super::{
     Item,
     attributes::{AttributeSink, walk},
     fingerprint::Fingerprint,
-    size_of,
+    flattened, size_of,
 };
 use crate::{
     error::{CodecError, Error},
@@ -18,8 +18,17 @@ use crate::{
     version::WRITES,
 };
 
-/// All attributes of a value, without bookkeeping.
+/// All attributes of a value, without bookkeeping, as an item that can be read back.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
+    let item = attributes_of(table, value)?;
+    if T::MODEL.flattens {
+        flattened::check_new::<T>(table, item.clone())?;
+    }
+    Ok(item)
+}
+
+/// All attributes of a value, without bookkeeping.
+pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, current: None };
     walk(value, &mut encode)
         .map_err(|source| Error::Encode(CodecError::new(Arc::clone(table), encode.current.take(), source)))?;
@@ -59,6 +68,13 @@ impl Changes {
         }
     }
 
+    /// The item that the write leaves of `item`.
+    pub(super) fn after(&self, model: &Model, item: &Item) -> Item {
+        let mut after = item.clone();
+        self.apply(model, &mut after);
+        after
+    }
+
     /// The bytes that DynamoDB counts for the new values.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
@@ -81,6 +97,11 @@ impl Fingerprints {
             Ok(()) => Ok(take.fingerprints),
             Err(source) => Err(Fault { attribute: take.current, source }),
         }
+    }
+
+    /// Whether the value was written with an attribute of this name.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.iter().any(|(written, _)| written == name)
     }
 
     /// Whether `value` has another key than the value that these were taken from.
@@ -106,6 +127,9 @@ impl Fingerprints {
         let Diff { seen, mut changes, .. } = diff;
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
+        // An unread attribute may be stored although neither value shows it.
+        let unread = T::MODEL.unread.iter().filter(|name| !changes.set.iter().any(|(set, _)| set == *name));
+        changes.remove.extend(unread.map(|name| Cow::Borrowed(*name)).collect::<Vec<_>>());
         Ok(changes)
     }
 }
@@ -172,7 +196,9 @@ struct Take<'m> {
 
 impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        let own = is_own(self.model, &name).and_then(|own| own.then(|| Fingerprint::of(value)).transpose());
+        // What is stored in an unread attribute is not known: without a fingerprint, any value of it is a change.
+        let is_known = !self.model.unread.contains(&&*name);
+        let own = is_own(self.model, &name).and_then(|own| (own && is_known).then(|| Fingerprint::of(value)).transpose());
         match own {
             Ok(None) => Ok(()),
             Ok(Some(fingerprint)) => {

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod etag;
 mod fingerprint;
+mod flattened;
 mod stored;
 
 pub(crate) use decode::{decode, ring_of, state_of, version_in};

@@ -31,6 +31,8 @@ pub(super) static MODEL: Model = Model {
     version_is_field: false,
     write_ids: 0,
     aliases: &[],
+    unread: &[],
+    flattens: false,
     lock: Some(LAYOUT),
 };
 

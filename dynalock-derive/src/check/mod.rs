@@ -31,6 +31,10 @@ pub(crate) struct Item<'a> {
     pub(crate) write_ids: u8,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
+    /// Names that serde writes and does not read.
+    pub(crate) unread: Vec<String>,
+    /// Whether a field is flattened.
+    pub(crate) flattens: bool,
     /// How the item is leased, if it can be.
     pub(crate) lock: Option<Lock>,
     /// The attributes that a condition can be about.
@@ -110,6 +114,8 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         version,
         write_ids: write_ids?,
         aliases: names::aliases(model),
+        unread: names::unread(model),
+        flattens: model.fields.iter().any(|field| field.serde.flatten.is_some()),
         lock,
         handles: model.fields.iter().filter_map(Handle::of).collect(),
     })

@@ -34,6 +34,12 @@ pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
+/// The names that serde writes and does not read.
+pub(super) fn unread(model: &Struct<'_>) -> Vec<String> {
+    let unread = model.fields.iter().filter(|field| field.is_written() && !field.is_read());
+    unread.map(|field| field.written.clone()).collect()
+}
+
 fn written_once<'m, 'a>(model: &'m Struct<'a>, errors: &mut Errors) -> Written<'m, 'a> {
     let mut written = Written::new();
     for field in model.fields.iter().filter(|field| field.is_written()) {
