@@ -10,22 +10,13 @@ use super::{
     Item,
     attributes::{AttributeSink, walk},
     fingerprint::Fingerprint,
-    flattened, size_of,
+    size_of,
 };
 use crate::{
     error::{CodecError, Error},
     model::{Model, Versioned},
     version::WRITES,
 };
-
-/// All attributes of a value, without bookkeeping, as an item that can be read back.
-pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
-    let item = attributes_of(table, value)?;
-    if T::MODEL.flattens {
-        flattened::check_new::<T>(table, item.clone())?;
-    }
-    Ok(item)
-}
 
 /// All attributes of a value, without bookkeeping.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
@@ -198,7 +189,8 @@ impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         // What is stored in an unread attribute is not known: without a fingerprint, any value of it is a change.
         let is_known = !self.model.unread.contains(&&*name);
-        let own = is_own(self.model, &name).and_then(|own| (own && is_known).then(|| Fingerprint::of(value)).transpose());
+        let own =
+            is_own(self.model, &name).and_then(|own| (own && is_known).then(|| Fingerprint::of(value)).transpose());
         match own {
             Ok(None) => Ok(()),
             Ok(Some(fingerprint)) => {

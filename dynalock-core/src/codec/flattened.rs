@@ -103,7 +103,8 @@ fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> 
 }
 
 fn not_readable(table: &Arc<str>, attribute: Option<&str>, error: &Error) -> Error {
-    const REFUSED: &str = "the item could not be read back: an attribute and its alias, or two fields, would be stored together";
+    const REFUSED: &str =
+        "the item could not be read back: an attribute and its alias, or two fields, would be stored together";
     let detail = match error {
         Error::Decode(cause) | Error::Encode(cause) => cause.detail().to_string(),
         other => other.to_string(),

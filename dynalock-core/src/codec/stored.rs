@@ -85,7 +85,6 @@ impl<T> Stored<T> {
             Origin::Assumed(etag) => Err(etag),
         }
     }
-
 }
 
 impl<T: Versioned> Stored<T> {

@@ -3,6 +3,7 @@
 
 mod lock;
 mod names;
+mod numbers;
 mod roles;
 
 use proc_macro2::Ident;
@@ -25,6 +26,8 @@ pub(crate) struct Item<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Path,
     pub(crate) table: String,
+    /// The name of the generated key type, if one is given.
+    pub(crate) key_type: Option<Ident>,
     pub(crate) partition_key: Attribute<'a>,
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
@@ -104,11 +107,13 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     let version = roles.version(model, errors);
     let lock = lock::check(model, version.name(), errors);
     names::check(model, version.name(), errors);
+    numbers::check(model, errors);
 
     Some(Item {
         input: model.input,
         krate: model.attrs.krate(),
         table: table?,
+        key_type: model.attrs.key_type.clone(),
         partition_key: Attribute::of(roles.partition_key?),
         sort_key: roles.sort_key.map(Attribute::of),
         version,

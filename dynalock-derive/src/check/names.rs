@@ -9,6 +9,7 @@ use super::{WRITE_IDS, lock};
 use crate::{
     errors::Errors,
     model::{Field, Struct},
+    serde::FieldAttrs,
 };
 
 /// The fields, by the names under which they are written.
@@ -19,6 +20,7 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     for field in &model.fields {
         not_bookkeeping(field, model, version, errors);
         read_back(field, model, errors);
+        flattened_is_read(field, errors);
         not_read_from_another(field, &written, errors);
     }
 }
@@ -104,6 +106,13 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
                 written = field.written,
             ),
         );
+    }
+}
+
+/// Every write needs to know the unread attributes by name.
+fn flattened_is_read(field: &Field<'_>, errors: &mut Errors) {
+    if let FieldAttrs { flatten: Some(_), not_written: None, not_read: Some(word), .. } = &field.serde {
+        errors.at(word, "a flattened field that is written has to be read, too: use `skip`, or leave `flatten` out");
     }
 }
 
