@@ -4,9 +4,9 @@
 pub use dynalock_core::{
     Acquire, Aliases, AnyOne, AnyOrder, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, CancellationClass,
     Cancelled, Checked, CodecError, Committed, Condition, Conflict, Create, CreateTable, Delete, DeleteUnchecked,
-    Deleted, Error, Etag, Expiry, Fair, Get, Heartbeat, Held, HeldAll, InvalidTransaction, Key, KeyAttribute, KeyModel,
-    KeyType, KeyValue, Lease, Leased, Lock, LockInfo, LockList, LockModel, LockPlace, LockToken, Lockable, Locked,
-    Locks, Lost, Model, Op, Opaque, OperationReason, Pace, ParseEtagError, ParseLockTokenError, Queued, Reason,
+    Deleted, Error, Etag, Expiry, Fair, Get, Heartbeat, Held, HeldAll, IntoKey, InvalidTransaction, Key, KeyAttribute,
+    KeyModel, KeyType, KeyValue, Lease, Leased, Lock, LockInfo, LockList, LockModel, LockPlace, LockToken, Lockable,
+    Locked, Locks, Lost, Model, Op, Opaque, OperationReason, Pace, ParseEtagError, ParseLockTokenError, Queued, Reason,
     Refusal, Repository, Request, Result, Snapshot, Stored, TimeUnit, Transaction, TransactionGet, TryUpdateWith, Tx,
     Unavailable, UnitOfWork, Update, UpdateWith, UpsertWith, Versioned, Wait, Waiter, Waiting, transact,
 };
@@ -14,7 +14,7 @@ pub use dynalock_core::{
 pub use dynalock_core::lock;
 
 #[cfg(feature = "derive")]
-pub use dynalock_derive::Versioned;
+pub use dynalock_derive::{KeyAttribute, Versioned};
 
 #[cfg(feature = "local")]
 pub use dynalock_local as local;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use aws_sdk_dynamodb::types::ScalarAttributeType;
+use serde::Serialize;
+use serde_dynamo::AttributeValue;
 
 use crate::number;
 
@@ -131,7 +133,8 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// Implement it for a newtype, so that it says what its `Serialize` writes:
+/// `#[derive(KeyAttribute)]` implements it for a newtype of such a type, for a newtype of bytes with `#[serde(with = "serde_bytes")]`, and for
+/// an enum without fields, whose key is the name that serde writes. An implementation by hand says what the type's `Serialize` writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -153,7 +156,8 @@ impl From<KeyType> for ScalarAttributeType {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",
-    note = "a DynamoDB key is a string, a number or bytes; for a newtype of one of them, bytes by `serialize_bytes` too, implement `dynalock::KeyAttribute`"
+    note = "a key is a string, a whole number or bytes: for a newtype of one of them, and for an enum without fields, add `#[derive(dynalock::KeyAttribute)]`",
+    note = "serde writes `Vec<u8>` as a list: bytes are a newtype with `#[serde(with = \"serde_bytes\")]`"
 )]
 pub trait KeyAttribute {
     /// The DynamoDB type.
@@ -188,6 +192,16 @@ impl<T: KeyAttribute> AsKey<T> for &T {
 impl AsKey<String> for &str {
     fn as_key(&self) -> KeyValue {
         KeyValue::S((*self).to_owned())
+    }
+}
+
+/// A value as serde writes it, or an empty string for what is no key.
+pub(crate) fn written<V: Serialize + ?Sized>(value: &V) -> KeyValue {
+    match value.serialize(serde_dynamo::Serializer) {
+        Ok(AttributeValue::S(text)) => KeyValue::S(text),
+        Ok(AttributeValue::N(digits)) => KeyValue::N(digits),
+        Ok(AttributeValue::B(bytes)) => KeyValue::B(bytes),
+        Ok(_) | Err(_) => KeyValue::S(String::new()),
     }
 }
 

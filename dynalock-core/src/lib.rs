@@ -40,7 +40,7 @@ pub use lock::{
     Acquire, AnyOne, AnyOrder, Expiry, Fair, Heartbeat, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList,
     LockToken, Locks, ParseLockTokenError, Queued, Wait, Waiter, Waiting,
 };
-pub use model::{Aliases, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned};
+pub use model::{Aliases, IntoKey, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned};
 pub use repository::{
     Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,
     UpdateWith, UpsertWith,

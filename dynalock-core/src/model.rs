@@ -29,6 +29,28 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn mirror_version(&mut self, version: u64);
 }
 
+/// A value that names one item of type `T`: everything that converts into its generated key type, `ProductKey` for a `Product`.
+///
+/// That is a value of the partition key's type, or a tuple of the partition key and the sort key if the table has one; a `&str` stands
+/// for a `String`, and a `&T` for its own key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key of `{T}`",
+    label = "not a key of `{T}`",
+    note = "a key of `{T}` is a value of the partition key's type, or a tuple `(partition key, sort key)` if `{T}` has a sort key",
+    note = "the types are those of the key fields: convert a number of another type first; a `&str` stands for a `String`, and a `&{T}` for its own key"
+)]
+pub trait IntoKey<T> {
+    /// The key.
+    fn into_key(self) -> Key;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Versioned, K: Into<T::Key>> IntoKey<T> for K {
+    fn into_key(self) -> Key {
+        self.into().into()
+    }
+}
+
 /// What the attributes of a `#[derive(Versioned)]` struct say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
@@ -48,6 +70,12 @@ pub struct Model {
     pub attributes: &'static [&'static str],
     /// Other names under which serde reads a field.
     pub aliases: &'static [Aliases],
+    /// The attributes that serde writes and does not read: fields with `skip_deserializing`. A value does not show what is stored in
+    /// them, so every update writes them.
+    pub unread: &'static [&'static str],
+    /// Whether a field is flattened. The names and aliases of its attributes are not known here, so each write is checked before it is
+    /// sent: what it leaves can be read back.
+    pub flattens: bool,
     /// How the items are leased, if they can be.
     pub lock: Option<LockModel>,
 }

@@ -10,7 +10,7 @@ use crate::{
     suggest::nearest,
 };
 
-const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "crate"];
+const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version"];
 
 /// `#[dynalock(..)]` on the struct.
@@ -19,6 +19,7 @@ pub(crate) struct StructAttrs {
     pub(crate) table: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
+    pub(crate) key_type: Option<Ident>,
     pub(crate) krate: Option<Path>,
 }
 
@@ -39,6 +40,18 @@ impl StructAttrs {
         attrs
     }
 
+    /// The path of dynalock, for a derive that asks for nothing else.
+    pub(crate) fn read_crate(attributes: &[Attribute], errors: &mut Errors) -> Path {
+        let mut attrs = Self::default();
+        for entry in understood(attributes, errors) {
+            match &entry.key {
+                key if key == "crate" => attrs.set(entry, errors),
+                key => errors.at(key, format_args!("unknown key `{key}`, expected `crate`")),
+            }
+        }
+        attrs.krate()
+    }
+
     /// The path of dynalock.
     pub(crate) fn krate(&self) -> Path {
         self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
@@ -49,7 +62,9 @@ impl StructAttrs {
             "table" => once(&mut self.table, &key, text(&key, &value, errors), errors),
             "version" => once(&mut self.version, &key, text(&key, &value, errors), errors),
             "write_ids" => once(&mut self.write_ids, &key, number(&key, value, errors), errors),
+            "key_type" => once(&mut self.key_type, &key, ident(&key, &value, errors), errors),
             "crate" => once(&mut self.krate, &key, path(&key, &value, errors), errors),
+            "lockable" => own_attribute(&key, &value, errors),
             _ => unknown(&key, STRUCT_KEYS, (FIELD_KEYS, "a field"), errors),
         }
     }
@@ -117,6 +132,20 @@ fn number(key: &Ident, value: Value, errors: &mut Errors) -> Option<LitInt> {
 fn path(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Path> {
     let text = text(key, value, errors)?;
     text.parse().map_err(|_| errors.at(&text, "expected a path: `crate = \"path::to::dynalock\"`")).ok()
+}
+
+fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
+    let text = text(key, value, errors)?;
+    text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
+}
+
+/// `lockable` stands beside `#[dynalock(..)]`, not in it.
+fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
+    let arguments = if matches!(value, Value::Absent) { "" } else { "(..)" };
+    errors.at(
+        key,
+        format_args!("`{key}` is an attribute of its own: write `#[{key}{arguments}]` beside `#[dynalock(..)]`"),
+    );
 }
 
 fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {

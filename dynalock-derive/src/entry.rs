@@ -34,12 +34,29 @@ pub(crate) fn entries<'a>(
 ) -> impl Iterator<Item = syn::Result<Vec<Entry>>> + 'a {
     attributes.iter().filter(move |attribute| attribute.path().is_ident(name)).map(move |attribute| {
         match &attribute.meta {
-            Meta::List(list) => list.parse_args_with(parse_entries),
+            Meta::List(list) => list.parse_args_with(|input: ParseStream<'_>| match lone_text(input) {
+                Some(text) => Err(syn::Error::new(text.span(), advice(name, &text))),
+                None => parse_entries(input),
+            }),
             Meta::Path(_) | Meta::NameValue(_) => {
                 Err(syn::Error::new_spanned(&attribute.meta, format_args!("expected `#[{name}(..)]`")))
             }
         }
     })
+}
+
+/// The text that an attribute begins with, where a key is expected.
+fn lone_text(input: ParseStream<'_>) -> Option<LitStr> {
+    input.fork().parse().ok()
+}
+
+fn advice(name: &str, text: &LitStr) -> String {
+    let text = text.token();
+    match name {
+        "dynalock" => format!("expected a key before the value: the table's name is `table = {text}`, on the struct"),
+        "lockable" => format!("expected a key before the value: the time of a lease is `ttl = {text}`"),
+        _ => format!("expected a key before the value: `key = {text}`"),
+    }
 }
 
 fn parse_entries(input: ParseStream<'_>) -> syn::Result<Vec<Entry>> {

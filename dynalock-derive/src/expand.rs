@@ -27,10 +27,16 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// `OrderKey` for an `Order`.
-pub(crate) fn key_ident(input: &DeriveInput) -> Ident {
-    let name = format!("{}Key", input.ident.unraw());
-    Ident::new(&name, generated(input.ident.span()))
+/// `OrderKey` for an `Order`, unless the attribute names another.
+pub(crate) fn key_ident(input: &DeriveInput, named: Option<&Ident>) -> Ident {
+    match named {
+        Some(named) => generated_ident(named),
+        None => Ident::new(&format!("{}Key", input.ident.unraw()), generated(input.ident.span())),
+    }
+}
+
+fn key_of(item: &Item<'_>) -> Ident {
+    key_ident(item.input, item.key_type.as_ref())
 }
 
 /// The type's name in generated code: at its place, and outside of the reach of the user's lints.
@@ -52,7 +58,7 @@ pub(crate) fn generated(place: Span) -> Span {
 fn versioned(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let ident = type_ident(item.input);
-    let key = key_ident(item.input);
+    let key = key_of(item);
     let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
     let where_clause = where_clause(item.input, &supertraits(krate));
     let model = model(item);
@@ -78,7 +84,7 @@ fn versioned(item: &Item<'_>) -> TokenStream {
 
 fn model(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
-    let Item { table, write_ids, attributes, .. } = item;
+    let Item { table, write_ids, attributes, unread, flattens, .. } = item;
     let partition_key = key_model(krate, &item.partition_key);
     let sort_key = optional(item.sort_key.as_ref().map(|key| key_model(krate, key)));
     let version = item.version.name();
@@ -98,6 +104,8 @@ fn model(item: &Item<'_>) -> TokenStream {
             write_ids: #write_ids,
             attributes: &[#(#attributes),*],
             aliases: &[#(#aliases),*],
+            unread: &[#(#unread),*],
+            flattens: #flattens,
             lock: #lock,
         }
     }
@@ -201,7 +209,7 @@ fn mirror(item: &Item<'_>) -> TokenStream {
 
 fn key(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
-    let key = key_ident(item.input);
+    let key = key_of(item);
     let vis = &item.input.vis;
     let doc = format!("The key of one `{}`.", item.input.ident.unraw());
 
@@ -228,7 +236,7 @@ fn key(item: &Item<'_>) -> TokenStream {
 fn conversions(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let ident = type_ident(item.input);
-    let key = key_ident(item.input);
+    let key = key_of(item);
     let (impl_generics, ty_generics, where_clause) = item.input.generics.split_for_impl();
     let key_values = key_values(item, &quote!(value));
     let plain = plain_conversion(item);
@@ -249,7 +257,7 @@ fn conversions(item: &Item<'_>) -> TokenStream {
 /// From the plain types of the key fields.
 fn plain_conversion(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
-    let key = key_ident(item.input);
+    let key = key_of(item);
     let partition = item.partition_key.ty;
     match &item.sort_key {
         None => quote! {

@@ -10,6 +10,7 @@ use crate::{
     errors::Errors,
     expand::{key_ident, supertraits, type_ident, where_clause},
     handles,
+    lockable::Lockable,
     model::Struct,
     serde,
 };
@@ -20,13 +21,16 @@ const PLAIN: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32
 pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
     // What is wrong with the attributes was reported.
-    let krate = StructAttrs::read(&input.attrs, &mut Errors::default()).krate();
-    let key = key(input, &krate);
+    let attrs = StructAttrs::read(&input.attrs, &mut Errors::default());
+    let krate = attrs.krate();
+    let ident = key_ident(input, attrs.key_type.as_ref());
+    let key = key(input, &krate, &ident);
     let handles = handles(input, &krate);
     let item = can_be_owned_and_serde(input).then(|| {
-        let versioned = versioned(input, &krate);
+        let versioned = versioned(input, &krate, &ident);
         let constructor = constructor(input, &krate);
-        quote!(#versioned #constructor)
+        let lockable = lockable(input, &krate);
+        quote!(#versioned #constructor #lockable)
     });
 
     quote! {
@@ -54,8 +58,7 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
 }
 
 /// A key from anything, or nearly: `From` for a type parameter alone would meet `From<T> for T`.
-fn key(input: &DeriveInput, krate: &Path) -> TokenStream {
-    let key = key_ident(input);
+fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));
 
@@ -109,9 +112,8 @@ fn key(input: &DeriveInput, krate: &Path) -> TokenStream {
     }
 }
 
-fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
+fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let ident = type_ident(input);
-    let key = key_ident(input);
     let (impl_generics, ty_generics, _) = input.generics.split_for_impl();
     let where_clause = where_clause(input, &supertraits(krate));
 
@@ -132,6 +134,8 @@ fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
                 write_ids: 16,
                 attributes: &[],
                 aliases: &[],
+                unread: &[],
+                flattens: false,
                 lock: ::core::option::Option::None,
             };
 
@@ -142,6 +146,20 @@ fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
             fn mirror_version(&mut self, _: ::core::primitive::u64) {}
         }
     }
+}
+
+/// A lease of an item whose attributes are wrong needs no further error.
+fn lockable(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
+    let is_lockable = Lockable::read(&input.attrs, &mut Errors::default()).is_some();
+    let ident = type_ident(input);
+    let (impl_generics, ty_generics, _) = input.generics.split_for_impl();
+    let where_clause = where_clause(input, &supertraits(krate));
+    is_lockable.then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::private::Lockable for #ident #ty_generics #where_clause {}
+        }
+    })
 }
 
 fn constructor(input: &DeriveInput, krate: &Path) -> TokenStream {

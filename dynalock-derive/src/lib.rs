@@ -1,4 +1,4 @@
-//! `#[derive(Versioned)]`, the derive macro of dynalock.
+//! `#[derive(Versioned)]` and `#[derive(KeyAttribute)]`, the derive macros of dynalock.
 //!
 //! Use it through the facade, `dynalock::Versioned`, where its examples are compiled. It describes a serde struct with
 //! named fields as one item of a DynamoDB table. It reads attributes and generates data, one key type and one
@@ -11,6 +11,7 @@
 //! | `table = "orders"` | required: the table's name, or its ARN. A repository can be told another at run time |
 //! | `version = "rev"` | the attribute that holds the version; `_version` unless said |
 //! | `write_ids = 8` | how many write ids an item keeps: 4 to 16, 16 unless said |
+//! | `key_type = "OrderId"` | the name of the generated key type, where `OrderKey` is taken |
 //! | `crate = "path"` | where dynalock is, if not at `::dynalock` |
 //!
 //! `#[lockable]` makes leases of the items: [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
@@ -31,7 +32,35 @@
 //! | `sort_key` | the table's sort key, if it has one |
 //! | `version` | a `u64` that mirrors the stored version; its name is then the version attribute's |
 //!
-//! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a type parameter.
+//! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a type parameter. A field of type `u128` or
+//! `i128` is refused, also inside an `Option` or a collection, because a number of DynamoDB has 38 digits. The derive does not see such a
+//! number behind a type alias or inside another struct: a write of it is `Error::Encode`.
+//!
+//! # Keys of types of their own
+//!
+//! `#[derive(KeyAttribute)]` makes a key attribute of a type that serde writes as one string, number or bytes:
+//!
+//! ```ignore
+//! #[derive(Serialize, Deserialize, KeyAttribute)]
+//! struct Sku(String);
+//!
+//! #[derive(Serialize, Deserialize, KeyAttribute)]
+//! #[serde(rename_all = "kebab-case")]
+//! enum Status { Open, InTransit }
+//!
+//! #[derive(Serialize, Deserialize, KeyAttribute)]
+//! struct Digest(#[serde(with = "serde_bytes")] Vec<u8>);
+//! ```
+//!
+//! | type | its key |
+//! |---|---|
+//! | a tuple struct of one field, or a struct with `#[serde(transparent)]` | that of the field |
+//! | any type with `#[serde(into = "..")]` | that of the type it is converted into |
+//! | a newtype with `#[serde(with = "serde_bytes")]`, or of a `ByteBuf` or a `ByteArray` | bytes |
+//! | an enum without fields | the name that serde writes |
+//!
+//! Refused are fields by other code (`with`), variants that are skipped, and a second spelling of a variant (`alias`, `other`, a rename that
+//! differs for reading and writing): an item that is stored under one spelling is not found under the other.
 //!
 //! # Names
 //!
@@ -50,14 +79,24 @@
 //! | `skip_deserializing` under `deny_unknown_fields` | any field: what is written could not be read |
 //! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository keeps them |
 //!
+//! | `skip_deserializing` beside `flatten` | any field: the attributes that are written and not read have to be known by name |
+//!
 //! `default` is allowed everywhere, on the struct as well.
+//!
+//! A field with `skip_deserializing` is written and not read, so its value does not show what is stored. Every `update` and `update_with`
+//! of a struct with such a field writes the field as the value has it, even if nothing changed. The derive sees the fields of the struct
+//! alone: a field like that inside a nested or flattened struct is written when the value of its attribute differs from the value that was read.
+//!
+//! The attributes of a flattened field, and their aliases, are not known to the derive either. Before a write of a struct with such a field
+//! is sent, the item that the write would leave is read back. An alias under which a changed attribute is stored is removed, and a
+//! write that would leave an unreadable item is `Error::Encode`. A value that a write returned is read again before its next write.
 //!
 //! # What is generated
 //!
 //! For a struct `Order`, with its visibility:
 //!
 //! - `impl Versioned for Order`;
-//! - `OrderKey`, with `From` for the plain types of the key fields, by value and by reference (`&str` for a `String`), as
+//! - `OrderKey`, or what `key_type` names, with `From` for the plain types of the key fields, by value and by reference (`&str` for a `String`), as
 //!   a tuple if there is a sort key, and for `&Order`;
 //! - `Order::repository(&client)`;
 //! - `OrderAttributes`, and `Order::ATTR`, which holds an `Attribute` handle of each field under the field's name. A field
@@ -69,7 +108,7 @@
 //!
 //! # The files
 //!
-//! In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says, `lockable` what
+//! `key_attribute` is the other derive. In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says, `lockable` what
 //! `#[lockable]` says (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`; `model` is the
 //! struct with both, `check` turns it into what can be generated or says what is wrong with it, `expand` generates and
 //! cannot fail, with the handles of attributes in `handles`, `fallback` generates after an error what keeps follow-up
@@ -90,6 +129,8 @@ mod check;
 mod expand;
 mod handles;
 
+mod key_attribute;
+
 mod fallback;
 
 mod errors;
@@ -106,6 +147,15 @@ use crate::{errors::Errors, model::Struct};
 pub fn derive_versioned(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     derive(&input).into()
+}
+
+/// Makes a newtype, or an enum without fields, a key attribute: a string, a number or bytes, as serde writes it.
+///
+/// The rules are listed in the [crate's documentation](crate).
+#[proc_macro_derive(KeyAttribute, attributes(dynalock))]
+pub fn derive_key_attribute(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    key_attribute::derive(&input).into()
 }
 
 fn derive(input: &DeriveInput) -> proc_macro2::TokenStream {

@@ -29,6 +29,8 @@ fn what_is_said_is_in_the_model() {
             write_ids: 8,
             attributes: &["amount", "customer", "number", "sum", "total"],
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
+            unread: &[],
+            flattens: false,
             lock: None,
         }
     );
@@ -54,6 +56,8 @@ fn what_is_not_said_has_a_default() {
             write_ids: 16,
             attributes: &["id"],
             aliases: &[],
+            unread: &[],
+            flattens: false,
             lock: None,
         }
     );

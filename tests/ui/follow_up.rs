@@ -25,6 +25,18 @@ struct Line {
     number: u64,
 }
 
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(tabel = "parcels", key_type = "ParcelId")]
+#[lockable(ttl = "long")]
+struct Parcel {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+fn parcel(parcels: &dynalock::Repository<Parcel>) {
+    let _ = parcels.lock(ParcelId::from("7"));
+}
+
 fn line(client: &aws_sdk_dynamodb::Client, line: &Line) {
     let id = String::from("A-1");
     let _ = (LineKey::from(("A-1", 1)), LineKey::from(line), line.key());

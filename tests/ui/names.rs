@@ -78,4 +78,18 @@ struct Nameless {
     total: u64,
 }
 
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct FlattenedAndNotRead {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten, skip_deserializing)]
+    address: Address,
+}
+
+#[derive(Default, Serialize)]
+struct Address {
+    city: String,
+}
+
 fn main() {}

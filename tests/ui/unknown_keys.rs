@@ -43,4 +43,40 @@ struct Unlike {
     customer: String,
 }
 
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock("orders")]
+struct TextAlone {
+    #[dynalock(partition_key)]
+    customer: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders", lockable)]
+struct AnAttributeOfItsOwn {
+    #[dynalock(partition_key)]
+    customer: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders", lockable(ttl = "30s"))]
+struct WithArguments {
+    #[dynalock(partition_key)]
+    customer: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+#[lockable("30s")]
+struct TimeAlone {
+    #[dynalock(partition_key)]
+    customer: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders", key_type = "Order Id")]
+struct NoName {
+    #[dynalock(partition_key)]
+    customer: String,
+}
+
 fn main() {}

@@ -28,7 +28,8 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
         item.remove(T::MODEL.version);
     }
     strip_lease(T::MODEL, &mut item);
-    Ok((value_of(table, item)?, Basis::read(state)))
+    let content = T::MODEL.flattens.then(|| Arc::new(item.clone()));
+    Ok((value_of(table, item)?, Basis::read(state, content)))
 }
 
 /// The state of an item that need not be readable otherwise.
@@ -104,7 +105,7 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-fn value_of<T: Versioned>(table: &Arc<str>, item: Item) -> Result<T, Error> {
+pub(super) fn value_of<T: Versioned>(table: &Arc<str>, item: Item) -> Result<T, Error> {
     let current = Cell::new(None);
     let attributes = Attributes { entries: item.into_iter(), value: None, current: &current };
     T::deserialize(attributes)

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// All attributes of a value, without bookkeeping.
-pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
+pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, current: None };
     walk(value, &mut encode)
         .map_err(|source| Error::Encode(CodecError::new(Arc::clone(table), encode.current.take(), source)))?;
@@ -59,6 +59,13 @@ impl Changes {
         }
     }
 
+    /// The item that the write leaves of `item`.
+    pub(super) fn after(&self, model: &Model, item: &Item) -> Item {
+        let mut after = item.clone();
+        self.apply(model, &mut after);
+        after
+    }
+
     /// The bytes that DynamoDB counts for the new values.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
@@ -83,9 +90,9 @@ impl Fingerprints {
         }
     }
 
-    /// Whether the value that these were taken from has this attribute.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| known == name)
+    /// Whether the value was written with an attribute of this name.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.iter().any(|(written, _)| written == name)
     }
 
     /// Whether `value` has another key than the value that these were taken from.
@@ -111,6 +118,9 @@ impl Fingerprints {
         let Diff { seen, mut changes, .. } = diff;
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
+        // An unread attribute may be stored although neither value shows it.
+        let unread = T::MODEL.unread.iter().filter(|name| !changes.set.iter().any(|(set, _)| set == *name));
+        changes.remove.extend(unread.map(|name| Cow::Borrowed(*name)).collect::<Vec<_>>());
         Ok(changes)
     }
 }
@@ -177,7 +187,10 @@ struct Take<'m> {
 
 impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        let own = is_own(self.model, &name).and_then(|own| own.then(|| Fingerprint::of(value)).transpose());
+        // What is stored in an unread attribute is not known: without a fingerprint, any value of it is a change.
+        let is_known = !self.model.unread.contains(&&*name);
+        let own =
+            is_own(self.model, &name).and_then(|own| (own && is_known).then(|| Fingerprint::of(value)).transpose());
         match own {
             Ok(None) => Ok(()),
             Ok(Some(fingerprint)) => {

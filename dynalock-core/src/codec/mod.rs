@@ -5,21 +5,23 @@ mod decode;
 mod encode;
 mod etag;
 mod fingerprint;
+mod flattened;
 mod stored;
 
 pub(crate) use decode::{decode, revision_in, ring_of, state_of, version_in};
-pub(crate) use encode::{Changes, encode, encode_attribute};
+pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::{Etag, ParseEtagError};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, State};
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use crate::{
+    error::Error,
     key::{Key, KeyValue},
-    model::{KeyModel, Model},
+    model::{KeyModel, Model, Versioned},
     number,
     version::WRITES,
 };
@@ -35,6 +37,15 @@ impl From<&KeyValue> for AttributeValue {
             KeyValue::B(bytes) => Self::B(Blob::new(bytes.clone())),
         }
     }
+}
+
+/// All attributes of a value, without bookkeeping, as an item that can be read back.
+pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
+    let item = encode::attributes_of(table, value)?;
+    if T::MODEL.flattens {
+        flattened::check_new::<T>(table, item.clone())?;
+    }
+    Ok(item)
 }
 
 /// The key attributes under their names. A sort key that the table does not have is left out, and one that is missing as well:

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use super::{
     Etag, Item,
     encode::{Changes, Fault, Fingerprints},
+    flattened,
 };
 use crate::{error::Error, model::Versioned, version::Revision};
 
@@ -39,6 +40,8 @@ enum Origin {
 pub(crate) struct Basis {
     pub(crate) state: State,
     before: Before,
+    /// The item as it was read, without bookkeeping: for types with a flattened field alone. After a write it is not known.
+    content: Option<Arc<Item>>,
 }
 
 /// The state that an item was in.
@@ -82,14 +85,6 @@ impl<T> Stored<T> {
             Origin::Assumed(etag) => Err(etag),
         }
     }
-
-    /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
-    pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
-        match self.origin {
-            Origin::Known(basis) => (self.value, Ok(basis)),
-            Origin::Assumed(etag) => (self.value, Err(etag)),
-        }
-    }
 }
 
 impl<T: Versioned> Stored<T> {
@@ -98,6 +93,22 @@ impl<T: Versioned> Stored<T> {
         match &self.origin {
             Origin::Known(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
             Origin::Assumed(etag) => etag.clone(),
+        }
+    }
+
+    /// The value, and what a write of it rests on: an etag alone if the item has to be read first. That is so if the value came back from
+    /// somewhere, and if a write has to know the aliases in the item.
+    pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
+        if let Origin::Known(basis) = &self.origin
+            && T::MODEL.flattens
+            && basis.content.is_none()
+        {
+            let etag = self.etag();
+            return (self.value, Err(etag));
+        }
+        match self.origin {
+            Origin::Known(basis) => (self.value, Ok(basis)),
+            Origin::Assumed(etag) => (self.value, Err(etag)),
         }
     }
 
@@ -111,7 +122,7 @@ impl<T: Versioned> Stored<T> {
 
     /// A value that was written just now, as this revision.
     pub(crate) fn written(value: T, revision: Revision) -> Self {
-        Self::unchanged(value, Basis::read(State { revision, image: None }))
+        Self::unchanged(value, Basis::read(State { revision, image: None }, None))
     }
 
     /// A value that says what is stored.
@@ -122,8 +133,8 @@ impl<T: Versioned> Stored<T> {
 }
 
 impl Basis {
-    pub(super) fn read(state: State) -> Self {
-        Self { state, before: Before::Untouched }
+    pub(super) fn read(state: State, content: Option<Arc<Item>>) -> Self {
+        Self { state, before: Before::Untouched, content }
     }
 
     /// Takes the fingerprints of the value that was read, before it is changed for the first time.
@@ -152,21 +163,25 @@ impl Basis {
     /// Whether the value that was read had this attribute. `value` is that value, changed or not.
     pub(crate) fn had<T: Versioned>(&self, value: &T, name: &str) -> bool {
         match &self.before {
-            Before::Untouched => Fingerprints::of(value).is_ok_and(|now| now.has(name)),
-            Before::Fingerprints(before) => before.has(name),
+            Before::Untouched => Fingerprints::of(value).is_ok_and(|now| now.contains(name)),
+            Before::Fingerprints(before) => before.contains(name),
             Before::Failed(_) => false,
         }
     }
 
     /// What `value` says differently from the value that was read.
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
-        let changes = match &self.before {
+        let before = match &self.before {
             Before::Untouched => return Ok(Changes::default()),
-            Before::Fingerprints(before) => before.changes(value).map_err(|fault| fault.into_error(table))?,
+            Before::Fingerprints(before) => before,
             Before::Failed(fault) => return Err(fault.clone().into_error(table)),
         };
+        let mut changes = before.changes(value).map_err(|fault| fault.into_error(table))?;
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
+        }
+        if let Some(content) = self.content.as_ref().filter(|_| !changes.is_empty()) {
+            flattened::remove_aliases::<T>(table, content, before, &mut changes)?;
         }
         Ok(changes)
     }

@@ -49,7 +49,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
-    note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one implement `dynalock::KeyAttribute`, or `dynalock::AsBound` if it cannot be a key"
+    note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
     /// What serde writes as the attribute's type does.

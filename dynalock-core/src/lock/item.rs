@@ -20,7 +20,7 @@ use crate::{
     Repository, clock,
     error::{Error, Lost, Result},
     key::Key,
-    model::{LockPlace, Lockable},
+    model::{IntoKey, LockPlace, Lockable},
     plan::{checked_key, key_beside},
     retry::Effort,
 };
@@ -38,16 +38,22 @@ pub struct Lock<T, Q = AnyOrder> {
     order: Q,
 }
 
-impl<T: Lockable> Repository<T> {
+impl<T> Repository<T> {
     /// When a lease that its holder does not renew is dead, for writers and for those who want it. The same for all who share a table.
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
+    pub fn expiry(mut self, expiry: Expiry) -> Self
+    where
+        T: Lockable,
+    {
         self.terms.expiry = expiry;
         self
     }
 
     /// Sets this machine's clock forward, or back, for tests of what clocks that differ do.
     #[doc(hidden)]
-    pub fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
+    pub fn clock_ahead_by_millis(mut self, millis: i64) -> Self
+    where
+        T: Lockable,
+    {
         self.terms.skew_millis = millis;
         self
     }
@@ -62,10 +68,13 @@ impl<T: Lockable> Repository<T> {
     /// [`Error::NotFound`] if there is no item; [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Decode`] and
     /// [`Error::Corrupt`] if the item does not fit; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
     /// [`Error::Exhausted`].
-    pub fn lock(&self, key: impl Into<T::Key>) -> Lock<T> {
+    pub fn lock(&self, key: impl IntoKey<T>) -> Lock<T>
+    where
+        T: Lockable,
+    {
         Lock {
             repository: self.clone(),
-            keys: vec![key.into().into()],
+            keys: vec![key.into_key()],
             terms: self.terms,
             wait: Wait::Forever,
             owner: "".into(),
@@ -78,7 +87,10 @@ impl<T: Lockable> Repository<T> {
     /// # Errors
     ///
     /// [`Error::Locked`] if somebody else holds it, which says who, and for how long; the others as of [`lock`](Self::lock).
-    pub fn try_lock(&self, key: impl Into<T::Key>) -> Lock<T> {
+    pub fn try_lock(&self, key: impl IntoKey<T>) -> Lock<T>
+    where
+        T: Lockable,
+    {
         Lock { wait: Wait::No, ..self.lock(key) }
     }
 
@@ -88,10 +100,13 @@ impl<T: Lockable> Repository<T> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if none of the items is there, or no key is given; the others as of [`lock`](Self::lock).
-    pub fn lock_any<K: Into<T::Key>>(&self, keys: impl IntoIterator<Item = K>) -> Lock<T, AnyOne> {
+    pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> Lock<T, AnyOne>
+    where
+        T: Lockable,
+    {
         Lock {
             repository: self.clone(),
-            keys: keys.into_iter().map(|key| key.into().into()).collect(),
+            keys: keys.into_iter().map(IntoKey::into_key).collect(),
             terms: self.terms,
             wait: Wait::Forever,
             owner: "".into(),
@@ -105,7 +120,10 @@ impl<T: Lockable> Repository<T> {
     ///
     /// [`Error::Lost`] if somebody else has it by now, or it has ended; [`Error::InvalidKey`] if the token is not one of an item;
     /// [`Error::Decode`], [`Error::Corrupt`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
-    pub async fn resume(&self, token: LockToken) -> Result<Lease<T>> {
+    pub async fn resume(&self, token: LockToken) -> Result<Lease<T>>
+    where
+        T: Lockable,
+    {
         let key = token.item_key().ok_or_else(|| Error::InvalidKey {
             table: Arc::clone(&self.table),
             attribute: T::MODEL.partition_key.name,
@@ -125,7 +143,10 @@ impl<T: Lockable> Repository<T> {
     }
 
     /// The lease of an item. A type that can be locked says where it is kept.
-    fn row(&self, key: &Key) -> Result<Row> {
+    fn row(&self, key: &Key) -> Result<Row>
+    where
+        T: Lockable,
+    {
         let layout = T::MODEL.lock.unwrap_or(LAYOUT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
         let beside = || key_beside(T::MODEL, &self.table, key);

@@ -32,6 +32,8 @@ pub(super) static MODEL: Model = Model {
     write_ids: 4,
     attributes: &[],
     aliases: &[],
+    unread: &[],
+    flattens: false,
     lock: Some(LAYOUT),
 };
 

@@ -7,6 +7,7 @@ mod session;
 pub(crate) mod table;
 mod write;
 
+use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
 pub use request::{Checked, Request};
@@ -22,7 +23,7 @@ use crate::{
     codec::Stored,
     error::Error,
     lock::Terms,
-    model::Versioned,
+    model::{IntoKey, Versioned},
     retry::{Connection, Limits, Pace},
 };
 
@@ -39,9 +40,12 @@ pub struct Repository<T> {
     of: PhantomData<fn() -> T>,
 }
 
-impl<T: Versioned> Repository<T> {
+impl<T> Repository<T> {
     /// The items of type `T` in the table that its derive names.
-    pub fn new(client: &Client) -> Self {
+    pub fn new(client: &Client) -> Self
+    where
+        T: Versioned,
+    {
         Self {
             connection: Arc::new(Connection::over(client)),
             table: Arc::from(T::MODEL.table),
@@ -82,7 +86,10 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// [`Error::TableMismatch`] if the table exists with another key; [`Error::Rejected`], [`Error::Exhausted`].
-    pub fn create_table(&self) -> Request<T, CreateTable> {
+    pub fn create_table(&self) -> Request<T, CreateTable>
+    where
+        T: Versioned,
+    {
         table::request(self)
     }
 
@@ -92,8 +99,11 @@ impl<T: Versioned> Repository<T> {
     ///
     /// [`Error::Decode`] and [`Error::Corrupt`] if the item does not fit; [`Error::InvalidKey`], [`Error::TableNotFound`],
     /// [`Error::Rejected`], [`Error::Exhausted`].
-    pub fn get(&self, key: impl Into<T::Key>) -> Request<T, Get> {
-        self.request(Get::new(key.into().into()))
+    pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
+    where
+        T: Versioned,
+    {
+        self.request(Get::new(key.into_key()))
     }
 
     /// Writes a new item at version 1.
@@ -103,12 +113,16 @@ impl<T: Versioned> Repository<T> {
     /// [`Error::AlreadyExists`] if there is any item under the key, with a version or without; [`Error::Locked`] if somebody holds a lease
     /// [beside](crate::Lockable) it, whether there is one or not; [`Error::Indeterminate`] if it cannot be told; [`Error::Encode`], [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
     /// [`Error::Exhausted`]. Nothing was written but in the case of `Indeterminate`.
-    pub fn create(&self, value: T) -> Request<T, Create<T>> {
+    pub fn create(&self, value: T) -> Request<T, Create<T>>
+    where
+        T: Versioned,
+    {
         self.request(Create::new(value))
     }
 
     /// Writes what changed in a value since it was read, if the item is still as it was read. Attributes that `T` does not know
-    /// survive. A value that did not change is returned as it is, and nothing is sent.
+    /// survive. A value that did not change is returned as it is, and nothing is sent. A value with a flattened field that another write
+    /// returned is read first.
     ///
     /// # Errors
     ///
@@ -116,7 +130,10 @@ impl<T: Versioned> Repository<T> {
     /// [`Error::KeyChanged`]; [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`], [`Error::InvalidKey`],
     /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`]. A value from [`Stored::assume`] is read first:
     /// [`Error::Decode`] and [`Error::Corrupt`] as of [`get`](Self::get).
-    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
+    where
+        T: Versioned,
+    {
         self.request(Update::changes(stored))
     }
 
@@ -127,7 +144,10 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// As of [`update`](Self::update).
-    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
+    where
+        T: Versioned,
+    {
         self.request(Update::whole(stored))
     }
 
@@ -137,7 +157,10 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// As of [`update`](Self::update).
-    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
+    where
+        T: Versioned,
+    {
         self.request(Update::always(stored))
     }
 
@@ -147,7 +170,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// [`Error::Conflict`] if somebody else wrote or deleted the item; the others as of [`update`](Self::update), without
     /// [`Error::VersionExhausted`].
-    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>> {
+    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
+    where
+        T: Versioned,
+    {
         self.request(Delete::new(stored))
     }
 
@@ -157,8 +183,11 @@ impl<T: Versioned> Repository<T> {
     ///
     /// [`Error::Indeterminate`] if it cannot be told; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
     /// [`Error::Exhausted`].
-    pub fn delete_unchecked(&self, key: impl Into<T::Key>) -> Request<T, DeleteUnchecked> {
-        self.request(DeleteUnchecked::new(key.into().into()))
+    pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
+    where
+        T: Versioned,
+    {
+        self.request(DeleteUnchecked::new(key.into_key()))
     }
 
     /// Reads the item, lets `change` change it, writes what changed, and does so again from the newer item while others are
@@ -169,11 +198,13 @@ impl<T: Versioned> Repository<T> {
     ///
     /// [`Error::NotFound`] if there is no item; [`Error::Exhausted`] with the conflict inside if others were first until the
     /// deadline; the others as of [`update`](Self::update) and [`get`](Self::get).
-    pub fn update_with<'f, F>(&self, key: impl Into<T::Key>, change: F) -> Request<T, UpdateWith<'f, F>>
+    pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
-        F: FnMut(&mut T) + Send + 'f,
+        T: Versioned,
+        F: FnMut(&mut T) -> O + Send + 'f,
+        O: NoValue,
     {
-        self.request(UpdateWith::new(key.into().into(), change))
+        self.request(UpdateWith::new(key.into_key(), change))
     }
 
     /// As [`update_with`](Self::update_with), with a closure that may refuse: its error ends the call at once, and nothing is
@@ -182,12 +213,13 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// The closure's own; those of [`update_with`](Self::update_with) through `From`.
-    pub fn try_update_with<'f, F, E>(&self, key: impl Into<T::Key>, change: F) -> Request<T, TryUpdateWith<'f, F>>
+    pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
+        T: Versioned,
         F: FnMut(&mut T) -> Result<(), E> + Send + 'f,
         E: From<Error>,
     {
-        self.request(TryUpdateWith::new(key.into().into(), change))
+        self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
     /// As [`update_with`](Self::update_with), and where there is no item, `init` makes the value that `change` then changes.
@@ -196,15 +228,20 @@ impl<T: Versioned> Repository<T> {
     ///
     /// [`Error::KeyChanged`] if `init` makes a value with another key; the others as of [`update_with`](Self::update_with) and
     /// [`create`](Self::create), without [`Error::NotFound`] and [`Error::AlreadyExists`].
-    pub fn upsert_with<'f, I, F>(&self, key: impl Into<T::Key>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
+    pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
+        T: Versioned,
         I: FnMut() -> T + Send + 'f,
-        F: FnMut(&mut T) + Send + 'f,
+        F: FnMut(&mut T) -> O + Send + 'f,
+        O: NoValue,
     {
-        self.request(UpsertWith::new(key.into().into(), init, change))
+        self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    fn request<K>(&self, kind: K) -> Request<T, K> {
+    fn request<K>(&self, kind: K) -> Request<T, K>
+    where
+        T: Versioned,
+    {
         Request::new(self.clone(), self.limits, kind)
     }
 }

@@ -59,10 +59,37 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-impl<'f, T, F> IntoFuture for Request<T, UpdateWith<'f, F>>
+/// What the closure of an update returns: nothing, or it does not return. A bound on the closure's result lets the compiler say what to do
+/// with an async one.
+#[diagnostic::on_unimplemented(
+    message = "the closure of an update returns `()`, not `{Self}`",
+    label = "its closure returns `{Self}`",
+    note = "the closure is not async, and may run several times: await what it needs before the call, or use `dynalock::transact`, whose closure is async",
+    note = "end an expression whose value is not needed with `;`, and use `try_update_with` for a closure that returns a `Result`"
+)]
+pub trait NoValue {}
+
+impl NoValue for () {}
+impl NoValue for Never {}
+
+/// The type `!`, which has no name in stable Rust: a closure that panics returns it.
+type Never = <fn() -> ! as Returns>::Output;
+
+/// The result of a function.
+pub trait Returns {
+    /// What it returns.
+    type Output;
+}
+
+impl<O> Returns for fn() -> O {
+    type Output = O;
+}
+
+impl<'f, T, F, O> IntoFuture for Request<T, UpdateWith<'f, F>>
 where
     T: Versioned,
-    F: FnMut(&mut T) + Send + 'f,
+    F: FnMut(&mut T) -> O + Send + 'f,
+    O: NoValue,
 {
     type Output = Result<Stored<T>>;
     type IntoFuture = Pending<'f, Self::Output>;
@@ -96,11 +123,12 @@ where
     }
 }
 
-impl<'f, T, I, F> IntoFuture for Request<T, UpsertWith<'f, I, F>>
+impl<'f, T, I, F, O> IntoFuture for Request<T, UpsertWith<'f, I, F>>
 where
     T: Versioned,
     I: FnMut() -> T + Send + 'f,
-    F: FnMut(&mut T) + Send + 'f,
+    F: FnMut(&mut T) -> O + Send + 'f,
+    O: NoValue,
 {
     type Output = Result<Stored<T>>;
     type IntoFuture = Pending<'f, Self::Output>;

@@ -9,8 +9,28 @@ use crate::{
 
 /// A call that has not been sent: set what it needs, then `.await` it.
 ///
-/// `K` is the kind of call, and decides what the future gives. It becomes a future by `IntoFuture`, boxed and `Send`; where a macro
-/// wants a future rather than something to await, say `.into_future()`. The deadline counts from the first poll. A call that is
+/// `K` is the kind of call, and decides what the future gives. It becomes a future by `IntoFuture`, boxed and `Send`. A function or a macro that
+/// takes a future, such as `tokio::spawn` or `tokio::join!`, gets `.into_future()` or an async block:
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// use std::future::IntoFuture;
+///
+/// use dynalock::{Repository, Versioned};
+///
+/// fn in_the_background<T: Versioned>(items: &Repository<T>, stored: dynalock::Stored<T>) {
+///     tokio::spawn(items.touch(stored).into_future());
+/// }
+///
+/// fn two_in_the_background<T: Versioned>(items: Repository<T>, first: T, second: T) {
+///     tokio::spawn(async move {
+///         items.create(first).await?;
+///         items.create(second).await
+///     });
+/// }
+/// ```
+///
+/// The deadline counts from the first poll. A call that is
 /// dropped before its end may have been applied, or not: nothing is sent afterwards, but what was sent may arrive.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {

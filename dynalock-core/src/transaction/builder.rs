@@ -20,7 +20,7 @@ use crate::{
     codec::Stored,
     error::{Error, InvalidTransaction, Result},
     lock::Leased,
-    model::Versioned,
+    model::{IntoKey, Versioned},
     plan::Requirement,
     retry::{Effort, Limits},
     version::Revision,
@@ -156,23 +156,23 @@ impl Transaction {
     }
 
     /// Asks that there is an item under the key.
-    pub fn check_exists<T: Versioned>(&mut self, repository: &Repository<T>, key: impl Into<T::Key>) -> Op<T, ()> {
-        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Exists))
+    pub fn check_exists<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
+        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Exists))
     }
 
     /// Asks that there is no item under the key.
-    pub fn check_absent<T: Versioned>(&mut self, repository: &Repository<T>, key: impl Into<T::Key>) -> Op<T, ()> {
-        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Absent))
+    pub fn check_absent<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
+        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Absent))
     }
 
     /// Asks that a condition holds for the item under the key, also for one that another operation writes: then for what it was before.
     pub fn when<T: Versioned>(
         &mut self,
         repository: &Repository<T>,
-        key: impl Into<T::Key>,
+        key: impl IntoKey<T>,
         condition: Condition<T>,
     ) -> Op<T, ()> {
-        self.add(repository, Draft::when(repository, key.into().into(), condition))
+        self.add(repository, Draft::when(repository, key.into_key(), condition))
     }
 
     /// Makes the whole depend on a lease, or on a lock by name in the same account and Region: it happens only while that is held, and is

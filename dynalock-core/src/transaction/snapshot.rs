@@ -7,7 +7,7 @@ use crate::{
     Repository,
     codec::{Item, Stored, decode},
     error::{Error, InvalidTransaction, Result},
-    model::Versioned,
+    model::{IntoKey, Versioned},
     operation,
     retry::{Effort, Limits},
 };
@@ -67,13 +67,9 @@ impl TransactionGet {
     }
 
     /// Reads this item too.
-    pub fn item<T: Versioned>(
-        &mut self,
-        repository: &Repository<T>,
-        key: impl Into<T::Key>,
-    ) -> Op<T, Option<Stored<T>>> {
+    pub fn item<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, Option<Stored<T>>> {
         self.link.meet(&repository.connection);
-        self.subjects.push(Subject::of(repository, key.into().into(), None));
+        self.subjects.push(Subject::of(repository, key.into_key(), None));
         Op::new(self.id, self.subjects.len() - 1)
     }
 

@@ -3,6 +3,7 @@
 
 mod lock;
 mod names;
+mod numbers;
 mod roles;
 
 use proc_macro2::Ident;
@@ -25,6 +26,8 @@ pub(crate) struct Item<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Path,
     pub(crate) table: String,
+    /// The name of the generated key type, if one is given.
+    pub(crate) key_type: Option<Ident>,
     pub(crate) partition_key: Attribute<'a>,
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
@@ -33,6 +36,10 @@ pub(crate) struct Item<'a> {
     pub(crate) attributes: Vec<String>,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
+    /// Names that serde writes and does not read.
+    pub(crate) unread: Vec<String>,
+    /// Whether a field is flattened.
+    pub(crate) flattens: bool,
     /// How the item is leased, if it can be.
     pub(crate) lock: Option<Lock>,
     /// The attributes that a condition can be about.
@@ -102,17 +109,21 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     let version = roles.version(model, errors);
     let lock = lock::check(model, version.name(), errors);
     names::check(model, version.name(), errors);
+    numbers::check(model, errors);
 
     Some(Item {
         input: model.input,
         krate: model.attrs.krate(),
         table: table?,
+        key_type: model.attrs.key_type.clone(),
         partition_key: Attribute::of(roles.partition_key?),
         sort_key: roles.sort_key.map(Attribute::of),
         version,
         write_ids: write_ids?,
         attributes: names::all(model),
         aliases: names::aliases(model),
+        unread: names::unread(model),
+        flattens: model.fields.iter().any(|field| field.serde.flatten.is_some()),
         lock,
         handles: model.fields.iter().filter_map(Handle::of).collect(),
     })

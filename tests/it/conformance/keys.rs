@@ -11,6 +11,7 @@ cases![
     a_composite_key_names_its_item,
     a_newtype_is_a_key,
     bytes_are_a_key,
+    derived_keys_name_their_item,
     a_newtype_whose_serde_disagrees_is_refused_without_a_request,
     a_newtype_of_another_type_than_it_declares_is_refused_without_a_request,
 ];
@@ -188,4 +189,44 @@ async fn a_newtype_of_another_type_than_it_declares_is_refused_without_a_request
         expect_error!(result, Error::InvalidKey { attribute: "name", .. });
     }
     assert_eq!(shop.requests(), 0);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KeyAttribute)]
+struct Carrier(String);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KeyAttribute)]
+#[serde(rename_all = "kebab-case")]
+enum Leg {
+    ToHub,
+    #[serde(rename = "last")]
+    ToDoor,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "transports")]
+#[lockable]
+struct Transport {
+    #[dynalock(partition_key)]
+    carrier: Carrier,
+    #[dynalock(sort_key)]
+    leg: Leg,
+    parcels: u64,
+}
+
+async fn derived_keys_name_their_item(shop: &Shop) {
+    let table = shop.table::<Transport>().await;
+    let carrier = Carrier("north".to_owned());
+    for (leg, name) in [(Leg::ToHub, "to-hub"), (Leg::ToDoor, "last")] {
+        let transport = Transport { carrier: carrier.clone(), leg: leg.clone(), parcels: 1 };
+        table.items.create(transport).await.unwrap();
+        let stored = table.raw.get_by([("carrier", s("north")), ("leg", s(name))]).await.unwrap();
+        assert_eq!(stored["parcels"], n(1));
+        let lease = table.items.lock((&carrier, leg.clone())).await.unwrap();
+        let transport = lease.commit(|transport| transport.parcels += 1).await.unwrap();
+        assert_eq!(table.items.get((&carrier, &leg)).await.unwrap(), Some(transport));
+    }
+    let is_later = Transport::ATTR.leg.ge(Leg::ToDoor);
+    let mut tx = dynalock::Transaction::new(&shop.client);
+    tx.when(&table.items, (carrier.clone(), Leg::ToHub), is_later);
+    tx.commit().await.unwrap();
 }

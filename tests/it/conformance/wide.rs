@@ -81,7 +81,8 @@ fn measurements(count: usize, value: i64) -> Measurements {
 async fn readings(shop: &Shop, count: usize) -> (Table<Readings>, Stored<Readings>) {
     let table = shop.table::<Readings>().await;
     let readings = Readings { id: "a".to_owned(), values: measurements(count, 1) };
-    let readings = table.others.create(readings).await.unwrap();
+    table.others.create(readings).await.unwrap();
+    let readings = table.others.get("a").await.unwrap().unwrap();
     (table, readings)
 }
 

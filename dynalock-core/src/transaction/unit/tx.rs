@@ -15,7 +15,7 @@ use crate::{
     error::{Error, InvalidTransaction, Result},
     key::Key,
     lock::Leased,
-    model::Versioned,
+    model::{IntoKey, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
     retry::Effort,
@@ -53,9 +53,9 @@ impl Tx {
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
-        key: impl Into<T::Key>,
+        key: impl IntoKey<T>,
     ) -> impl Future<Output = Result<Option<Stored<T>>>> + Send {
-        let subject = Subject::of(repository, key.into().into(), None);
+        let subject = Subject::of(repository, key.into_key(), None);
         self.run().session.link.meet(&repository.connection);
         async move {
             let known = self.run().look_up(&subject.table, &subject.key)?.map(|held| held.item.clone());
@@ -78,12 +78,12 @@ impl Tx {
     /// # Errors
     ///
     /// As of [`get`](Self::get).
-    pub fn get_many<T: Versioned, K: Into<T::Key>>(
+    pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Stored<T>>>>> + Send {
-        let subjects: Vec<_> = keys.into_iter().map(|key| Subject::of(repository, key.into().into(), None)).collect();
+        let subjects: Vec<_> = keys.into_iter().map(|key| Subject::of(repository, key.into_key(), None)).collect();
         let table = Arc::clone(&repository.table);
         self.run().session.link.meet(&repository.connection);
         async move {
@@ -133,19 +133,19 @@ impl Tx {
     }
 
     /// Asks that there is an item under the key.
-    pub fn check_exists<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>) {
-        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Exists));
+    pub fn check_exists<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
+        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Exists));
     }
 
     /// Asks that there is no item under the key.
-    pub fn check_absent<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>) {
-        self.add(repository, Draft::require(repository, key.into().into(), Requirement::Absent));
+    pub fn check_absent<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
+        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Absent));
     }
 
     /// Asks that a condition holds for the item under the key. If the item was not read, or is as it was read, a false condition is
     /// [`Error::Cancelled`]: running the closure again would not change it.
-    pub fn when<T: Versioned>(&self, repository: &Repository<T>, key: impl Into<T::Key>, condition: Condition<T>) {
-        self.add(repository, Draft::when(repository, key.into().into(), condition));
+    pub fn when<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>, condition: Condition<T>) {
+        self.add(repository, Draft::when(repository, key.into_key(), condition));
     }
 
     /// Makes the whole depend on a lease, or on a lock by name: it happens only while that is held, and is [`Error::Lost`] otherwise. A write

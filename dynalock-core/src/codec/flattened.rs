@@ -1,0 +1,114 @@
+//! Types with a flattened field. The derive cannot see the attributes of such a field, nor their aliases, so what a write would
+//! leave is read back before the write is sent.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{
+    Item,
+    decode::value_of,
+    encode::{Changes, Fingerprints, attributes_of},
+};
+use crate::{
+    error::{CodecError, Error},
+    model::Versioned,
+};
+
+/// Refuses a new item that could not be read back.
+pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(), Error> {
+    if T::MODEL.version_is_field {
+        item.insert(T::MODEL.version.to_owned(), AttributeValue::N("1".to_owned()));
+    }
+    read_back::<T>(table, item).map(drop).map_err(|error| not_readable(table, None, &error))
+}
+
+/// Adds to `changes` the removal of the aliases under which the changed attributes are stored, and refuses changes that would leave an
+/// item which cannot be read back.
+///
+/// Serde refuses an item with both a name and its alias as a duplicate field, and reads a removed attribute back from its alias.
+/// `stored` is the item as it was read, without bookkeeping; `written` has the names that the value is written under.
+pub(super) fn remove_aliases<T: Versioned>(
+    table: &Arc<str>,
+    stored: &Item,
+    written: &Fingerprints,
+    changes: &mut Changes,
+) -> Result<(), Error> {
+    let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
+    let is_new = |name: &str| !stored.contains_key(name);
+
+    // An attribute that the value had and the item did not was read from an alias, or is a default.
+    let mut aliases = Vec::new();
+    if changes.remove.iter().any(|name| is_new(name)) {
+        let before = read_back::<T>(table, stored.clone())?;
+        let removed = changes.remove.iter().filter(|name| is_new(name));
+        let removed = removed.filter_map(|name| before.get(&**name).map(|value| (name, value)));
+        aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
+    }
+
+    // One reading decides for nearly all writes: an item that is stored under the written names has no alias.
+    let is_read = |name: &str, item: &Item| T::MODEL.unread.contains(&name) || item.contains_key(name);
+    let after = read_back::<T>(table, changes.after(T::MODEL, stored));
+    let is_complete = after.is_ok_and(|after| changes.set.iter().all(|(name, _)| is_read(name, &after)));
+    if is_complete && aliases.is_empty() {
+        return Ok(());
+    }
+    if !is_complete {
+        let set = changes.set.iter().filter(|(name, _)| is_new(name));
+        aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
+    }
+    changes.remove.extend(aliases.into_iter().map(Into::into));
+    let after = read_back::<T>(table, changes.after(T::MODEL, stored));
+    after.map(drop).map_err(|error| {
+        let suspect = changes.set.iter().map(|(name, _)| &**name).find(|name| is_new(name));
+        not_readable(table, suspect, &error)
+    })
+}
+
+/// The search for the aliases of the attributes of one stored item.
+struct Search<'a, T> {
+    table: &'a Arc<str>,
+    stored: &'a Item,
+    written: &'a Fingerprints,
+    of: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Versioned> Search<'_, T> {
+    /// Returns the stored attribute that serde reads in the place of `name`: with both of them the item shows no `name`, and without
+    /// that attribute it does.
+    fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
+        let mut both = self.stored.clone();
+        both.insert(name.to_owned(), value.clone());
+        if self.shows(both.clone(), name) {
+            return None;
+        }
+        let is_candidate = |other: &&String| *other != T::MODEL.version && !self.written.contains(other);
+        let is_alias = |other: &&String| {
+            let mut alone = both.clone();
+            alone.remove(*other);
+            self.shows(alone, name)
+        };
+        self.stored.keys().filter(is_candidate).find(is_alias).cloned()
+    }
+
+    fn shows(&self, item: Item, name: &str) -> bool {
+        read_back::<T>(self.table, item).is_ok_and(|item| item.contains_key(name))
+    }
+}
+
+/// The attributes that the value of an item is written with.
+fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> {
+    let value: T = value_of(table, item)?;
+    attributes_of(table, &value)
+}
+
+fn not_readable(table: &Arc<str>, attribute: Option<&str>, error: &Error) -> Error {
+    const REFUSED: &str =
+        "the item could not be read back: an attribute and its alias, or two fields, would be stored together";
+    let detail = match error {
+        Error::Decode(cause) | Error::Encode(cause) => cause.detail().to_string(),
+        other => other.to_string(),
+    };
+    let source = serde::ser::Error::custom(format_args!("{REFUSED}: {detail}"));
+    Error::Encode(CodecError::new(Arc::clone(table), attribute.map(str::to_owned), source))
+}

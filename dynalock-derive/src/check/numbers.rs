@@ -1,0 +1,46 @@
+//! Numbers that DynamoDB cannot hold.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+
+use crate::{
+    errors::Errors,
+    model::{Field, Struct},
+};
+
+/// Refuses `u128` and `i128` in the type of a field, which serde cannot write to an item, nor read from one.
+pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
+    for field in model.fields.iter().filter(|field| is_converted_by_its_type(field)) {
+        for word in too_large(field.ty.to_token_stream()) {
+            let smaller = if word == "u128" { "u64" } else { "i64" };
+            errors.at(
+                &word,
+                format_args!(
+                    "`{word}` cannot be stored: a number of DynamoDB has at most 38 digits; use `{smaller}`, or a string by \
+                     `#[serde(with = \"..\")]`"
+                ),
+            );
+        }
+    }
+}
+
+/// Whether serde writes or reads the field by its type's own code.
+fn is_converted_by_its_type(field: &Field<'_>) -> bool {
+    let serde = &field.serde;
+    let other_code = |word: &str| serde.with.iter().any(|with| with == "with" || with == word);
+    let written = serde.not_written.is_none() && !other_code("serialize_with");
+    let read = serde.not_read.is_none() && !other_code("deserialize_with");
+    written || read
+}
+
+fn too_large(ty: TokenStream) -> Vec<Ident> {
+    let mut found = Vec::new();
+    for token in ty {
+        match token {
+            TokenTree::Group(group) => found.extend(too_large(group.stream())),
+            TokenTree::Ident(word) if word == "u128" || word == "i128" => found.push(word),
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+    found
+}

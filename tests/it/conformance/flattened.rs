@@ -1,0 +1,257 @@
+//! Aliases of the attributes of a flattened field, which the derive does not see.
+
+use std::collections::BTreeMap;
+
+use dynalock::{Error, Transaction, Versioned};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::support::{Item, Shop, expect_error, item, n, s, sent::written_by_the_user};
+
+cases![
+    an_attribute_stored_under_an_alias_is_moved_by_an_update,
+    an_attribute_stored_under_an_alias_is_gone_after_its_removal,
+    a_null_under_an_alias_is_replaced_by_a_value,
+    aliases_are_moved_by_an_update_of_a_value_that_was_just_written,
+    aliases_are_moved_in_a_transaction,
+    aliases_are_moved_under_a_lease,
+    a_replace_leaves_no_alias,
+    aliases_of_a_flattened_option_and_of_a_flattened_field_inside_it_are_moved,
+    a_key_of_a_flattened_map_that_is_an_alias_is_refused,
+    foreign_attributes_beside_a_flattened_field_survive,
+    an_item_stored_under_its_written_names_is_read_once,
+];
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Address {
+    #[serde(alias = "town")]
+    city: String,
+    #[serde(default, alias = "postcode", alias = "plz", skip_serializing_if = "Option::is_none")]
+    zip: Option<String>,
+    #[serde(default, skip_serializing)]
+    legacy: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "people")]
+struct Person {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    address: Address,
+    visits: u64,
+}
+
+fn person() -> Person {
+    let address = Address { city: "Bonn".to_owned(), zip: Some("53111".to_owned()), legacy: String::new() };
+    Person { id: "a".to_owned(), address, visits: 1 }
+}
+
+/// The person as an older program stored it.
+fn older() -> Item {
+    item([
+        ("id", s("a")),
+        ("town", s("Bonn")),
+        ("postcode", s("53111")),
+        ("legacy", s("x")),
+        ("visits", n(1)),
+        ("_version", n(1)),
+    ])
+}
+
+/// The attributes of an item without bookkeeping, in the order of their names.
+fn content(stored: &Item) -> Vec<&str> {
+    let mut names: Vec<&str> = stored.keys().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
+    names.sort_unstable();
+    names
+}
+
+async fn an_attribute_stored_under_an_alias_is_moved_by_an_update(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.raw.put(older()).await;
+    let person = table.items.update_with("a", |person| person.address.city = "Berlin".to_owned()).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(person));
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!(content(&stored), ["city", "id", "legacy", "postcode", "visits"]);
+    let written = written_by_the_user(&shop.sent("UpdateItem")[0], "_version");
+    assert_eq!(
+        written,
+        BTreeMap::from([("city".to_owned(), Some(json!({ "S": "Berlin" }))), ("town".to_owned(), None)])
+    );
+}
+
+async fn an_attribute_stored_under_an_alias_is_gone_after_its_removal(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.raw.put(older()).await;
+    let person = table.items.update_with("a", |person| person.address.zip = None).await.unwrap();
+    assert_eq!(person.address.zip, None);
+    assert_eq!(table.items.get("a").await.unwrap(), Some(person));
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["id", "legacy", "town", "visits"]);
+}
+
+async fn a_null_under_an_alias_is_replaced_by_a_value(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    let mut older = older();
+    older.insert("postcode".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Null(true));
+    table.raw.put(older).await;
+    let person = table.items.update_with("a", |person| person.address.zip = Some("10115".to_owned())).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(person));
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["id", "legacy", "town", "visits", "zip"]);
+}
+
+async fn aliases_are_moved_by_an_update_of_a_value_that_was_just_written(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.raw.put(older()).await;
+    let mut person = table.items.update_with("a", |person| person.visits += 1).await.unwrap();
+    person.address.city = "Berlin".to_owned();
+    person.address.zip = None;
+    let person = table.items.update(person).await.unwrap();
+    assert_eq!((person.version(), table.items.get("a").await.unwrap()), (3, Some(person)));
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "legacy", "visits"]);
+}
+
+async fn aliases_are_moved_in_a_transaction(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.raw.put(older()).await;
+    dynalock::transact(&shop.client, |tx| {
+        let people = table.items.clone();
+        async move {
+            let mut person = tx.get(&people, "a").await?.unwrap();
+            person.address.city = "Berlin".to_owned();
+            tx.update(&people, person);
+            Ok::<_, Error>(())
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "legacy", "postcode", "visits"]);
+
+    let mut person = table.items.update_with("a", |person| person.visits += 1).await.unwrap();
+    person.address.zip = None;
+    let mut tx = Transaction::new(&shop.client);
+    tx.update(&table.items, person);
+    tx.commit().await.unwrap();
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "legacy", "visits"]);
+    assert_eq!(table.items.get("a").await.unwrap().unwrap().address.zip, None);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "leased")]
+#[lockable]
+struct Leased {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(version)]
+    rev: u64,
+    #[serde(flatten)]
+    address: Address,
+    visits: u64,
+}
+
+async fn aliases_are_moved_under_a_lease(shop: &Shop) {
+    let table = shop.table::<Leased>().await;
+    let mut older = older();
+    older.remove("_version");
+    older.insert("rev".to_owned(), n(1));
+    table.raw.put(older).await;
+    let mut leased = table.items.lock("a").await.unwrap();
+    leased.update(|leased| leased.visits += 1).await.unwrap();
+    leased.update(|leased| leased.address.city = "Berlin".to_owned()).await.unwrap();
+    let leased = leased.commit(|leased| leased.address.zip = None).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(leased.clone()));
+
+    let mut leased = leased;
+    leased.address.zip = Some("10115".to_owned());
+    leased.address.legacy.clear();
+    let leased = table.items.replace(leased).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(leased));
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "rev", "visits", "zip"]);
+}
+
+async fn a_replace_leaves_no_alias(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.raw.put(older()).await;
+    let read = table.items.get("a").await.unwrap().unwrap();
+    table.items.replace(read).await.unwrap();
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "visits", "zip"]);
+    assert_eq!(table.items.get("a").await.unwrap().unwrap().into_inner(), person());
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Contact {
+    #[serde(alias = "phone")]
+    telephone: String,
+    #[serde(flatten)]
+    address: Option<Address>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "customers")]
+struct Customer {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    contact: Contact,
+}
+
+async fn aliases_of_a_flattened_option_and_of_a_flattened_field_inside_it_are_moved(shop: &Shop) {
+    let table = shop.table::<Customer>().await;
+    let older = [("id", s("a")), ("phone", s("1")), ("town", s("Bonn")), ("_version", n(1))];
+    table.raw.put(item(older)).await;
+    let change = |customer: &mut Customer| {
+        customer.contact.telephone = "2".to_owned();
+        customer.contact.address.as_mut().unwrap().city = "Berlin".to_owned();
+    };
+    let customer = table.items.update_with("a", change).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(customer));
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "telephone"]);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "measurements")]
+struct Measurement {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(alias = "sum")]
+    total: u64,
+    #[serde(flatten)]
+    values: BTreeMap<String, u64>,
+}
+
+async fn a_key_of_a_flattened_map_that_is_an_alias_is_refused(shop: &Shop) {
+    let table = shop.table::<Measurement>().await;
+    let values = |name: &str| BTreeMap::from([(name.to_owned(), 1)]);
+    let refused = Measurement { id: "a".to_owned(), total: 1, values: values("sum") };
+    expect_error!(table.items.create(refused).await, Error::Encode(_));
+    let accepted = Measurement { id: "a".to_owned(), total: 1, values: values("wind") };
+    let stored = table.items.create(accepted).await.unwrap();
+    let change = |measurement: &mut Measurement| {
+        measurement.values.insert("sum".to_owned(), 2);
+    };
+    let error = expect_error!(table.items.update_with("a", change).await, Error::Encode(error) => error);
+    assert_eq!(error.attribute(), Some("sum"));
+    assert_eq!(shop.counts(["PutItem", "UpdateItem"]), [1, 0]);
+    assert_eq!(table.items.get("a").await.unwrap(), Some(stored));
+}
+
+async fn foreign_attributes_beside_a_flattened_field_survive(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.items.create(person()).await.unwrap();
+    table.raw.set("a", "town-twinning", s("Oxford")).await;
+    let change = |person: &mut Person| {
+        person.address.city = "Berlin".to_owned();
+        person.address.zip = None;
+    };
+    table.items.update_with("a", change).await.unwrap();
+    assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "town-twinning", "visits"]);
+}
+
+async fn an_item_stored_under_its_written_names_is_read_once(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    table.items.create(person()).await.unwrap();
+    table.items.update_with("a", |person| person.address.city = "Berlin".to_owned()).await.unwrap();
+    let mut read = table.items.get("a").await.unwrap().unwrap();
+    read.address.zip = None;
+    table.items.update(read).await.unwrap();
+    assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [2, 2]);
+}
