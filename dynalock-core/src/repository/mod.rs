@@ -127,7 +127,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// [`Error::Conflict`] if somebody else wrote or deleted the item; [`Error::Locked`] if somebody holds a lease on it;
-    /// [`Error::KeyChanged`]; [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::Encode`], [`Error::InvalidKey`],
+    /// [`Error::KeyChanged`]; [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::Encode`], [`Error::InvalidKey`],
     /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`]. A value from [`Stored::assume`] is read first:
     /// [`Error::Decode`] and [`Error::Corrupt`] as of [`get`](Self::get).
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>

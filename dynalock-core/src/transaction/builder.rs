@@ -198,7 +198,7 @@ impl Transaction {
     ///
     /// [`Error::Cancelled`] if a condition was false, or an operation cannot be; [`Error::Locked`] if somebody holds a lease on an item that it
     /// writes, and [`Error::Lost`] if a lease that it depends on is held no more: nothing was written. [`Error::InvalidTransaction`] and
-    /// those of a single write: [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`]: nothing was
+    /// those of a single write: [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`]: nothing was
     /// sent, and [`Error::Decode`] and [`Error::Corrupt`] of an item that was read for an etag. [`Error::Exhausted`], with the cancellation inside if it was cancelled until the deadline, [`Error::TableNotFound`],
     /// [`Error::Rejected`], [`Error::TokenReused`]: nothing was written. [`Error::AlreadyCommitted`]: it has happened
     /// before. [`Error::Indeterminate`]: it may have happened, as a whole; so it may if the future is dropped.
