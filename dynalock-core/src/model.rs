@@ -1,6 +1,6 @@
 //! What `#[derive(Versioned)]` describes: data, no algorithms.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -46,6 +46,8 @@ pub struct Model {
     /// indeterminate as soon as it meets a conflict, and a deleted item that was created again under the same version is not told
     /// from its former self.
     pub write_ids: u8,
+    /// Whether errors may show the key of an item. A key is content otherwise.
+    pub show_key: bool,
     /// Other names under which serde reads a field.
     pub aliases: &'static [Aliases],
     /// How the items are leased, if they can be.
@@ -202,6 +204,11 @@ impl Model {
     /// The key attributes: the partition key, then the sort key if there is one.
     pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
         std::iter::once(self.partition_key).chain(self.sort_key)
+    }
+
+    /// A key as errors show it, if the type allows that.
+    pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
+        self.show_key.then(|| key.to_string().into())
     }
 
     /// The lease, if it is in the item itself.

@@ -10,7 +10,7 @@ use crate::{
     suggest::nearest,
 };
 
-const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "crate"];
+const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "show_key", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version"];
 
 /// `#[dynalock(..)]` on the struct.
@@ -19,6 +19,8 @@ pub(crate) struct StructAttrs {
     pub(crate) table: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
+    /// The word itself.
+    pub(crate) show_key: Option<Ident>,
     pub(crate) krate: Option<Path>,
 }
 
@@ -49,6 +51,7 @@ impl StructAttrs {
             "table" => once(&mut self.table, &key, text(&key, &value, errors), errors),
             "version" => once(&mut self.version, &key, text(&key, &value, errors), errors),
             "write_ids" => once(&mut self.write_ids, &key, number(&key, value, errors), errors),
+            "show_key" => once(&mut self.show_key, &key, flag(&key, &value, errors), errors),
             "crate" => once(&mut self.krate, &key, path(&key, &value, errors), errors),
             _ => unknown(&key, STRUCT_KEYS, (FIELD_KEYS, "a field"), errors),
         }

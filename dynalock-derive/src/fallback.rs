@@ -130,6 +130,7 @@ fn versioned(input: &DeriveInput, krate: &Path) -> TokenStream {
                 version: "",
                 version_is_field: false,
                 write_ids: 0,
+                show_key: false,
                 aliases: &[],
                 lock: ::core::option::Option::None,
             };

@@ -11,6 +11,7 @@
 //! | `table = "orders"` | required: the table's name, or its ARN. A repository can be told another at run time |
 //! | `version = "rev"` | the attribute that holds the version; `_version` unless said |
 //! | `write_ids = 8` | how many write ids an item keeps: 4 to 16, 16 unless said; 0 keeps none, and lost replies of this type's writes can no longer be told from conflicts |
+//! | `show_key` | errors show the key of the item, which is content otherwise |
 //! | `crate = "path"` | where dynalock is, if not at `::dynalock` |
 //!
 //! `#[lockable]` makes leases of the items: [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).

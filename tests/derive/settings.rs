@@ -6,7 +6,7 @@ use dynalock::{Aliases, KeyModel, KeyType, LockModel, LockPlace, Model, TimeUnit
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders", version = "rev", write_ids = 8)]
+#[dynalock(table = "orders", version = "rev", write_ids = 8, show_key)]
 struct Order {
     #[dynalock(partition_key)]
     customer: String,
@@ -27,6 +27,7 @@ fn what_is_said_is_in_the_model() {
             version: "rev",
             version_is_field: false,
             write_ids: 8,
+            show_key: true,
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
             lock: None,
         }
@@ -51,6 +52,7 @@ fn what_is_not_said_has_a_default() {
             version: "_version",
             version_is_field: false,
             write_ids: 16,
+            show_key: false,
             aliases: &[],
             lock: None,
         }

@@ -45,5 +45,6 @@ mod futures;
 mod handlers;
 mod leases;
 mod locks;
+mod messages;
 mod queue;
 mod transactions;

@@ -6,6 +6,7 @@ mod encode;
 mod etag;
 mod fingerprint;
 mod stored;
+mod value;
 
 pub(crate) use decode::{decode, ring_of, state_of, version_in};
 pub(crate) use encode::{Changes, encode, encode_attribute};

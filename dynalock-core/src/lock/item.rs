@@ -232,14 +232,14 @@ impl<T: Lockable, Q> Lock<T, Q> {
     fn asking(&self, key: &Key) -> Result<Asking> {
         let Self { repository, terms, wait, owner, .. } = self;
         let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
-        let (name, label) = (Arc::clone(owner), "".into());
+        let (name, label) = (Arc::clone(owner), T::MODEL.shown_key(key).unwrap_or_default());
         let (terms, wait, limits) = (*terms, *wait, repository.limits);
         Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits })
     }
 
     fn nothing(&self) -> Error {
         let table = Arc::clone(&self.repository.table);
-        Error::NotFound { table, attempts: 0, elapsed: Duration::ZERO }
+        Error::NotFound { table, key: None, attempts: 0, elapsed: Duration::ZERO }
     }
 
     /// Asks for any of the keys.

@@ -30,6 +30,7 @@ pub(super) static MODEL: Model = Model {
     version: "_version",
     version_is_field: false,
     write_ids: 0,
+    show_key: true,
     aliases: &[],
     lock: Some(LAYOUT),
 };

@@ -29,6 +29,8 @@ pub(crate) struct Item<'a> {
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
     pub(crate) write_ids: u8,
+    /// Errors may show the key.
+    pub(crate) show_key: bool,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// How the item is leased, if it can be.
@@ -109,6 +111,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         sort_key: roles.sort_key.map(Attribute::of),
         version,
         write_ids: write_ids?,
+        show_key: model.attrs.show_key.is_some(),
         aliases: names::aliases(model),
         lock,
         handles: model.fields.iter().filter_map(Handle::of).collect(),
