@@ -47,4 +47,5 @@ mod leases;
 mod locks;
 mod messages;
 mod queue;
+mod settings;
 mod transactions;
