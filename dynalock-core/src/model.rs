@@ -156,8 +156,8 @@ impl LockModel {
 /// - Who asks for the lease of an item that is not there holds it until that is found out: a create in this moment is
 ///   [`Error::Locked`](crate::Error::Locked).
 ///
-/// Fences grow over delete and recreate too, since the first one of an item is the time of day: unless the clock of whoever asks first stands before
-/// the earlier life of the item. Where that is not enough, `#[lockable(tombstone)]` remembers the fences in a row that is kept, with the lease in
+/// Fences usually grow over delete and recreate too, since the first one of an item is the time of day. They do not if the clock of the caller is behind, or
+/// if a request that was made in the earlier life of the item arrives in the next one. Where that is not enough, `separate` keeps the row and its fence, and `#[lockable(tombstone)]` remembers the fences in a row that is kept, with the lease in
 /// the item as ever:
 ///
 /// - The row stands beside the item, as that of `separate` does, with the same needs of the key, and has nothing but a fence: the first one of the next life is

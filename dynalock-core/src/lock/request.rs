@@ -36,7 +36,7 @@ impl<O, N> Acquire<O, N> {
     /// First come, first served: whoever asks stands in a queue, and is served in its order. Plain and fair requests for one lock exclude each
     /// other; a plain one is granted only when nobody waits in the queue.
     ///
-    /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 25 who wait, and
+    /// A queue takes two write units for each that is served, 2.35 with a ttl of 2 seconds, while its row is below a kilobyte, which is up to about 25 who wait, and
     /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. When
     /// the last one leaves, which takes a cheap read more, nothing stays in the row but the fence; and its name, if its request had to be sent again.
     ///
