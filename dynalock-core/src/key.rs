@@ -1,6 +1,6 @@
 //! The key of one item.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use aws_sdk_dynamodb::types::ScalarAttributeType;
 use serde::Serialize;
@@ -47,9 +47,28 @@ impl Key {
         self.sort.as_ref().unwrap_or(&self.partition).is_beside()
     }
 
+    /// The key of the item that a row stands beside, if it is such a row.
+    pub(crate) fn of_item(self) -> Self {
+        match self.sort {
+            Some(sort) => Self { sort: Some(sort.of_item()), ..self },
+            None => Self { partition: self.partition.of_item(), sort: None },
+        }
+    }
+
     /// The value of the sort key.
     pub fn sort(&self) -> Option<&KeyValue> {
         self.sort.as_ref()
+    }
+}
+
+/// The values as text: `"alice", 7`. That is content, which no error shows unless its type has `#[dynalock(show_key)]`.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.partition.fmt(f)?;
+        match &self.sort {
+            Some(sort) => write!(f, ", {sort}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -85,6 +104,14 @@ impl KeyValue {
         }
     }
 
+    fn of_item(self) -> Self {
+        match self {
+            Self::S(text) => Self::S(text.strip_suffix(BESIDE).map(str::to_owned).unwrap_or(text)),
+            Self::B(bytes) => Self::B(bytes.strip_suffix(BESIDE.as_bytes()).map(<[u8]>::to_vec).unwrap_or(bytes)),
+            Self::N(digits) => Self::N(digits),
+        }
+    }
+
     fn is_beside(&self) -> bool {
         match self {
             Self::S(text) => text.ends_with(BESIDE),
@@ -106,6 +133,20 @@ impl KeyValue {
         match self {
             Self::S(text) | Self::N(text) => text.is_empty(),
             Self::B(bytes) => bytes.is_empty(),
+        }
+    }
+}
+
+/// A string in quotation marks, the digits of a number, bytes in hexadecimal digits.
+impl fmt::Display for KeyValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::S(text) => write!(f, "{text:?}"),
+            Self::N(digits) => f.write_str(digits),
+            Self::B(bytes) => {
+                f.write_str("0x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
         }
     }
 }

@@ -31,8 +31,8 @@ pub mod private;
 
 pub use codec::{Etag, ParseEtagError, Stored};
 pub use error::{
-    CancellationClass, Cancelled, CodecError, Conflict, Error, InvalidTransaction, Locked, Lost, OperationReason,
-    Reason, Refusal, Result, Unavailable,
+    CancellationClass, Cancelled, CodecError, CodecReason, Conflict, Error, InvalidSetting, InvalidTransaction, Locked,
+    Lost, Misconfigured, OperationReason, Reason, Refusal, Result, Unavailable,
 };
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};

@@ -1,6 +1,6 @@
 //! What `#[derive(Versioned)]` describes: data, no algorithms.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -68,6 +68,8 @@ pub struct Model {
     pub write_ids: u8,
     /// Every name under which serde reads or writes a field, sorted. The names in flattened fields are not among them.
     pub attributes: &'static [&'static str],
+    /// Whether errors may show the key of an item. A key is content otherwise.
+    pub show_key: bool,
     /// Other names under which serde reads a field.
     pub aliases: &'static [Aliases],
     /// The attributes that serde writes and does not read: fields with `skip_deserializing`. A value does not show what is stored in
@@ -182,8 +184,8 @@ impl LockModel {
 /// - Who asks for the lease of an item that is not there holds it until that is found out: a create in this moment is
 ///   [`Error::Locked`](crate::Error::Locked).
 ///
-/// Fences grow over delete and recreate too, since the first one of an item is the time of day: unless the clock of whoever asks first stands before
-/// the earlier life of the item. Where that is not enough, `#[lockable(tombstone)]` remembers the fences in a row that is kept, with the lease in
+/// Fences usually grow over delete and recreate too, since the first one of an item is the time of day. They do not if the clock of the caller is behind, or
+/// if a request that was made in the earlier life of the item arrives in the next one. Where that is not enough, `separate` keeps the row and its fence, and `#[lockable(tombstone)]` remembers the fences in a row that is kept, with the lease in
 /// the item as ever:
 ///
 /// - The row stands beside the item, as that of `separate` does, with the same needs of the key, and has nothing but a fence: the first one of the next life is
@@ -230,6 +232,11 @@ impl Model {
     /// The key attributes: the partition key, then the sort key if there is one.
     pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
         std::iter::once(self.partition_key).chain(self.sort_key)
+    }
+
+    /// A key as errors show it, if the type allows that.
+    pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
+        self.show_key.then(|| key.to_string().into())
     }
 
     /// The lease, if it is in the item itself.

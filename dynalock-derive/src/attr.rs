@@ -10,7 +10,7 @@ use crate::{
     suggest::nearest,
 };
 
-const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "crate"];
+const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version"];
 
 /// `#[dynalock(..)]` on the struct.
@@ -20,6 +20,8 @@ pub(crate) struct StructAttrs {
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
+    /// The word itself.
+    pub(crate) show_key: Option<Ident>,
     pub(crate) krate: Option<Path>,
 }
 
@@ -63,6 +65,7 @@ impl StructAttrs {
             "version" => once(&mut self.version, &key, text(&key, &value, errors), errors),
             "write_ids" => once(&mut self.write_ids, &key, number(&key, value, errors), errors),
             "key_type" => once(&mut self.key_type, &key, ident(&key, &value, errors), errors),
+            "show_key" => once(&mut self.show_key, &key, flag(&key, &value, errors), errors),
             "crate" => once(&mut self.krate, &key, path(&key, &value, errors), errors),
             "lockable" => own_attribute(&key, &value, errors),
             _ => unknown(&key, STRUCT_KEYS, (FIELD_KEYS, "a field"), errors),

@@ -133,6 +133,7 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
                 version_is_field: false,
                 write_ids: 16,
                 attributes: &[],
+                show_key: false,
                 aliases: &[],
                 unread: &[],
                 flattens: false,

@@ -12,13 +12,14 @@
 //! | `version = "rev"` | the attribute that holds the version; `_version` unless said |
 //! | `write_ids = 8` | how many write ids an item keeps: 4 to 16, 16 unless said |
 //! | `key_type = "OrderId"` | the name of the generated key type, where `OrderKey` is taken |
+//! | `show_key` | errors show the key of the item, which is content otherwise |
 //! | `crate = "path"` | where dynalock is, if not at `::dynalock` |
 //!
 //! `#[lockable]` makes leases of the items: [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
 //!
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
-//! | `ttl = "30s"` | how long a lease lasts without a heartbeat, in `ms`, `s` or `m`; 20 seconds unless said |
+//! | `ttl = "30s"` | how long a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year; 20 seconds unless said |
 //! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease; `_owner` and so on unless said |
 //! | `unit = "seconds"` | the unit of the epoch time in `until`; milliseconds unless said |
 //! | `separate` | keeps the lease in a row of its own beside the item, for items that are large: see [`Lockable`](https://docs.rs/dynalock/latest/dynalock/trait.Lockable.html) |

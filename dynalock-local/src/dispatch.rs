@@ -4,6 +4,7 @@ use http::StatusCode;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
+    ranges,
     tokens::{Outcome, Tokens},
     wire,
 };
@@ -33,8 +34,8 @@ pub(crate) fn answer(engine: &Database, tokens: &Tokens, operation: &str, body: 
         "ListTables" => run(body, |request| engine.list_tables(request)),
         "ListTagsOfResource" => run(body, |request| engine.list_tags_of_resource(request)),
         "PutItem" => run(body, |request| engine.put_item(request)),
-        "Query" => run(body, |request| engine.query(request)),
-        "Scan" => run(body, |request| engine.scan(request)),
+        "Query" => run(body, |request| ranges::check_query(engine, &request).and_then(|()| engine.query(request))),
+        "Scan" => run(body, |request| ranges::check_scan(engine, &request).and_then(|()| engine.scan(request))),
         "TagResource" => run(body, |request| engine.tag_resource(request)),
         "TransactGetItems" => run(body, |request| engine.transact_get_items(request)),
         "UntagResource" => run(body, |request| engine.untag_resource(request)),
@@ -52,6 +53,9 @@ fn transact_write(engine: &Database, tokens: &Tokens, body: &[u8]) -> HttpRespon
         Ok(request) => request,
         Err(error) => return respond(Err(error)),
     };
+    if let Err(error) = ranges::check_transaction(engine, &request) {
+        return respond(Err(error));
+    }
     let Some(token) = request.client_request_token.take_if(|token| token.len() <= LONGEST_TOKEN) else {
         return respond(write(engine.transact_write_items(request)));
     };

@@ -94,6 +94,7 @@ mod faults;
 mod clock;
 mod connector;
 mod dispatch;
+mod ranges;
 mod tokens;
 mod wire;
 

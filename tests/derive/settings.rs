@@ -6,7 +6,7 @@ use dynalock::{Aliases, KeyModel, KeyType, LockModel, LockPlace, Model, TimeUnit
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders", version = "rev", write_ids = 8)]
+#[dynalock(table = "orders", version = "rev", write_ids = 8, show_key)]
 struct Order {
     #[dynalock(partition_key)]
     customer: String,
@@ -28,6 +28,7 @@ fn what_is_said_is_in_the_model() {
             version_is_field: false,
             write_ids: 8,
             attributes: &["amount", "customer", "number", "sum", "total"],
+            show_key: true,
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
             unread: &[],
             flattens: false,
@@ -55,6 +56,7 @@ fn what_is_not_said_has_a_default() {
             version_is_field: false,
             write_ids: 16,
             attributes: &["id"],
+            show_key: false,
             aliases: &[],
             unread: &[],
             flattens: false,

@@ -45,5 +45,7 @@ mod futures;
 mod handlers;
 mod leases;
 mod locks;
+mod messages;
 mod queue;
+mod settings;
 mod transactions;

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use serde::{
     Serialize, Serializer,
-    ser::{Error as _, Impossible, SerializeMap, SerializeStruct},
+    ser::{Impossible, SerializeMap, SerializeStruct},
 };
-use serde_dynamo::{AttributeValue, Error, Result};
+use serde_dynamo::AttributeValue;
+
+use crate::error::{SerdeError as Error, SerdeResult as Result};
 
 /// Takes the attributes of a value in the order in which serde writes them.
 pub(super) trait AttributeSink {
@@ -43,15 +45,15 @@ impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
     type Error = Error;
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
-        self.key = match key.serialize(serde_dynamo::Serializer)? {
+        self.key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
             AttributeValue::S(name) | AttributeValue::N(name) => Some(name),
-            _ => return Err(Error::custom("the name of an attribute is not a string")),
+            _ => return Err(Error::not_storable("the name of an attribute is not a string")),
         };
         Ok(())
     }
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
-        let name = self.key.take().ok_or_else(|| Error::custom("a value came before its name"))?;
+        let name = self.key.take().ok_or_else(|| Error::not_storable("a value came before its name"))?;
         self.sink.attribute(Cow::Owned(name), value)
     }
 
@@ -61,7 +63,7 @@ impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
 }
 
 fn not_a_map<T>() -> Result<T> {
-    Err(Error::custom("an item is a struct or a map with names"))
+    Err(Error::not_storable("an item is a struct or a map with names"))
 }
 
 macro_rules! refuse {

@@ -1,6 +1,6 @@
 //! Item to value.
 
-use std::{cell::Cell, collections::hash_map, sync::Arc};
+use std::{collections::hash_map, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{
@@ -8,11 +8,10 @@ use serde::{
     de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor},
     forward_to_deserialize_any,
 };
-use serde_dynamo::Error as SerdeError;
 
-use super::{Basis, Item, State};
+use super::{Basis, Item, State, refused::refused_by_serde};
 use crate::{
-    error::{CodecError, Error},
+    error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
     number::whole_number,
     version::{Revision, Ring, WRITES},
@@ -106,23 +105,20 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
 }
 
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, item: Item) -> Result<T, Error> {
-    let current = Cell::new(None);
-    let attributes = Attributes { entries: item.into_iter(), value: None, current: &current };
-    T::deserialize(attributes)
-        .map_err(|source| Error::Decode(CodecError::new(Arc::clone(table), current.into_inner(), source)))
+    let attributes = Attributes { entries: item.into_iter(), value: None };
+    T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), None, error)))
 }
 
-/// The attributes of an item for serde, which remembers the one it was reading when an error came.
-struct Attributes<'a> {
+/// The attributes of an item for serde. An error names the attribute.
+struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
-    current: &'a Cell<Option<String>>,
 }
 
-impl<'de> Deserializer<'de> for Attributes<'_> {
+impl<'de> Deserializer<'de> for Attributes {
     type Error = SerdeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> SerdeResult<V::Value> {
         visitor.visit_map(self)
     }
 
@@ -132,34 +128,26 @@ impl<'de> Deserializer<'de> for Attributes<'_> {
     }
 }
 
-impl<'de> MapAccess<'de> for Attributes<'_> {
+impl<'de> MapAccess<'de> for Attributes {
     type Error = SerdeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, SerdeError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> SerdeResult<Option<K::Value>> {
         let Some((name, value)) = self.entries.next() else { return Ok(None) };
-        match seed.deserialize(name.as_str().into_deserializer()) {
-            Ok(key) => {
-                self.value = Some((name, value));
-                Ok(Some(key))
-            }
-            Err(error) => {
-                self.current.set(Some(name));
-                Err(error)
-            }
-        }
+        let key = IntoDeserializer::<SerdeError>::into_deserializer(name.as_str());
+        let key = seed.deserialize(key).map_err(|error| error.in_field(&name))?;
+        self.value = Some((name, value));
+        Ok(Some(key))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, SerdeError> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> SerdeResult<V::Value> {
         let (name, value) = self.value.take().ok_or_else(|| SerdeError::custom("a value was asked for twice"))?;
         if !is_known(&value) {
-            self.current.set(Some(name));
-            return Err(SerdeError::custom("a type of attribute that this version of the SDK does not know"));
+            let why = "it has a type of attribute that this version of the SDK does not know";
+            return Err(SerdeError::not_storable(why).in_field(&name));
         }
-        let result = seed.deserialize(serde_dynamo::Deserializer::from_attribute_value(value.into()));
-        if result.is_err() {
-            self.current.set(Some(name));
-        }
-        result
+        let found = kind_of(&value);
+        seed.deserialize(serde_dynamo::Deserializer::from_attribute_value(value.into()))
+            .map_err(|error: serde_dynamo::Error| refused_by_serde(&error, found).in_field(&name))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -181,5 +169,19 @@ fn is_known(value: &AttributeValue) -> bool {
         | AttributeValue::S(_)
         | AttributeValue::Ss(_) => true,
         _ => false,
+    }
+}
+
+/// The kind of a stored value, for errors. What is inside of a container has kinds of its own.
+fn kind_of(value: &AttributeValue) -> &'static str {
+    match value {
+        AttributeValue::S(_) => "a string",
+        AttributeValue::N(_) => "a number",
+        AttributeValue::B(_) => "binary",
+        AttributeValue::Bool(_) => "a boolean",
+        AttributeValue::Null(_) => "null",
+        AttributeValue::L(_) => "another value in a list",
+        AttributeValue::M(_) => "another value in a map",
+        _ => "a set",
     }
 }

@@ -3,8 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::{Serialize, ser::Error as _};
-use serde_dynamo::{Error as SerdeError, Result as SerdeResult};
+use serde::Serialize;
 
 use super::{
     Item,
@@ -13,7 +12,7 @@ use super::{
     size_of,
 };
 use crate::{
-    error::{CodecError, Error},
+    error::{CodecError, Error, SerdeError, SerdeResult},
     model::{Model, Versioned},
     version::WRITES,
 };
@@ -143,14 +142,14 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if name == model.version {
         return match model.version_is_field {
             true => Ok(false),
-            false => Err(SerdeError::custom("the name is reserved for the version")),
+            false => Err(SerdeError::not_storable("the name is reserved for the version")),
         };
     }
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
-        return Err(SerdeError::custom("the name is reserved for the lease"));
+        return Err(SerdeError::not_storable("the name is reserved for the lease"));
     }
     if name == WRITES {
-        return Err(SerdeError::custom("the name is reserved for the write ids"));
+        return Err(SerdeError::not_storable("the name is reserved for the write ids"));
     }
     Ok(true)
 }
@@ -168,7 +167,7 @@ impl Encode<'_> {
         }
         match self.item.insert(name.to_owned(), encode_attribute(value)?) {
             None => Ok(()),
-            Some(_) => Err(SerdeError::custom("it is written twice")),
+            Some(_) => Err(SerdeError::not_storable("it is written twice")),
         }
     }
 }
@@ -248,7 +247,7 @@ impl Diff<'_> {
         let fingerprint = Fingerprint::of(value)?;
         if let Some(index) = self.find(&name) {
             if std::mem::replace(&mut self.seen[index], true) {
-                return Err(SerdeError::custom("it is written twice"));
+                return Err(SerdeError::not_storable("it is written twice"));
             }
             if self.before[index].1 == fingerprint {
                 return Ok(());
@@ -268,10 +267,34 @@ impl AttributeSink for Diff<'_> {
 /// One attribute, checked for what serde writes and DynamoDB refuses. Its fingerprint must have been taken: that refuses the keys of
 /// maps at which this conversion panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
-    let encoded = value.serialize(serde_dynamo::Serializer)?.into();
+    let encoded = value.serialize(serde_dynamo::Serializer).map_err(not_converted)?.into();
     match refused(&encoded) {
-        Some(why) => Err(SerdeError::custom(why)),
+        Some(why) => Err(SerdeError::not_storable(why)),
         None => Ok(encoded),
+    }
+}
+
+/// What the conversion of a value says that could be fingerprinted. The texts of serde_dynamo about sets quote nothing.
+fn not_converted(error: serde_dynamo::Error) -> SerdeError {
+    const SETS: [(&str, &str); 4] = [
+        ("Not a set-like sequence", "it is written as a set, and is no list"),
+        (
+            "String set element does not serialize to string",
+            "it is written as a set of strings, and an element is no string",
+        ),
+        (
+            "Number set element does not serialize to number",
+            "it is written as a set of numbers, and an element is no number",
+        ),
+        (
+            "Binary set element does not serialize to binary",
+            "it is written as a set of binaries, and an element is no binary",
+        ),
+    ];
+    let text = error.to_string();
+    match SETS.iter().find(|(known, _)| *known == text) {
+        Some((_, why)) => SerdeError::not_storable(why),
+        None => SerdeError::refused(text),
     }
 }
 

@@ -8,14 +8,17 @@ use std::{hash::Hasher, sync::OnceLock};
 use serde::{
     Serialize, Serializer,
     ser::{
-        Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-        SerializeTupleStruct, SerializeTupleVariant,
+        SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+        SerializeTupleVariant,
     },
 };
-use serde_dynamo::{AttributeValue, Error, Result};
+use serde_dynamo::AttributeValue;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use crate::random;
+use crate::{
+    error::{SerdeError as Error, SerdeResult as Result},
+    random,
+};
 
 /// The fingerprint of one attribute's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,10 +94,10 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
         // The conversion of keys panics at a list or a map; what it makes of a key is a string.
-        let key = match key.serialize(serde_dynamo::Serializer)? {
+        let key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
             AttributeValue::S(text) | AttributeValue::N(text) => text,
             AttributeValue::Bool(flag) => flag.to_string(),
-            _ => return Err(Error::custom("the key of a map is neither a string, nor a number, nor a boolean")),
+            _ => return Err(Error::not_storable("the key of a map is neither a string, nor a number, nor a boolean")),
         };
         self.entry = Hash::new();
         self.entry.text(&key);
@@ -102,7 +105,7 @@ impl SerializeMap for Entries<'_> {
     }
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
-        value.serialize(&mut self.entry)?;
+        value.serialize(&mut self.entry).map_err(Error::in_entry)?;
         self.sum = self.sum.wrapping_add(self.entry.finish());
         Ok(())
     }
@@ -122,7 +125,7 @@ macro_rules! elements {
 
             fn $method<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
                 self.tag(Tag::Next);
-                value.serialize(&mut **self)
+                value.serialize(&mut **self).map_err(Error::in_entry)
             }
 
             fn end(self) -> Result<()> {
@@ -149,7 +152,7 @@ macro_rules! fields {
             fn serialize_field<V: Serialize + ?Sized>(&mut self, name: &'static str, value: &V) -> Result<()> {
                 self.tag(Tag::Next);
                 self.text(name);
-                value.serialize(&mut **self)
+                value.serialize(&mut **self).map_err(|error| error.in_field(name))
             }
 
             fn end(self) -> Result<()> {
@@ -171,6 +174,8 @@ macro_rules! numbers {
         }
     )*};
 }
+
+const TOO_WIDE: &str = "it is an integer of 128 bits, and integers are stored with 64; write it as a string";
 
 impl<'a> Serializer for &'a mut Hash {
     type Ok = ();
@@ -194,6 +199,14 @@ impl<'a> Serializer for &'a mut Hash {
         serialize_u32(u32) as Unsigned write_u64(u64),
         serialize_u64(u64) as Unsigned write_u64(u64),
     );
+
+    fn serialize_i128(self, _: i128) -> Result<()> {
+        Err(Error::not_storable(TOO_WIDE))
+    }
+
+    fn serialize_u128(self, _: u128) -> Result<()> {
+        Err(Error::not_storable(TOO_WIDE))
+    }
 
     fn serialize_f32(self, value: f32) -> Result<()> {
         self.tag(Tag::Single);

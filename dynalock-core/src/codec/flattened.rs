@@ -11,7 +11,7 @@ use super::{
     encode::{Changes, Fingerprints, attributes_of},
 };
 use crate::{
-    error::{CodecError, Error},
+    error::{CodecError, Error, SerdeError},
     model::Versioned,
 };
 
@@ -20,7 +20,7 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Resul
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N("1".to_owned()));
     }
-    read_back::<T>(table, item).map(drop).map_err(|error| not_readable(table, None, &error))
+    read_back::<T>(table, item).map(drop).map_err(|_| not_readable(table, None))
 }
 
 /// Adds to `changes` the removal of the aliases under which the changed attributes are stored, and refuses changes that would leave an
@@ -59,9 +59,9 @@ pub(super) fn remove_aliases<T: Versioned>(
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
     let after = read_back::<T>(table, changes.after(T::MODEL, stored));
-    after.map(drop).map_err(|error| {
+    after.map(drop).map_err(|_| {
         let suspect = changes.set.iter().map(|(name, _)| &**name).find(|name| is_new(name));
-        not_readable(table, suspect, &error)
+        not_readable(table, suspect)
     })
 }
 
@@ -102,13 +102,8 @@ fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> 
     attributes_of(table, &value)
 }
 
-fn not_readable(table: &Arc<str>, attribute: Option<&str>, error: &Error) -> Error {
-    const REFUSED: &str =
-        "the item could not be read back: an attribute and its alias, or two fields, would be stored together";
-    let detail = match error {
-        Error::Decode(cause) | Error::Encode(cause) => cause.detail().to_string(),
-        other => other.to_string(),
-    };
-    let source = serde::ser::Error::custom(format_args!("{REFUSED}: {detail}"));
-    Error::Encode(CodecError::new(Arc::clone(table), attribute.map(str::to_owned), source))
+fn not_readable(table: &Arc<str>, attribute: Option<&str>) -> Error {
+    let why =
+        "what it leaves could not be read back: an attribute and its alias, or two fields, would be stored together";
+    Error::Encode(CodecError::new(Arc::clone(table), attribute.map(str::to_owned), SerdeError::not_storable(why)))
 }

@@ -6,6 +6,7 @@ mod encode;
 mod etag;
 mod fingerprint;
 mod flattened;
+mod refused;
 mod stored;
 
 pub(crate) use decode::{decode, revision_in, ring_of, state_of, version_in};
@@ -91,7 +92,8 @@ pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
-fn size_of(value: &AttributeValue) -> usize {
+/// The bytes that DynamoDB counts for a value.
+pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
     // A byte for two significant digits, and one more.

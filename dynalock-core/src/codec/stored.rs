@@ -115,6 +115,9 @@ impl<T: Versioned> Stored<T> {
     /// A value that was made elsewhere from the state that `etag` names, a form that comes back from a browser for example.
     ///
     /// A write of it reads the item first, and is an [`Error::Conflict`] if the item is in another state by then.
+    ///
+    /// A `HashSet` has another order in each value, and is stored as a list in that order. So [`update`](crate::Repository::update) writes it, and counts the version, although
+    /// its members did not change. A `BTreeSet` is written only if its members changed.
     pub fn assume(mut value: T, etag: Etag) -> Self {
         value.mirror_version(etag.number());
         Self { value, origin: Origin::Assumed(etag) }

@@ -1,34 +1,140 @@
-use std::{fmt, sync::Arc};
+use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// A value that serde could not read from an item, or not write into one.
+///
+/// `Display` names the place: the table and the path of the field. [`CodecError::reason`] says what is wrong there, and is
+/// the `source()` of this error. Neither shows a value of the item.
 #[derive(Clone)]
-pub struct CodecError(Box<(Arc<str>, Option<String>, serde_dynamo::Error)>);
+pub struct CodecError(Box<Parts>);
+
+#[derive(Clone)]
+struct Parts {
+    table: Arc<str>,
+    error: SerdeError,
+}
+
+/// What is wrong with a value: names of fields, and kinds of values. It holds no value of an item.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecReason {
+    /// The value is of another type than the field.
+    #[error("expected {expected}, found {found}")]
+    Type {
+        /// What the type of the field reads.
+        expected: Box<str>,
+        /// What is stored: `a string` for example.
+        found: &'static str,
+    },
+    /// The value is of the right type, and the field cannot hold it: a number that is too large, or has a fraction.
+    #[error("expected {expected}, found {found} that does not fit")]
+    Value {
+        /// What the type of the field reads.
+        expected: Box<str>,
+        /// What is stored: `a number` for example.
+        found: &'static str,
+    },
+    /// A field has no attribute, and no default.
+    #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
+    MissingField {
+        /// The field, under the name by which serde reads it.
+        field: Box<str>,
+    },
+    /// A field is stored under two names that serde reads.
+    #[error("the field `{field}` is there twice")]
+    DuplicateField {
+        /// The field, under the name by which serde reads it.
+        field: Box<str>,
+    },
+    /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not know.
+    #[error("the attribute is not known, and the type denies unknown fields; expected {expected}")]
+    UnknownField {
+        /// The fields of the type.
+        expected: Box<str>,
+    },
+    /// The value names no variant of the enum.
+    #[error("expected {expected}, found another variant")]
+    UnknownVariant {
+        /// The variants of the enum.
+        expected: Box<str>,
+    },
+    /// DynamoDB, or this library, does not store or read such a value.
+    #[error("{0}")]
+    NotStorable(&'static str),
+    /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged enum fits.
+    #[error("its own code refused it; `CodecError::detail` has the text, which may quote content")]
+    Refused,
+}
+
+/// What a serializer or deserializer of this library met, and where.
+#[derive(Clone)]
+pub(crate) struct SerdeError(Box<SerdeErrorParts>);
+
+#[derive(Clone)]
+struct SerdeErrorParts {
+    /// The innermost part first.
+    path: Vec<Part>,
+    reason: CodecReason,
+    detail: Option<Box<str>>,
+}
+
+#[derive(Clone)]
+enum Part {
+    Field(Box<str>),
+    /// A value of a map, whose key is content, or an element of a list.
+    Entry,
+}
 
 impl CodecError {
-    pub(crate) fn new(table: Arc<str>, attribute: Option<String>, detail: serde_dynamo::Error) -> Self {
-        Self(Box::new((table, attribute, detail)))
+    /// An error in an attribute, if it is known which.
+    pub(crate) fn new(table: Arc<str>, attribute: Option<String>, error: SerdeError) -> Self {
+        let error = match attribute {
+            Some(attribute) => error.in_field(&attribute),
+            None => error,
+        };
+        Self(Box::new(Parts { table, error }))
     }
 
     /// The table.
     pub fn table(&self) -> &str {
-        &self.0.0
+        &self.0.table
     }
 
     /// The attribute, where it is known.
     pub fn attribute(&self) -> Option<&str> {
-        self.0.1.as_deref()
+        match self.0.error.0.path.last() {
+            Some(Part::Field(name)) => Some(name),
+            _ => None,
+        }
     }
 
-    /// What serde says. It may quote the content of the item.
-    pub fn detail(&self) -> &serde_dynamo::Error {
-        &self.0.2
+    /// The path of the value; `None` where no attribute is to blame. Of a value that could not be read it is the attribute. Of one that could
+    /// not be stored it has the fields inside, `lines[..].price` for example; the keys of maps are content, and are not shown.
+    pub fn path(&self) -> Option<String> {
+        let SerdeError(parts) = &self.0.error;
+        (!parts.path.is_empty()).then(|| parts.to_path())
+    }
+
+    /// What is wrong with the value.
+    pub fn reason(&self) -> &CodecReason {
+        &self.0.error.0.reason
+    }
+
+    /// What the type's own code said when it refused the value; `None` for all other reasons. It may quote the content of the item.
+    pub fn detail(&self) -> Option<&str> {
+        self.0.error.0.detail.as_deref()
+    }
+}
+
+impl StdError for CodecError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(self.reason())
     }
 }
 
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.attribute() {
-            Some(attribute) => write!(f, "attribute `{attribute}` of an item of table `{}`", self.table()),
+        match self.path() {
+            Some(path) => write!(f, "attribute `{path}` of an item of table `{}`", self.table()),
             None => write!(f, "an item of table `{}`", self.table()),
         }
     }
@@ -36,6 +142,140 @@ impl fmt::Display for CodecError {
 
 impl fmt::Debug for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CodecError").field("table", &self.0.0).field("attribute", &self.0.1).finish_non_exhaustive()
+        f.debug_struct("CodecError")
+            .field("table", &self.0.table)
+            .field("path", &self.path())
+            .field("reason", self.reason())
+            .finish_non_exhaustive()
     }
 }
+
+impl SerdeError {
+    pub(crate) fn new(reason: CodecReason) -> Self {
+        Self(Box::new(SerdeErrorParts { path: Vec::new(), reason, detail: None }))
+    }
+
+    /// A value that is not stored, for this reason.
+    pub(crate) fn not_storable(why: &'static str) -> Self {
+        Self::new(CodecReason::NotStorable(why))
+    }
+
+    /// A value that the code of its type refused, in these words.
+    pub(crate) fn refused(detail: impl fmt::Display) -> Self {
+        let detail = Some(detail.to_string().into());
+        Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
+    }
+
+    /// The same, inside of a field.
+    pub(crate) fn in_field(mut self, name: &str) -> Self {
+        self.0.path.push(Part::Field(name.into()));
+        self
+    }
+
+    /// The same, inside of a value of a map, or of some element.
+    pub(crate) fn in_entry(mut self) -> Self {
+        self.0.path.push(Part::Entry);
+        self
+    }
+}
+
+impl SerdeErrorParts {
+    fn to_path(&self) -> String {
+        let mut path = String::new();
+        for part in self.path.iter().rev() {
+            match part {
+                Part::Field(name) if path.is_empty() => path.push_str(name),
+                Part::Field(name) => path.extend([".", name]),
+                Part::Entry => path.push_str("[..]"),
+            }
+        }
+        path
+    }
+}
+
+/// Without the detail: an error that serde wraps into another one shows no value either.
+impl fmt::Display for SerdeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.reason.fmt(f)
+    }
+}
+
+impl fmt::Debug for SerdeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SerdeError")
+            .field("path", &self.0.to_path())
+            .field("reason", &self.0.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StdError for SerdeError {}
+
+impl serde::ser::Error for SerdeError {
+    fn custom<M: fmt::Display>(message: M) -> Self {
+        Self::refused(message)
+    }
+}
+
+impl serde::de::Error for SerdeError {
+    fn custom<M: fmt::Display>(message: M) -> Self {
+        Self::refused(message)
+    }
+
+    fn invalid_type(found: serde::de::Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::new(CodecReason::Type { expected: expected.to_string().into(), found: kind(found) })
+    }
+
+    fn invalid_value(found: serde::de::Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::new(CodecReason::Value { expected: expected.to_string().into(), found: kind(found) })
+    }
+
+    fn invalid_length(_: usize, expected: &dyn serde::de::Expected) -> Self {
+        Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
+    }
+
+    /// The variant that was found is a value, so it is not kept.
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
+    }
+
+    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(CodecReason::UnknownField { expected: one_of(expected) })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(CodecReason::MissingField { field: field.into() })
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(CodecReason::DuplicateField { field: field.into() })
+    }
+}
+
+fn one_of(names: &[&str]) -> Box<str> {
+    format!("one of `{}`", names.join("`, `")).into()
+}
+
+/// The kind of a value, without the value.
+fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
+    use serde::de::Unexpected;
+    match value {
+        Unexpected::Bool(_) => "a boolean",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+        Unexpected::Char(_) | Unexpected::Str(_) => "a string",
+        Unexpected::Bytes(_) => "binary",
+        Unexpected::Unit | Unexpected::Option => "null",
+        Unexpected::Seq => "a list",
+        Unexpected::Map | Unexpected::NewtypeStruct => "a map",
+        Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant => "a variant",
+        // It holds any text.
+        Unexpected::Other(_) => "a value",
+    }
+}
+
+/// The result of serializing or deserializing.
+pub(crate) type SerdeResult<T> = Result<T, SerdeError>;

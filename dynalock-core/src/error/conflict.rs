@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::Result;
+use super::{Result, shown};
 use crate::{
     codec::{Item, Stored, decode, version_in},
     key::Key,
@@ -70,6 +70,11 @@ impl Conflict {
         &self.0.key
     }
 
+    /// The key, as far as errors show it: the key in backticks, or `this key`.
+    pub(super) fn shown_key(&self) -> String {
+        shown(self.0.model.shown_key(&self.0.key).as_deref())
+    }
+
     /// Requests sent.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
@@ -83,7 +88,10 @@ impl Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the item in table `{}` is not as it was read: ", self.0.table)?;
+        match self.0.model.shown_key(&self.0.key) {
+            Some(key) => write!(f, "the item under key `{key}` in table `{}` is not as it was read: ", self.0.table)?,
+            None => write!(f, "the item in table `{}` is not as it was read: ", self.0.table)?,
+        }
         if let Some(expected) = self.0.expected {
             write!(f, "expected version {expected}, ")?;
         }

@@ -6,9 +6,11 @@ use std::{fmt, sync::Arc, time::Duration};
 pub struct Locked {
     /// The table.
     pub table: Arc<str>,
+    /// The name of the lock. For a lease of an item it is the item's key, if the type has `#[dynalock(show_key)]`, and `None` otherwise.
+    pub name: Option<Arc<str>>,
     /// Who holds it: the name that it gave itself, and the nonce of its grant.
     pub owner: Arc<str>,
-    /// The fence of its grant.
+    /// The fence of its grant; 0 if the row does not say, as those of other programs may.
     pub fence: u64,
     /// How long until somebody else can have it, if its lease is not renewed: to the end of the lease by this machine's clock, and under
     /// [`Expiry::Clock`](crate::Expiry::Clock) for `max_skew` after that.
@@ -44,11 +46,22 @@ pub enum Lost {
 
 impl fmt::Display for Locked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { table, owner, fence, remaining, attempts, elapsed } = self;
-        write!(
-            f,
-            "`{owner}` holds the lock in table `{table}` under fence {fence}, for {remaining:.1?} more unless it is renewed \
-             ({attempts} requests in {elapsed:.1?})"
-        )
+        let Self { table, name, owner, fence, remaining, attempts, elapsed } = self;
+        match &**owner {
+            "" => f.write_str("somebody")?,
+            owner => write!(f, "`{owner}`")?,
+        }
+        match name {
+            Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
+            None => write!(f, " holds the lock in table `{table}`")?,
+        }
+        // The row of another program may have neither.
+        if *fence > 0 {
+            write!(f, " under fence {fence}")?;
+        }
+        if !remaining.is_zero() {
+            write!(f, ", for {remaining:.1?} more unless it is renewed")?;
+        }
+        write!(f, " ({attempts} requests in {elapsed:.1?})")
     }
 }

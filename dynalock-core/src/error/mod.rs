@@ -5,14 +5,19 @@ mod codec;
 mod conflict;
 mod invalid;
 mod lock;
+mod misconfigured;
 mod refusal;
+mod setting;
 
 pub use cancelled::{CancellationClass, Cancelled, OperationReason, Reason};
-pub use codec::CodecError;
+pub use codec::{CodecError, CodecReason};
+pub(crate) use codec::{SerdeError, SerdeResult};
 pub use conflict::Conflict;
 pub use invalid::InvalidTransaction;
 pub use lock::{Locked, Lost};
+pub use misconfigured::Misconfigured;
 pub use refusal::{Refusal, Unavailable};
+pub use setting::InvalidSetting;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,9 +26,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation did not happen, or is not known to have happened.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item: what a conflict carries is behind
-/// [`Conflict::current`], and what serde says of a value behind [`CodecError::detail`]. DynamoDB's own messages are passed on as they
-/// are.
+/// Neither `Display` nor `Debug` shows the content of an item: [`Conflict::current`] has the item of a conflict, and
+/// [`CodecError::detail`] has the text of a type that refused its value. The key of an item is shown only if its type has
+/// `#[dynalock(show_key)]`. DynamoDB's own messages are passed on as they are.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,7 +39,7 @@ pub enum Error {
     Conflict(Conflict),
 
     /// A create met an item under its key, versioned or not. Nothing was written.
-    #[error("an item is already stored under this key in table `{}`; update it, or use `upsert_with`", .0.table())]
+    #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
     /// DynamoDB cancelled a transaction. Nothing was written, by none of its operations.
@@ -124,10 +129,12 @@ pub enum Error {
     Lost(#[from] Lost),
 
     /// There is no item under the key to update.
-    #[error("no item under this key in table `{table}`; create it, or use `upsert_with`")]
+    #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     NotFound {
         /// The table.
         table: Arc<str>,
+        /// The key, if the type has `#[dynalock(show_key)]`.
+        key: Option<Arc<str>>,
         /// Requests sent before, reads that were answered not counted.
         attempts: u32,
         /// Time since the operation began.
@@ -245,8 +252,11 @@ pub enum Error {
         elapsed: Duration,
     },
 
-    /// The table exists with another key than the type describes.
-    #[error("table `{table}` has another key than its type: {reason}")]
+    /// The key of the table differs from the key that the type describes. Nothing was written.
+    ///
+    /// [`Repository::create_table`](crate::Repository::create_table) compares both keys, and says what differs. Every other call
+    /// learns it from DynamoDB, which says less.
+    #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     TableMismatch {
         /// The table.
         table: Arc<str>,
@@ -254,17 +264,50 @@ pub enum Error {
         reason: String,
     },
 
+    /// The client cannot send a request as it is configured: it has no credentials, no Region or no endpoint. Nothing was written.
+    ///
+    /// The error is seen at the first request of a call, and the request is not repeated.
+    #[error("the client is not configured to send requests: {0}")]
+    Misconfigured(Misconfigured),
+
+    /// A setting of the call is out of its range. Nothing was sent.
+    #[error("{0}")]
+    InvalidSetting(InvalidSetting),
+
+    /// An item is larger than DynamoDB stores. Nothing was written.
+    ///
+    /// An item of a transaction is [`InvalidTransaction::ItemTooLarge`].
+    #[error(
+        "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \
+         (400 KB); keep large content elsewhere, in S3 for example"
+    )]
+    ItemTooLarge {
+        /// The table.
+        table: Arc<str>,
+        /// The bytes that the write has, by DynamoDB's rules: all of the item for a create or replace, the new values for an update.
+        bytes: usize,
+        /// Requests sent.
+        attempts: u32,
+        /// Time since the operation began.
+        elapsed: Duration,
+    },
+
     /// DynamoDB refused the request for good: validation, access, limits. Nothing was written.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
     /// A stored item does not fit the struct. Nothing was written.
-    #[error("{0} does not fit its struct; `CodecError::detail` says why and may quote content")]
-    Decode(CodecError),
+    #[error("{} does not fit its struct: {}", .0, .0.reason())]
+    Decode(#[source] CodecError),
 
     /// A value cannot be stored. Nothing was written.
-    #[error("{0} cannot be stored; `CodecError::detail` says why and may quote content")]
-    Encode(CodecError),
+    #[error("{} cannot be stored: {}", .0, .0.reason())]
+    Encode(#[source] CodecError),
+}
+
+/// A key as far as it may be shown.
+fn shown(key: Option<&str>) -> String {
+    key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }
 
 fn because(last: Option<&Error>) -> String {

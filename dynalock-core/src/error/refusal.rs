@@ -19,6 +19,26 @@ impl Refusal {
         Self(Box::new(Parts { code, message, request_id, attempts: 0, elapsed: Duration::ZERO }))
     }
 
+    /// Whether DynamoDB refused the request because the table has another key.
+    pub(crate) fn is_of_key_schema(&self) -> bool {
+        const KNOWN: [&str; 5] = [
+            "The provided key element does not match the schema",
+            "The number of conditions on the keys is invalid",
+            "Missing the key ",
+            "Type mismatch for key ",
+            "This attribute is part of the key",
+        ];
+        self.code().starts_with("Validation") && KNOWN.iter().any(|known| self.message().contains(known))
+    }
+
+    /// Whether DynamoDB refused the request because an item is larger than it stores.
+    pub(crate) fn is_of_item_size(&self) -> bool {
+        let message = self.message();
+        self.code().starts_with("Validation")
+            && message.contains("Item size")
+            && message.contains("exceeded the maximum allowed size")
+    }
+
     pub(crate) fn after(mut self, (attempts, elapsed): (u32, Duration)) -> Self {
         self.0.attempts = attempts;
         self.0.elapsed = elapsed;
@@ -51,6 +71,16 @@ impl Refusal {
     }
 }
 
+impl Unavailable {
+    /// The same, with what had been tried by then.
+    pub(crate) fn after(self, spent: (u32, Duration)) -> Self {
+        match self {
+            Self::Server(refusal) => Self::Server(refusal.after(spent)),
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Parts { code, message, request_id, attempts, elapsed } = &*self.0;
@@ -69,9 +99,12 @@ pub enum Unavailable {
     /// The connection was refused: the request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// There are no credentials to sign the request with: it was never sent.
-    #[error("there are no credentials: {0}")]
+    /// The provider of credentials failed, and may answer the next time: the request was never sent.
+    #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
+    /// Something in the SDK's configuration, an interceptor for example, failed: the request was never sent.
+    #[error("the SDK did not send the request: {0}")]
+    NotSent(Arc<str>),
     /// The connection could not be made, or broke. Whether the request was applied is open.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),

@@ -1,13 +1,13 @@
 use std::{fmt, marker::PhantomData};
 
-use serde::ser::Error as _;
-use serde_dynamo::{Error as SerdeError, Result as SerdeResult};
-
 use super::{
     operand::{AsBound, AsOperand, AsPart, AsPrefix},
     user::{Condition, Test},
 };
-use crate::codec::encode_attribute;
+use crate::{
+    codec::encode_attribute,
+    error::{SerdeError, SerdeResult},
+};
 
 /// How many operands an `IN` takes.
 const MOST_OPERANDS: usize = 100;
@@ -96,9 +96,7 @@ impl<T, V> Attribute<T, V> {
             let operands: Vec<_> = operands.collect::<SerdeResult<_>>()?;
             match operands.len() {
                 1..=MOST_OPERANDS => Ok(Test::one_of(name, operands)),
-                number => {
-                    Err(SerdeError::custom(format_args!("`is_in` takes 1 to {MOST_OPERANDS} operands, not {number}")))
-                }
+                _ => Err(SerdeError::not_storable("`is_in` takes 1 to 100 operands")),
             }
         })
     }

@@ -3,10 +3,9 @@
 use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde_dynamo::Error as SerdeError;
 
 use super::{Placeholders, Terms};
-use crate::error::{CodecError, Error};
+use crate::error::{CodecError, Error, SerdeError};
 
 /// What must be true of a stored item of `T`, made from its [`Attribute`](crate::Attribute)s: `Product::ATTR.stock.ge(3)`.
 ///

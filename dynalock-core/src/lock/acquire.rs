@@ -1,6 +1,6 @@
 //! Asking for a lock, and waiting for it.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
@@ -8,6 +8,7 @@ use super::{
     grip::Grip,
     guard::Ask,
     mark::Mark,
+    name::parts,
     row::{Claim, Dead, Note, Row},
     terms::{Terms, Wait},
     watcher::Watcher,
@@ -26,7 +27,7 @@ use crate::{
 pub(super) struct Asking {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
-    /// The name of the lock's row, if it has one.
+    /// The name of the lock's row; for an item, its key if errors may show it.
     pub(super) label: Arc<str>,
     pub(super) terms: Terms,
     pub(super) wait: Wait,
@@ -155,7 +156,7 @@ impl Asking {
                     tracing::debug!(%error, "the lease of an item that is not there ends by itself");
                 }
                 let (attempts, elapsed) = effort.spent();
-                Err(Error::NotFound { table: Arc::clone(&self.row.table), attempts: attempts + 1, elapsed })
+                Err(self.not_found(attempts + 1, elapsed))
             }
             Err(error) => {
                 release_later(granted.grip);
@@ -195,7 +196,7 @@ impl Asking {
             }
             Answered::Refused(None) if self.row.existing.is_some() => {
                 let (attempts, elapsed) = effort.spent();
-                Err(Error::NotFound { table: Arc::clone(&self.row.table), attempts, elapsed })
+                Err(self.not_found(attempts, elapsed))
             }
             Answered::Refused(met) => {
                 let mark = Mark::of(&self.row.layout, met.as_ref());
@@ -252,9 +253,24 @@ impl Asking {
         }
     }
 
+    /// The error of a lease of an item that is not there.
+    pub(super) fn not_found(&self, attempts: u32, elapsed: Duration) -> Error {
+        Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), attempts, elapsed }
+    }
+
+    /// The name of the lock, or the key of the item, as far as errors show it.
+    fn shown_name(&self) -> Option<Arc<str>> {
+        match parts(&self.label) {
+            ("", _) => None,
+            (name, None) => Some(name.into()),
+            (name, Some(namespace)) => Some(format!("{name} of namespace {namespace}").into()),
+        }
+    }
+
     pub(super) fn locked(&self, mark: &Mark, watcher: &Watcher) -> Error {
         Error::Locked(Box::new(Locked {
             table: Arc::clone(&self.row.table),
+            name: self.shown_name(),
             owner: mark.holder().unwrap_or_default().into(),
             fence: mark.last_fence().unwrap_or(0),
             remaining: mark.remaining(self.terms.passed(), self.terms.ttl),

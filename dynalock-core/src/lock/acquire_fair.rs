@@ -157,7 +157,7 @@ impl AskingFair {
             Answered::Applied(before) => (before, true),
             Answered::Refused(None) if row.existing.is_some() => {
                 let (attempts, elapsed) = effort.spent();
-                return Err(Error::NotFound { table: Arc::clone(&row.table), attempts, elapsed });
+                return Err(self.asking.not_found(attempts, elapsed));
             }
             Answered::Refused(met) => (met, false),
         };
@@ -196,7 +196,7 @@ impl AskingFair {
                 }
                 None if consistent && item.is_none() && row.existing.is_some() => {
                     let (attempts, elapsed) = (watcher.requests, watcher.elapsed());
-                    return Err(Error::NotFound { table: Arc::clone(&row.table), attempts, elapsed });
+                    return Err(self.asking.not_found(attempts, elapsed));
                 }
                 None if consistent => return Err(self.asking.evicted(watcher)),
                 None => consistent = true,

@@ -137,7 +137,12 @@ impl Grip {
                 Ok(Beaten::Renewed) => return Ok(()),
                 Ok(Beaten::Overtaken) => continue,
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
-                Err(error @ (Error::Rejected(_) | Error::TableNotFound { .. })) => {
+                Err(
+                    error @ (Error::Rejected(_)
+                    | Error::Misconfigured(_)
+                    | Error::TableNotFound { .. }
+                    | Error::TableMismatch { .. }),
+                ) => {
                     self.lease().trouble = Some(error.to_string().into());
                     return Err(error);
                 }

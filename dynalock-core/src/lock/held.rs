@@ -20,6 +20,9 @@ use crate::{
 /// it; dropping the guard releases in the background as best it can: if that fails, or the runtime ends first, the lease ends by itself.
 /// It holds no longer than its lease, whatever the process is doing: [`lost`](Self::lost) and [`run`](Self::run) tell in time, and what the
 /// lock protects outside of DynamoDB should refuse an older [`fence`](Self::fence) than it has seen.
+///
+/// The lock is held for as long as this value lives. `let _ = locks.acquire("a").await?` drops it at once; `let _held = ..` keeps it. The lint
+/// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "a lock that is dropped is released"]
 pub struct Held {
     row_name: Arc<str>,

@@ -19,6 +19,9 @@ use crate::error::{Lost, Result};
 ///
 /// They were granted at once; each is renewed by itself. If one is lost, [`lost`](Self::lost) and [`run`](Self::run) tell, and the others are
 /// held still, until this is released or dropped.
+///
+/// The locks are held for as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?` drops it at once; `let _held = ..` keeps it. The lint
+/// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "locks that are dropped are released"]
 pub struct HeldAll {
     /// By name.

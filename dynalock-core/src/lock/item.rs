@@ -127,7 +127,7 @@ impl<T> Repository<T> {
         let key = token.item_key().ok_or_else(|| Error::InvalidKey {
             table: Arc::clone(&self.table),
             attribute: T::MODEL.partition_key.name,
-            reason: "the token is that of a lock by name, or of something else",
+            reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
         let LockToken { owner, fence, beat, ttl, hold, .. } = token;
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
@@ -162,9 +162,10 @@ impl<T> Repository<T> {
 }
 
 impl<T, Q> Lock<T, Q> {
-    /// How long the lease lasts without a heartbeat.
+    /// How long the lease lasts without a heartbeat: between a millisecond and a year of 366 days. A request with another ttl is
+    /// [`Error::InvalidSetting`].
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms.ttl = ttl.min(Terms::LONGEST);
+        self.terms.ttl = ttl;
         self
     }
 
@@ -212,7 +213,7 @@ impl<T> Lock<T> {
 }
 
 impl<T: Lockable> Lock<T, Fair> {
-    /// How many may stand in the queue, the holder counted: 100 by default. One who comes later gets [`Error::QueueFull`].
+    /// How many may stand in the queue, the holder counted: 100 by default, and at least 1. A caller who comes later gets [`Error::QueueFull`].
     pub fn max_queue(mut self, most: usize) -> Self {
         self.order = Fair { most };
         self
@@ -241,7 +242,7 @@ impl<T: Lockable> Lock<T, Fair> {
         self,
         progress: watch::Sender<Option<Waiting>>,
     ) -> Result<impl Future<Output = Result<Lease<T>>> + Send + 'static> {
-        let most = self.order.most(self.wait);
+        let most = self.order.most(self.wait)?;
         // A request for one item has its key.
         let asking = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.asking(key))?;
         let repository = self.repository;
@@ -252,15 +253,16 @@ impl<T: Lockable> Lock<T, Fair> {
 impl<T: Lockable, Q> Lock<T, Q> {
     fn asking(&self, key: &Key) -> Result<Asking> {
         let Self { repository, terms, wait, owner, .. } = self;
+        terms.check()?;
         let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
-        let (name, label) = (Arc::clone(owner), "".into());
+        let (name, label) = (Arc::clone(owner), T::MODEL.shown_key(key).unwrap_or_default());
         let (terms, wait, limits) = (*terms, *wait, repository.limits);
         Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits })
     }
 
     fn nothing(&self) -> Error {
         let table = Arc::clone(&self.repository.table);
-        Error::NotFound { table, attempts: 0, elapsed: Duration::ZERO }
+        Error::NotFound { table, key: None, attempts: 0, elapsed: Duration::ZERO }
     }
 
     /// Asks for any of the keys.

@@ -19,6 +19,9 @@ use crate::{
 /// While it exists, DynamoDB refuses the writes of everybody else through this library ([`Error::Locked`]), and those of a holder that has lost its
 /// lease. Each write renews the lease, and a heartbeat in the background does between writes. Dropping it releases in the background, as best
 /// it can; [`release`](Self::release) and [`commit`](Self::commit) say whether that has happened.
+///
+/// The lease is held for as long as this value lives. `let _ = items.lock("a").await?` drops it at once; `let _held = ..` keeps it. The lint
+/// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "a lease that is dropped is released"]
 pub struct Lease<T> {
     repository: Repository<T>,
@@ -46,9 +49,12 @@ impl<T: Lockable> Lease<T> {
         self.stored.version()
     }
 
-    /// A number that grows with each grant of this item, over releases and crashes; over delete and recreate too, unless a clock stands
-    /// before the item's earlier life, or even then with [`#[lockable(tombstone)]`](crate::Lockable). Give it to other systems that the work touches, which can then
+    /// A number that grows with each grant of this item, over releases and crashes. Give it to other systems that the work touches, which can then
     /// refuse what comes from an earlier holder.
+    ///
+    /// The first fence of an item is the time at which its request was made. After a delete and a create it can therefore be lower than an earlier fence, if the
+    /// clock of the caller is behind, or if the request was made in the earlier life of the item and arrived late. The row of
+    /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow; [`#[lockable(tombstone)]`](crate::Lockable) remembers them, too.
     pub fn fence(&self) -> u64 {
         self.guard.grip.fence
     }

@@ -31,6 +31,7 @@ pub(super) static MODEL: Model = Model {
     version_is_field: false,
     write_ids: 4,
     attributes: &[],
+    show_key: true,
     aliases: &[],
     unread: &[],
     flattens: false,
@@ -116,9 +117,10 @@ impl Locks {
         self
     }
 
-    /// How long a lock lasts without a heartbeat; 20 seconds by default, a year at most. It is renewed every third of that.
+    /// How long a lock lasts without a heartbeat: 20 seconds by default, and between a millisecond and a year of 366 days. It is renewed every third of
+    /// that. An acquire with another ttl is [`Error::InvalidSetting`].
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms.ttl = ttl.min(Terms::LONGEST);
+        self.terms.ttl = ttl;
         self
     }
 
@@ -241,9 +243,16 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::Rejected`],
-    /// [`Error::TableNotFound`].
+    /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::InvalidKey`] if the token
+    /// is that of a lease on an item; [`Error::Rejected`], [`Error::TableNotFound`].
     pub async fn resume(&self, token: LockToken) -> Result<Held> {
+        if token.is_of_item() {
+            return Err(Error::InvalidKey {
+                table: Arc::clone(&self.table),
+                attribute: MODEL.partition_key.name,
+                reason: "the token is that of a lease on an item; resume it with `Repository::resume`",
+            });
+        }
         let LockToken { name, owner, fence, beat, ttl, hold } = token;
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
         let of = (Arc::clone(&self.connection), self.row_named(&name), terms);

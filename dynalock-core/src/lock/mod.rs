@@ -96,7 +96,8 @@
 //! because it did not, learns it. The model in `tests/it/queue/model` goes through all that three processes can do, with stalls, lost
 //! replies, late copies and crashes at every step, and through what breaks without each part.
 //!
-//! An acquisition costs two write units while the row is below a kilobyte: about 25 who wait, with short names. Where nobody waits, the look before
+//! An acquisition costs two write units with a ttl of 20 seconds while the row is below a kilobyte: about 25 who wait, with short names. With a ttl of 2 seconds it
+//! costs 2.35, since there are more heartbeats. Where nobody waits, the look before
 //! leaving is half a read unit.
 //!
 //! # When a lease has ended

@@ -1,4 +1,5 @@
 use super::terms::Wait;
+use crate::error::{Error, InvalidSetting};
 
 /// Of several who wait for a lock, any may be next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +19,12 @@ pub struct Fair {
 
 impl Fair {
     /// How many may stand in the queue, for one who waits so long: who does not wait at all stands nowhere but at its head.
-    pub(super) fn most(self, wait: Wait) -> usize {
-        match wait {
-            Wait::No => 1,
+    pub(super) fn most(self, wait: Wait) -> Result<usize, Error> {
+        match (self.most, wait) {
+            (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
+            (_, Wait::No) => Ok(1),
             // More do not fit in a row; and DynamoDB refuses a place that is beyond all measure.
-            Wait::For(_) | Wait::Forever => self.most.clamp(1, 10_000),
+            (most, Wait::For(_) | Wait::Forever) => Ok(most.min(10_000)),
         }
     }
 }

@@ -36,7 +36,7 @@ impl<O, N> Acquire<O, N> {
     /// First come, first served: whoever asks stands in a queue, and is served in its order. Plain and fair requests for one lock exclude each
     /// other; a plain one is granted only when nobody waits in the queue.
     ///
-    /// A queue takes two write units for each that is served while its row is below a kilobyte, which is up to about 25 who wait, and
+    /// A queue takes two write units for each that is served, 2.35 with a ttl of 2 seconds, while its row is below a kilobyte, which is up to about 25 who wait, and
     /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. When
     /// the last one leaves, which takes a cheap read more, nothing stays in the row but the fence; and its name, if its request had to be sent again.
     ///
@@ -100,6 +100,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
     }
 
     fn asking(&self, name: &Arc<str>) -> Result<Asking> {
+        self.locks.terms.check()?;
         let label = self.locks.row_name(name)?;
         let row = self.locks.row_named(&label);
         let Locks { connection, terms, wait, owner, limits, .. } = self.locks.clone();
@@ -136,7 +137,7 @@ impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// How many may stand in the queue, the holder counted: 100 by default. One who comes later gets [`Error::QueueFull`].
+    /// How many may stand in the queue, the holder counted: 100 by default, and at least 1. A caller who comes later gets [`Error::QueueFull`].
     pub fn max_queue(mut self, most: usize) -> Self {
         self.order = Fair { most };
         self
@@ -147,7 +148,7 @@ impl<O> Acquire<O, Arc<str>, Fair> {
     fn asking_fair(&self, wait: Wait) -> Result<(AskingFair, watch::Receiver<Option<super::queued::Waiting>>)> {
         let (progress, seen) = watch::channel(None);
         let asking = Asking { wait, ..self.asking(&self.names)? };
-        Ok((AskingFair { asking, most: self.order.most(wait), progress }, seen))
+        Ok((AskingFair { asking, most: self.order.most(wait)?, progress }, seen))
     }
 }
 
@@ -209,7 +210,7 @@ impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>, Fair> {
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, most) = (self.asking_all()?, self.order.most(self.locks.wait));
+            let (locks, most) = (self.asking_all()?, self.order.most(self.locks.wait)?);
             HeldAll::acquire_fair(AskingAllFair { locks, most }).await
         })
     }

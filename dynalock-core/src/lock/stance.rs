@@ -13,7 +13,7 @@ use super::{
     terms::Terms,
 };
 use crate::{
-    codec::Item,
+    codec::{Item, key_of},
     error::{Error, Locked},
     expression::Standing,
     model::{LockModel, Model},
@@ -162,6 +162,7 @@ impl Stance {
                 mark.is_alive(&lock, asked.moment()).then(|| {
                     Error::Locked(Box::new(Locked {
                         table: Arc::clone(table),
+                        name: shown_key(model, item),
                         owner: mark.holder().unwrap_or_default().into(),
                         fence: mark.last_fence().unwrap_or(0),
                         remaining: mark.remaining(terms.passed(), terms.ttl),
@@ -177,6 +178,12 @@ impl Stance {
             },
         }
     }
+}
+
+/// The key of the item that a lease was met in, or in the row beside it, as far as errors show it.
+fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
+    let key = key_of(model, met)?;
+    model.shown_key(&if model.lock_beside().is_some() { key.of_item() } else { key })
 }
 
 impl Mark {

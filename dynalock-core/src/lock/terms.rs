@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use crate::model::Model;
+use crate::{
+    error::{Error, InvalidSetting},
+    model::Model,
+};
 
 /// When a lease that its holder does not renew may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +98,17 @@ impl Terms {
 
     /// The longest ttl: clocks cannot add up more than they can show.
     pub(super) const LONGEST: Duration = Duration::from_hours(366 * 24);
+
+    /// The shortest ttl: ends of leases are stored in milliseconds.
+    const SHORTEST: Duration = Duration::from_millis(1);
+
+    /// Refuses a ttl that no lease can have.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match (Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
+            true => Ok(()),
+            false => Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl })),
+        }
+    }
 
     /// Now, in epoch milliseconds.
     pub(crate) fn now(&self) -> u64 {

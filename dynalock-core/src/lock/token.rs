@@ -52,6 +52,11 @@ impl LockToken {
         Self::of(&name.into(), grip)
     }
 
+    /// Whether it is that of an item's lease.
+    pub(super) fn is_of_item(&self) -> bool {
+        self.name.starts_with(ITEM)
+    }
+
     /// The key of the item that is leased, if it is that of one.
     pub(super) fn item_key(&self) -> Option<Key> {
         let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;

@@ -7,12 +7,15 @@ use aws_sdk_dynamodb::{
     error::{ProvideErrorMetadata, SdkError},
     operation::RequestId,
 };
-use aws_smithy_runtime_api::{client::orchestrator::HttpResponse, client::result::DispatchFailure};
+use aws_smithy_runtime_api::{
+    client::{orchestrator::HttpResponse, result::DispatchFailure},
+    http::HttpError,
+};
 
 use super::Reasons;
 use crate::{
     codec::Item,
-    error::{Refusal, Unavailable},
+    error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
 };
 
 /// A request that failed, by what the retry loop does next.
@@ -35,6 +38,10 @@ pub(crate) enum Failure {
     InProgress(Refusal),
     /// Nobody knows whether the request was applied: again under the same write id, and remember the doubt.
     Ambiguous(Unavailable),
+    /// The client cannot send any request: stop.
+    Misconfigured(Misconfigured),
+    /// A limit of the call is out of its range: stop.
+    InvalidSetting(InvalidSetting),
     /// The table does not exist: stop.
     NoTable,
     /// It will fail again: stop.
@@ -62,7 +69,19 @@ impl Failure {
 
     /// A request that the SDK could not make, for its content or its configuration.
     pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
-        Self::Permanent(not_constructed(error))
+        match misconfigured(error) {
+            Some(why) => Self::Misconfigured(why),
+            None => Self::Permanent(not_constructed(error)),
+        }
+    }
+
+    /// The same failure, of a request that never left the SDK.
+    pub(crate) fn unsent(self) -> Self {
+        match self {
+            Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
+            Self::Ambiguous(why) => Self::Unsent(why),
+            failure => failure,
+        }
     }
 }
 
@@ -109,13 +128,59 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
-    if let Some(missing) = causes(error).find_map(|cause| cause.downcast_ref::<CredentialsError>()) {
-        return Failure::Unsent(Unavailable::Credentials(chain(missing).into()));
+    if let Some(why) = misconfigured(error) {
+        return Failure::Misconfigured(why);
+    }
+    if let Some(failed) = causes(error).find_map(|cause| cause.downcast_ref::<CredentialsError>()) {
+        return Failure::Unsent(Unavailable::Credentials(chain(failed).into()));
     }
     if failure.is_timeout() {
         return Failure::timeout();
     }
+    if was_not_connected(error) {
+        return Failure::Unsent(Unavailable::Connection(chain(error).into()));
+    }
     Failure::Ambiguous(Unavailable::Connection(chain(error).into()))
+}
+
+/// What the client lacks, if that is why a request failed.
+///
+/// The SDK and its HTTP client keep most of these errors private, so their texts are compared. `faults::configuration` in the tests holds the
+/// texts against the SDK. A text that changes costs no promise: the request is repeated until the deadline then.
+fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
+    const NO_IDENTITY: &str = "no identity resolver";
+    const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
+    const NO_SCHEME: &str = "unsupported scheme";
+    const NO_ADDRESS: &str = "failed to lookup address information";
+    const FOR_NOW: &str = "Temporary failure in name resolution";
+    causes(error).find_map(|cause| {
+        let text = cause.to_string();
+        let why = || chain(cause).into();
+        match cause.downcast_ref::<CredentialsError>() {
+            Some(CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_)) => {
+                return Some(Misconfigured::Credentials(why()));
+            }
+            // A provider that timed out or failed may answer the next time.
+            Some(_) => return None,
+            None => {}
+        }
+        if text.contains(NO_IDENTITY) {
+            // The SDK's own advice is for its authors.
+            return Some(Misconfigured::Credentials("the configuration has no provider".into()));
+        }
+        if NO_REGION.iter().any(|known| text.contains(known)) {
+            return Some(Misconfigured::Region(why()));
+        }
+        if cause.is::<HttpError>() || text.starts_with(NO_SCHEME) {
+            return Some(Misconfigured::Endpoint(why()));
+        }
+        (text.contains(NO_ADDRESS) && !text.contains(FOR_NOW)).then(|| Misconfigured::Host(why()))
+    })
+}
+
+/// Whether the HTTP client failed before it had a connection, by its own words: nothing was sent then.
+fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
 /// Only `connect` is refused: nothing was sent.

@@ -76,6 +76,11 @@ impl Reasons {
             && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
     }
 
+    /// The place of the action whose key is not that of its table, if there is one.
+    pub(crate) fn key_schema(&self) -> Option<usize> {
+        self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
+    }
+
     /// Whether conditions were false, and nothing is wrong that stays wrong.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));

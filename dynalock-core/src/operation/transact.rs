@@ -1,4 +1,4 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_dynamodb::{Client, operation::transact_write_items::TransactWriteItemsError, types::TransactWriteItem};
 
@@ -14,7 +14,8 @@ use crate::error::Refusal;
 pub(crate) struct Transact {
     /// Until it is sent for the first time: a copy would cost as much as making the request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
-    count: usize,
+    /// The table of each action.
+    tables: Vec<Arc<str>>,
     /// The ClientRequestToken.
     token: Option<String>,
     /// What was sent for the first time.
@@ -23,9 +24,16 @@ pub(crate) struct Transact {
 
 impl Transact {
     pub(crate) fn new(writes: impl IntoIterator<Item = Write>, token: Option<String>) -> Result<Self, Refusal> {
-        let actions = writes.into_iter().map(Write::transact_item).collect::<Result<Vec<_>, _>>();
+        let mut tables = Vec::new();
+        let actions = writes.into_iter().inspect(|write| tables.push(Arc::clone(&write.table)));
+        let actions = actions.map(Write::transact_item).collect::<Result<Vec<_>, _>>();
         let actions = actions.map_err(|error| not_constructed(&error))?;
-        Ok(Self { count: actions.len(), actions: Mutex::new(Some(actions)), token, body: Body::default() })
+        Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default() })
+    }
+
+    /// The table of an action, by its place.
+    pub(crate) fn table(&self, place: usize) -> &Arc<str> {
+        &self.tables[place]
     }
 
     /// Sends it. The reasons of a [`Failure::Cancelled`] are as many as the writes, in their order.
@@ -45,9 +53,9 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.count => {
-                let reasons = reasons.as_slice().len();
-                let message = format!("{} actions were cancelled with {reasons} reasons", self.count);
+            Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
+                let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
+                let message = format!("{actions} actions were cancelled with {reasons} reasons");
                 Err(Failure::Permanent(Refusal::new("TransactionCanceledException", message, None)))
             }
             Err(failure) => Err(failure),

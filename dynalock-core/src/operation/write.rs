@@ -11,7 +11,10 @@ use super::{
     classify::{Failure, ServiceFailure, classify},
     transact::Transact,
 };
-use crate::{codec::Item, expression::Placeholders};
+use crate::{
+    codec::{self, Item},
+    expression::Placeholders,
+};
 
 /// One conditional write, ready to be sent. A clone is the same to the byte, the order of its maps included: DynamoDB Local takes
 /// another order for another request under the same token.
@@ -104,6 +107,19 @@ impl Write {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
         Placeholders::after(names, values)
+    }
+
+    /// The bytes of the item that it has, by DynamoDB's rules: all of them, or those of new values.
+    pub(crate) fn size(&self) -> usize {
+        match &self.action {
+            Action::Put(item) => codec::size(item),
+            Action::Update(text) => {
+                let is_set = |placeholder: &str| text.split([' ', ',', '=', '(', ')']).any(|word| word == placeholder);
+                let values = self.values.iter().flatten().filter(|(placeholder, _)| is_set(placeholder));
+                values.map(|(_, value)| codec::size_of(value)).sum()
+            }
+            Action::Delete | Action::Check => 0,
+        }
     }
 
     /// Another condition on the same item, whose placeholders go on where those of this write end.

@@ -68,7 +68,7 @@ impl<T> Repository<T> {
     }
 
     /// The time that the first request of a call may take before it counts as lost; 1 second by default. It doubles from attempt to
-    /// attempt, up to eight times that, while no answer comes.
+    /// attempt, up to eight times that, while no answer comes. With a time of zero, calls are [`Error::InvalidSetting`].
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.limits.attempt_timeout = timeout;
         self

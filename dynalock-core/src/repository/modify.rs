@@ -170,7 +170,7 @@ impl<T: Versioned> Session<T> {
                     self.update(value, &basis, changes).await?
                 }
                 None => {
-                    let Some(mut value) = init() else { return Err(self.not_found().into()) };
+                    let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
                     if value.key() != *key {
                         return Err(self.key_changed().into());

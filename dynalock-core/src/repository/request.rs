@@ -58,7 +58,8 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// How many requests may fail or meet a conflict before the call gives up; without a limit, the deadline alone ends it.
+    /// How many requests may fail or meet a conflict before the call gives up, at least 1; without a limit, the deadline alone ends it. A call with 0 is
+    /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// Mind that under contention many attempts in a short time are normal: a deadline says better what is meant.
     pub fn attempts(mut self, attempts: u32) -> Self {

@@ -88,9 +88,9 @@ impl<T: Versioned> Session<T> {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.effort.spent())
     }
 
-    pub(super) fn not_found(&self) -> Error {
+    pub(super) fn not_found(&self, key: &Key) -> Error {
         let (attempts, elapsed) = self.effort.spent();
-        Error::NotFound { table: Arc::clone(self.table()), attempts, elapsed }
+        Error::NotFound { table: Arc::clone(self.table()), key: T::MODEL.shown_key(key), attempts, elapsed }
     }
 
     pub(super) fn key_changed(&self) -> Error {

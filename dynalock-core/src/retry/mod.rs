@@ -21,6 +21,8 @@ pub(crate) use thread::Thread;
 
 use std::time::Duration;
 
+use crate::error::InvalidSetting;
+
 /// How long, how often and how fast a call tries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -34,6 +36,17 @@ impl Limits {
     /// Those of a request that is not sent again.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }
+    }
+
+    /// Whether a request can be sent within them.
+    fn check(&self) -> Result<(), InvalidSetting> {
+        if self.attempts == Some(0) {
+            Err(InvalidSetting::Attempts)
+        } else if self.attempt_timeout.is_zero() {
+            Err(InvalidSetting::AttemptTimeout)
+        } else {
+            Ok(())
+        }
     }
 
     /// Those of a transaction: to learn what became of a request whose reply was lost, DynamoDB may have to be asked again after 5 seconds.

@@ -26,6 +26,9 @@ pub(crate) enum Place {
 
 const TTL: Duration = Duration::from_secs(20);
 
+/// The longest ttl that locks take at run time, too.
+const YEAR: Duration = Duration::from_hours(366 * 24);
+
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
     let lockable = model.lockable.as_ref()?;
     let (ttl, names, seconds) = (ttl(lockable, errors), names(lockable, errors), seconds(lockable, errors));
@@ -36,9 +39,9 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> O
 
 fn ttl(lockable: &Lockable, errors: &mut Errors) -> Duration {
     let Some(text) = &lockable.ttl else { return TTL };
-    let ttl = duration(&text.value()).filter(|ttl| *ttl >= Duration::from_secs(1));
+    let ttl = duration(&text.value()).filter(|ttl| (Duration::from_secs(1)..=YEAR).contains(ttl));
     ttl.unwrap_or_else(|| {
-        errors.at(text, "expected a time of at least a second, with its unit: `30s`, `1500ms` or `5m`");
+        errors.at(text, "expected a time from a second to a year, with its unit: `30s`, `1500ms` or `5m`");
         TTL
     })
 }

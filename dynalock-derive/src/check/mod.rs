@@ -34,6 +34,8 @@ pub(crate) struct Item<'a> {
     pub(crate) write_ids: u8,
     /// Every name under which serde reads or writes a field, those in flattened fields aside.
     pub(crate) attributes: Vec<String>,
+    /// Errors may show the key.
+    pub(crate) show_key: bool,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// Names that serde writes and does not read.
@@ -121,6 +123,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         version,
         write_ids: write_ids?,
         attributes: names::all(model),
+        show_key: model.attrs.show_key.is_some(),
         aliases: names::aliases(model),
         unread: names::unread(model),
         flattens: model.fields.iter().any(|field| field.serde.flatten.is_some()),

@@ -1,6 +1,6 @@
 //! Tables.
 
-use dynalock::{Error, Versioned};
+use dynalock::{Error, Locks, Repository, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Product, Shop, expect_error};
@@ -8,6 +8,7 @@ use crate::support::{Product, Shop, expect_error};
 cases![
     create_table_again_is_fine,
     create_table_over_a_table_with_another_key_is_a_mismatch,
+    every_call_says_that_the_key_of_the_table_differs,
     a_missing_table_is_named,
     the_table_is_named_at_run_time,
 ];
@@ -57,6 +58,48 @@ async fn create_table_over_a_table_with_another_key_is_a_mismatch(shop: &Shop) {
     }
     let sorted = shop.table::<WithSortKey>().await;
     expect_error!(shop.named::<Product>(sorted.name()).create_table().await, Error::TableMismatch { .. });
+}
+
+/// All calls of a repository that send a key.
+async fn calls_by_key<T: Versioned>(items: &Repository<T>, key: fn() -> T::Key, value: fn() -> T) -> Vec<Error> {
+    vec![
+        items.get(key()).await.map(drop).unwrap_err(),
+        items.create(value()).await.map(drop).unwrap_err(),
+        items.create(value()).exactly_once().await.map(drop).unwrap_err(),
+        items.update_with(key(), |_| {}).await.map(drop).unwrap_err(),
+        items.delete_unchecked(key()).await.unwrap_err(),
+    ]
+}
+
+async fn every_call_says_that_the_key_of_the_table_differs(shop: &Shop) {
+    let products = shop.table::<Product>().await;
+    let name = products.name();
+    let (other_name, other_type) = (shop.named::<OtherName>(name), shop.named::<OtherType>(name));
+    let mut errors = calls_by_key(&other_name, || "a".into(), || OtherName { id: "a".to_owned() }).await;
+    errors.extend(calls_by_key(&other_type, || 7.into(), || OtherType { sku: 7 }).await);
+    // A put of an item with one attribute more is no mismatch to DynamoDB.
+    let sorted = shop.named::<WithSortKey>(name);
+    errors.push(sorted.get(("a", 7)).await.map(drop).unwrap_err());
+    errors.push(sorted.update_with(("a", 7), |_| {}).await.map(drop).unwrap_err());
+    errors.push(sorted.delete_unchecked(("a", 7)).await.unwrap_err());
+
+    let mut tx = Transaction::new(&shop.client);
+    tx.create(&shop.table::<Product>().await.items, Product::new("a", 5));
+    tx.create(&other_name, OtherName { id: "a".to_owned() });
+    errors.push(tx.commit().await.map(drop).unwrap_err());
+    let mut get = Transaction::get(&shop.client);
+    get.item(&other_name, "a");
+    errors.push(get.fetch().await.map(drop).unwrap_err());
+    let locks = Locks::new(&shop.client, name.to_owned());
+    errors.push(locks.acquire("a").await.map(drop).unwrap_err());
+    errors.push(locks.acquire_all(["a", "b"]).await.map(drop).unwrap_err());
+
+    for error in errors {
+        let text = error.to_string();
+        let said = format!("the key of table `{name}` differs from the key of its type: ");
+        assert!(text.starts_with(&said) && text.contains("`create_table` compares both keys"), "{text}");
+        expect_error!(Err::<(), _>(error), Error::TableMismatch { .. });
+    }
 }
 
 async fn a_missing_table_is_named(shop: &Shop) {

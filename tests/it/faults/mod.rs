@@ -1,6 +1,7 @@
 //! What becomes of a call when the network or the service fails, on the engine in the process and under paused time.
 
 mod budget;
+mod configuration;
 mod losses;
 mod once;
 mod outages;

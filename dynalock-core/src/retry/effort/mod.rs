@@ -31,7 +31,10 @@ pub(crate) struct Effort {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
+    /// Attempts so far, which the limit counts; reads that were answered are left out.
     attempts: u32,
+    /// Those of them that the SDK did not send.
+    unsent: u32,
     in_doubt: bool,
     pauses: u32,
     rng: fastrand::Rng,
@@ -46,6 +49,7 @@ impl Effort {
             started: clock::now(),
             connection: Arc::clone(connection),
             attempts: 0,
+            unsent: 0,
             in_doubt: false,
             pauses: 0,
             rng: random::generator(),
@@ -54,9 +58,9 @@ impl Effort {
         }
     }
 
-    /// Attempts so far, and the time since the call began.
+    /// Requests sent so far, and the time since the call began.
     pub(crate) fn spent(&self) -> (u32, Duration) {
-        (self.attempts, self.elapsed())
+        (self.attempts.saturating_sub(self.unsent), self.elapsed())
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -75,7 +79,7 @@ impl Effort {
 
     /// Counts requests that were sent beside it.
     pub(crate) fn has_sent(&mut self, attempts: u32) {
-        self.attempts = attempts;
+        self.attempts = attempts + self.unsent;
     }
 
     /// How often it has slept between requests.
@@ -169,6 +173,7 @@ impl Effort {
     /// One request under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch credentials
     /// and open a connection, and one that is cut off there starts anew.
     async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+        self.limits.check().map_err(Failure::InvalidSetting)?;
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout.saturating_mul(1 << self.backoff.failures().min(3)).min(self.left());
         self.attempts += 1;
@@ -176,11 +181,13 @@ impl Effort {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
             (outcome, DEPARTED.with(Cell::get))
         };
-        let outcome = match DEPARTED.scope(Cell::new(false), attempt).await {
-            // What could not be signed, or waited for credentials, was not sent.
-            (Err(Failure::Ambiguous(why)), false) => Err(Failure::Unsent(why)),
-            (outcome, _) => outcome,
-        };
+        let (outcome, departed) = DEPARTED.scope(Cell::new(false), attempt).await;
+        // What could not be signed, or waited for credentials, was not sent.
+        let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
+        // A host name without an address is found out after the departure.
+        if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
+            self.unsent += 1;
+        }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_) | Failure::Beside { .. }) => true,
@@ -202,6 +209,11 @@ impl Effort {
                 let (attempts, elapsed) = self.spent();
                 return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed });
             }
+            Failure::Misconfigured(why) => return Err(Error::Misconfigured(why)),
+            Failure::InvalidSetting(why) => return Err(Error::InvalidSetting(why)),
+            Failure::Permanent(refusal) if refusal.is_of_key_schema() => {
+                return Err(mismatch(table, refusal.after(self.spent())));
+            }
             Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
             Failure::Condition(_) | Failure::Beside { .. } | Failure::Cancelled(_) => {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
@@ -215,7 +227,7 @@ impl Effort {
                 (Error::Contention(refusal.after(self.spent())), false)
             }
             Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
-            Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why), true),
+            Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why.after(self.spent())), true),
         };
         self.pause_after(last, costs).await
     }
@@ -257,7 +269,8 @@ impl Effort {
     }
 
     fn exhausted(&self, last: Error) -> Error {
-        Error::Exhausted { attempts: self.attempts, elapsed: self.elapsed(), last: Box::new(last) }
+        let (attempts, elapsed) = self.spent();
+        Error::Exhausted { attempts, elapsed, last: Box::new(last) }
     }
 
     /// A write in doubt of which no more can be found out, and what ended the search.
@@ -269,6 +282,12 @@ impl Effort {
         let (attempts, elapsed) = self.spent();
         Error::Indeterminate { table: Arc::clone(table), expected, found, attempts, elapsed, last }
     }
+}
+
+/// The error of a request whose key DynamoDB refused.
+fn mismatch(table: &Arc<str>, refusal: Refusal) -> Error {
+    let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
+    Error::TableMismatch { table: Arc::clone(table), reason }
 }
 
 /// The names of all tables of a request, each once.

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use super::{Effort, TOKEN_LIFE};
+use super::{Effort, TOKEN_LIFE, mismatch};
 use crate::{
     codec::revision_in,
     error::{CancellationClass, Error},
@@ -54,6 +54,9 @@ impl Effort {
                     let last = cancelled(reasons.into_vec(), self.spent());
                     self.pause_after(last, costs).await
                 }
+                Err(Failure::Cancelled(reasons)) if !in_doubt && reasons.key_schema().is_some() => {
+                    return Err(self.of_key_schema(transact, reasons));
+                }
                 Err(Failure::Cancelled(reasons)) => match self.judge_cancelled(reasons, aim, in_doubt) {
                     Some(outcome) => return Ok(outcome),
                     None => return Err(self.indeterminate(table, None, None, None)),
@@ -69,6 +72,13 @@ impl Effort {
                 Err(stop) => return Err(stop),
             }
         }
+    }
+
+    /// The error of a transaction whose table, of one of its actions, has another key.
+    fn of_key_schema(&self, transact: &Transact, reasons: Reasons) -> Error {
+        let index = reasons.key_schema().unwrap_or_default();
+        let refusal = reasons.into_vec().swap_remove(index).refusal;
+        mismatch(transact.table(index), refusal.after(self.spent()))
     }
 
     /// What a cancellation proves; `None` if it cannot be told. The reason of each write is read like the refusal of a single write under a

@@ -86,6 +86,13 @@ impl Effort {
                 Ok(()) => return Ok(Written::Applied(Proof::Reply)),
                 Err(Failure::Condition(item)) => self.seen(item, &mut again).await.map(Met::Item),
                 Err(Failure::Beside { own, row }) => self.seen_beside(own, row, aim, in_doubt, &mut again).await,
+                Err(Failure::Permanent(refusal)) if refusal.is_of_item_size() => {
+                    let (attempts, elapsed) = self.spent();
+                    again().and_then(|same| {
+                        let (table, bytes) = (Arc::clone(&table), same.size());
+                        Err(Error::ItemTooLarge { table, bytes, attempts, elapsed })
+                    })
+                }
                 Err(failure) => {
                     in_doubt |= failure.leaves_doubt();
                     self.pause(&table, failure).await.map(|()| Met::Nothing)

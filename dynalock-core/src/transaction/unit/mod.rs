@@ -22,7 +22,8 @@ use crate::{
     retry::{Limits, Pace},
 };
 
-/// Runs a closure whose reads and writes become one transaction: serializable over the items that it read and wrote.
+/// Runs a closure whose reads and writes become one transaction: serializable over the items that it read and wrote. A closure that writes nothing, or returns
+/// an error, is serializable with [`snapshot`](UnitOfWork::snapshot) alone.
 ///
 /// The closure reads through its [`Tx`], decides, and says what to write; nothing is written before it has ended with `Ok`. Then each item
 /// that it wrote is written on the condition that it is still as it was read, and each one that it only read is checked for that.
@@ -53,9 +54,9 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should do nothing but read, decide and write through its handle. It may see items in states that
-/// never were together, as any reader of one item after another does; what it decides on such is neither written nor, if it is an error of a
-/// repeated run, returned. Up to 100 items can be read and written, and all of it costs twice the write units of its parts. A single update or
-/// replace, with nothing else read, is sent as a plain conditional write at half of that. Queries are not covered (phantoms).
+/// never were together, as any reader of one item after another does. What it decides on such items is not written. An error that it decides on them is returned,
+/// in the first run and in a repeated one that has read its items afresh, unless [`snapshot`](UnitOfWork::snapshot) validates it. Up to 100 items can be read and written, and all of it costs twice the
+/// write units of its parts. A single update or replace, with nothing else read, is sent as a plain conditional write at half of that. Queries are not covered (phantoms).
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 use aws_sdk_dynamodb::{
     operation::{put_item::PutItemError, update_item::UpdateItemError},
-    types::ReturnValuesOnConditionCheckFailure::AllOld,
+    types::{ConditionCheck, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem},
 };
 
 use super::table;
@@ -138,6 +138,42 @@ async fn existence_type_size_and_ranges_are_asked() {
         ],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_range_whose_end_is_below_its_start_is_refused_in_every_request() {
+    let table = table("a_range_whose_end_is_below_its_start_is_refused_in_every_request").await;
+    let stored = || item([("k", s("a")), ("n", n(3)), ("t", s("aa"))]);
+    table.put(stored()).await;
+    let client = &table.client;
+
+    for (range, low, high, expected) in [
+        ("n BETWEEN :low AND :high", n(1), n(5), None),
+        ("n BETWEEN :low AND :high", n(5), n(1), INVALID),
+        ("n BETWEEN :low AND :high", n("10"), n("9"), INVALID),
+        ("n BETWEEN :low AND :high", n(1), s("5"), INVALID),
+        ("attribute_exists(k) AND (NOT t between :low and :high)", s("b"), s("a"), INVALID),
+    ] {
+        let values = || Some(item([(":low", low.clone()), (":high", high.clone())]));
+        let put = table.put_request(stored()).condition_expression(range);
+        let check = ConditionCheck::builder().table_name(&table.name).key("k", s("a")).condition_expression(range);
+        let check = check.set_expression_attribute_values(values()).build().unwrap();
+        let update = table.tx_update("a", "SET m = :low").condition_expression(range);
+        let update = update.set_expression_attribute_values(values()).build().unwrap();
+        let transact = |action| client.transact_write_items().transact_items(action).send();
+        let scan = client.scan().table_name(&table.name).filter_expression(range);
+        let query = client.query().table_name(&table.name).key_condition_expression("k = :k").filter_expression(range);
+        let query = query.set_expression_attribute_values(values()).expression_attribute_values(":k", s("a"));
+
+        let put = put.set_expression_attribute_values(values()).send().await;
+        let check = transact(TransactWriteItem::builder().condition_check(check).build()).await;
+        let update = transact(TransactWriteItem::builder().update(update).build()).await;
+        let scan = scan.set_expression_attribute_values(values()).send().await;
+        let query = query.send().await;
+
+        assert_eq!([code(&put), code(&check), code(&update)], [expected; 3], "{range}, {low:?}, {high:?}");
+        assert_eq!([code(&scan), code(&query)], [expected; 2], "{range}, {low:?}, {high:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,22 @@
+use std::time::Duration;
+
+/// Why a setting of a call cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidSetting {
+    /// The ttl of a lease is shorter than a millisecond or longer than a year of 366 days.
+    #[error("the ttl of a lease is between a millisecond and a year, and this one is {ttl:?}; set another `ttl`")]
+    Ttl {
+        /// The ttl that was set.
+        ttl: Duration,
+    },
+    /// `max_queue(0)`: nobody could stand in the queue.
+    #[error("`max_queue(0)` lets nobody into the queue; allow at least 1")]
+    MaxQueue,
+    /// `attempts(0)`: no request could be sent.
+    #[error("`attempts(0)` allows no request; allow at least 1")]
+    Attempts,
+    /// `attempt_timeout(Duration::ZERO)`: no request could be answered in time.
+    #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
+    AttemptTimeout,
+}

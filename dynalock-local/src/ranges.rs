@@ -1,0 +1,80 @@
+//! Ranges whose end is below their start, in the requests where the engine does not look for them.
+//!
+//! DynamoDB refuses such a `BETWEEN` in every condition and filter. The engine refuses it in the condition of a PutItem, UpdateItem or
+//! DeleteItem, and takes it for a false condition in a transaction, a query or a scan.
+
+use std::collections::HashMap;
+
+use dynoxide::{
+    Database, DynoxideError,
+    actions::{
+        delete_item::DeleteItemRequest, query::QueryRequest, scan::ScanRequest,
+        transact_write_items::TransactWriteItemsRequest,
+    },
+    types::AttributeValue,
+};
+
+type Names = Option<HashMap<String, String>>;
+type Values = Option<HashMap<String, AttributeValue>>;
+
+/// A condition or filter of a request.
+struct Expression<'r> {
+    text: Option<&'r str>,
+    names: &'r Names,
+    values: &'r Values,
+}
+
+pub(crate) fn check_transaction(engine: &Database, request: &TransactWriteItemsRequest) -> dynoxide::Result<()> {
+    macro_rules! expression {
+        ($action:expr, $text:expr) => {
+            Expression {
+                text: $text,
+                names: &$action.expression_attribute_names,
+                values: &$action.expression_attribute_values,
+            }
+        };
+    }
+    for item in &request.transact_items {
+        let puts = item.put.iter().map(|put| expression!(put, put.condition_expression.as_deref()));
+        let updates = item.update.iter().map(|update| expression!(update, update.condition_expression.as_deref()));
+        let deletes = item.delete.iter().map(|delete| expression!(delete, delete.condition_expression.as_deref()));
+        let checks = item.condition_check.iter().map(|check| expression!(check, Some(&*check.condition_expression)));
+        for expression in puts.chain(updates).chain(deletes).chain(checks) {
+            expression.check(engine)?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn check_query(engine: &Database, request: &QueryRequest) -> dynoxide::Result<()> {
+    let text = request.filter_expression.as_deref();
+    let (names, values) = (&request.expression_attribute_names, &request.expression_attribute_values);
+    Expression { text, names, values }.check(engine)
+}
+
+pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::Result<()> {
+    let text = request.filter_expression.as_deref();
+    let (names, values) = (&request.expression_attribute_names, &request.expression_attribute_values);
+    Expression { text, names, values }.check(engine)
+}
+
+impl Expression<'_> {
+    /// Asks the engine for a delete with this condition. It looks at the ranges first, and refuses a delete without a key in any case.
+    fn check(&self, engine: &Database) -> dynoxide::Result<()> {
+        let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };
+        let delete = DeleteItemRequest {
+            table_name: "no-table".to_owned(),
+            condition_expression: Some(text.to_owned()),
+            expression_attribute_names: self.names.clone(),
+            expression_attribute_values: self.values.clone(),
+            ..DeleteItemRequest::default()
+        };
+        match engine.delete_item(delete) {
+            Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
+                Err(DynoxideError::ValidationException(why))
+            }
+            // What else is wrong with the request, the engine says where it runs it.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What errors say about items and locks, and what they keep to themselves.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    error::Error as _,
+    fmt::Debug,
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use dynalock::{CodecReason, Error, Lockable, Locks, Transaction, Versioned, Wait, local::Faults};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{Shop, expect_error, item, n, s};
+
+const SECRET: &str = "5500005555555559";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "carts", show_key)]
+#[lockable]
+struct Cart {
+    #[dynalock(partition_key)]
+    customer: String,
+    #[dynalock(sort_key)]
+    number: u64,
+    #[serde(default)]
+    lines: Vec<Line>,
+    #[serde(default)]
+    prices: BTreeMap<String, u32>,
+    #[serde(default)]
+    amount: Amount,
+    #[serde(default, with = "serde_dynamo::string_set", skip_serializing_if = "HashSet::is_empty")]
+    sizes: HashSet<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Line {
+    price: u32,
+}
+
+/// A number in a text, by code of its own.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Amount(u32);
+
+impl Serialize for Amount {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            13 => Err(serde::ser::Error::custom(format_args!("{SECRET} is no amount"))),
+            amount => serializer.serialize_str(&amount.to_string()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|_| serde::de::Error::custom(format_args!("`{text}` is no amount")))
+    }
+}
+
+fn cart(number: u64) -> Cart {
+    let (lines, prices, amount, sizes) = (Vec::new(), BTreeMap::new(), Amount(0), HashSet::new());
+    Cart { customer: "alice".to_owned(), number, lines, prices, amount, sizes }
+}
+
+fn map(name: &str, value: AttributeValue) -> AttributeValue {
+    AttributeValue::M(item([(name, value)]))
+}
+
+/// The same sentence by `Display`, and by the chain of sources; no value in any of them.
+fn says(error: &Error, place: &str, reason: &str) {
+    let shown = format!("{error} {error:?} {error:#?}");
+    assert!(!shown.contains(SECRET), "{shown}");
+    assert!(error.to_string().starts_with(&format!("{place} ")), "{place:?} at the start of {error}");
+    assert!(error.to_string().ends_with(&format!(": {reason}")), "{reason:?} at the end of {error}");
+    let cause = error.source().expect("the place is the cause");
+    assert_eq!(cause.to_string(), place);
+    assert_eq!(cause.source().expect("the reason is the cause of that").to_string(), reason);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_does_not_fit_is_named_with_its_attribute_and_the_reason() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Cart>().await;
+    let refused = "its own code refused it; `CodecError::detail` has the text, which may quote content";
+    for (attribute, value, reason) in [
+        (
+            "lines",
+            AttributeValue::L(vec![map("price", n(1)), map("price", s(SECRET))]),
+            "expected a number, found another value in a list",
+        ),
+        (
+            "lines",
+            AttributeValue::L(vec![map("price", n("1.5"))]),
+            "expected a number of the field's type, found another value in a list that does not fit",
+        ),
+        (
+            "lines",
+            AttributeValue::L(vec![map("cost", n(1))]),
+            "the field `price` is missing; write the attribute, or give the field `#[serde(default)]`",
+        ),
+        ("lines", s(SECRET), "expected a list or a set, found a string"),
+        ("prices", map(SECRET, s(SECRET)), "expected a number, found another value in a map"),
+        ("amount", s(SECRET), refused),
+    ] {
+        table.raw.put(item([("customer", s("alice")), ("number", n(1)), (attribute, value)])).await;
+        let error = table.items.get(("alice", 1)).await.unwrap_err();
+        says(&error, &format!("attribute `{attribute}` of an item of table `{}`", table.name()), reason);
+        let error = expect_error!(Err::<(), _>(error), Error::Decode(error) => error);
+        assert_eq!((error.path().as_deref(), error.attribute()), (Some(attribute), Some(attribute)));
+        let detail = (reason == refused).then(|| format!("`{SECRET}` is no amount"));
+        assert_eq!(error.detail().map(str::to_owned), detail);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_cannot_be_stored_is_named_with_the_reason() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Cart>().await;
+    let place = |attribute| format!("attribute `{attribute}` of an item of table `{}`", table.name());
+    let sizes = Cart { sizes: HashSet::from([5]), ..cart(1) };
+    let error = table.items.create(sizes).await.unwrap_err();
+    says(&error, &place("sizes"), "it is written as a set of strings, and an element is no string");
+    let amount = Cart { amount: Amount(13), ..cart(1) };
+    let error = table.items.create(amount).await.unwrap_err();
+    says(
+        &error,
+        &place("amount"),
+        "its own code refused it; `CodecError::detail` has the text, which may quote content",
+    );
+    let error = expect_error!(Err::<(), _>(error), Error::Encode(error) => error);
+    assert_eq!((error.reason(), error.detail()), (&CodecReason::Refused, Some(&*format!("{SECRET} is no amount"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_named_by_who_was_refused() {
+    let shop = Shop::in_process(Faults::none());
+    let locks = Locks::new(&shop.client, "locks").owner("worker 7");
+    locks.create_table().await.unwrap();
+    let held = locks.acquire("report").await.unwrap();
+    let printer = locks.clone().namespace("office").acquire("printer").fair().await.unwrap();
+    let office = locks.clone().namespace("office");
+    for (result, name, owner) in [
+        (locks.acquire("report").wait(Wait::No).await.map(drop), "report", held.owner()),
+        (locks.acquire("report").fair().wait(Wait::No).await.map(drop), "report", held.owner()),
+        (locks.acquire_all(["other", "report"]).wait(Wait::No).await.map(drop), "report", held.owner()),
+        (office.acquire("printer").wait(Wait::No).await.map(drop), "printer of namespace office", printer.owner()),
+    ] {
+        let locked = expect_error!(result, Error::Locked(locked) => locked);
+        assert_eq!(locked.name.as_deref(), Some(name));
+        let said = format!("`{owner}` holds the lock `{name}` in table `locks` under fence {}", locked.fence);
+        assert!(locked.to_string().starts_with(&said), "{locked}");
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "archives", show_key)]
+#[lockable(separate)]
+struct Archive {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "crates")]
+#[lockable]
+struct Crate {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+/// What each refusal of a call on an item says.
+async fn refusals<T: Lockable + Clone + Debug>(shop: &Shop, key: fn() -> T::Key, value: T) -> Vec<String> {
+    let items = shop.table::<T>().await.items;
+    let missing = items.update_with(key(), |_| {}).await.unwrap_err();
+    let missing_lock = items.lock(key()).await.unwrap_err();
+    let missing_in_queue = items.lock(key()).fair().await.unwrap_err();
+    let stale = items.create(value.clone()).await.unwrap();
+    let exists = items.create(value).await.unwrap_err();
+    let stored = items.touch(stale.clone()).await.unwrap();
+    let conflict = items.touch(stale).await.unwrap_err();
+    let lease = items.lock(key()).await.unwrap();
+    let locked = items.try_lock(key()).await.unwrap_err();
+    let locked_write = items.touch(stored.clone()).await.unwrap_err();
+    let mut tx = Transaction::new(&shop.client);
+    tx.replace(&items, stored);
+    let locked_transaction = tx.commit().await.unwrap_err();
+    lease.release().await.unwrap();
+    let errors = [missing, missing_lock, missing_in_queue, exists, conflict, locked, locked_write, locked_transaction];
+    errors.map(|error| error.to_string()).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_shown_if_its_type_allows_it_and_never_else() {
+    let shop = Shop::in_process(Faults::none());
+    for said in refusals(&shop, || ("alice", 7).into(), cart(7)).await {
+        assert!(said.contains("`\"alice\", 7`"), "{said}");
+    }
+    for said in refusals(&shop, || "alice".into(), Archive { id: "alice".to_owned() }).await {
+        assert!(said.contains("`\"alice\"`"), "{said}");
+    }
+    for said in refusals(&shop, || SECRET.into(), Crate { id: SECRET.to_owned() }).await {
+        assert!(!said.contains(SECRET), "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_foreign_holder_is_said_what_is_known() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    table.raw.put(item([("id", s("a")), ("_version", n(1)), ("_owner", s("a program"))])).await;
+    let locked = expect_error!(table.items.try_lock("a").await, Error::Locked(locked) => locked);
+    let said = format!("`a program` holds the lock in table `{}` (1 requests in ", table.name());
+    assert!(locked.to_string().starts_with(&said), "{locked}");
+}
