@@ -1,81 +1,111 @@
-//! What the library costs beside the same work hand-written on the raw SDK, in instructions and allocations.
+//! What the library costs beside the same work hand-written on the raw SDK, in instructions, allocations and bytes.
 //!
-//! `cargo bench --bench overhead` counts the instructions of each case with callgrind (`valgrind` must be installed) and its
-//! allocations with a counting allocator, on a transport that answers from memory. Counts, not times: they are the same on a busy
-//! machine.
+//! `cargo bench --bench overhead` counts the instructions of each call with callgrind (`valgrind` must be installed), its allocations
+//! with a counting allocator, and the bytes of its requests, on a transport that answers from memory. Counts, not times: they are the
+//! same on a busy machine. `cargo bench --bench overhead -- update` measures the calls with that word in their names.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 
+mod callgrind;
 mod canned;
-mod cases;
-mod transaction;
+mod case;
+mod leases;
+mod order;
+mod single;
+mod transactions;
 
-use std::{env, process::Command};
+use std::{env, error::Error, process::ExitCode};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+use crate::case::{Case, Ring, Side};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
-/// Runs are compared at two lengths, so that what happens once does not count.
-const SHORT: u64 = 20;
-const LONG: u64 = 120;
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = env::args().collect();
-    if let [_, case, runs] = arguments.as_slice()
-        && let Ok(runs) = runs.parse()
-    {
-        cases::run(case, runs);
+fn measure() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let Some((case, side, ring, runs)) = case::of_arguments(&arguments) {
+        case.run(side, ring, runs);
         return Ok(());
     }
+    if arguments.first().is_some_and(|word| word == "run") {
+        return Err(format!("no such run: {arguments:?}").into());
+    }
 
-    println!("| case | instructions by hand | dynalock | ratio | allocations by hand | dynalock | more |");
-    println!("|---|---:|---:|---:|---:|---:|---:|");
-    for (name, by_hand, library) in cases::PAIRS {
-        let instructions = [instructions(by_hand)?, instructions(library)?];
-        let allocations = [allocations(by_hand), allocations(library)];
-        println!(
-            "| {name} | {} | {} | {:.3} | {} | {} | {:+} |",
-            instructions[0],
-            instructions[1],
-            ratio(instructions[1], instructions[0]),
-            allocations[0],
-            allocations[1],
-            allocations[1].cast_signed() - allocations[0].cast_signed(),
-        );
+    println!(
+        "| call | ids | instructions by hand | dynalock | ratio | without SHA-256 | allocations | more | bytes allocated | more | bytes sent | more |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    // `cargo bench` adds arguments of its own.
+    let word = arguments.iter().find(|argument| !argument.starts_with("--"));
+    for case in Case::ALL.into_iter().filter(|case| word.is_none_or(|word| case.name().contains(word.as_str()))) {
+        for ring in case.rings() {
+            report(case, *ring)?;
+        }
     }
     Ok(())
 }
 
-/// Instructions of one call, by two runs of this program under callgrind.
-fn instructions(case: &str) -> Result<u64, Box<dyn std::error::Error>> {
-    let mut counts = [0; 2];
-    for (count, runs) in counts.iter_mut().zip([SHORT, LONG]) {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(env::current_exe()?)
-            .args([case, &runs.to_string()])
-            .output()
-            .map_err(|error| format!("valgrind cannot be run: {error}"))?;
-        let report = String::from_utf8(output.stderr)?;
-        let collected =
-            report.lines().find_map(|line| line.split_once("Collected : ")).ok_or_else(|| report.clone())?;
-        *count = collected.1.trim().parse::<u64>()?;
-    }
-    Ok((counts[1] - counts[0]) / (LONG - SHORT))
+/// Prints one row of the table.
+fn report(case: Case, ring: Ring) -> Result<(), Box<dyn Error>> {
+    let hand = callgrind::instructions(case, Side::Hand, ring)?;
+    let library = callgrind::instructions(case, Side::Library, ring)?;
+    let [memory_by_hand, memory] = [Side::Hand, Side::Library].map(|side| memory(case, side, ring));
+    let ids = if case.rings().len() > 1 { ring.name() } else { "-" };
+    println!(
+        "| {} | {ids} | {} | {} | {:.3} | {:.3} | {} | {:+} | {} | {:+} | {} | {:+} |",
+        case.name(),
+        hand.all,
+        library.all,
+        ratio(library.all, hand.all),
+        ratio(library.without_sha(), hand.without_sha()),
+        memory_by_hand.allocations,
+        memory.allocations.cast_signed() - memory_by_hand.allocations.cast_signed(),
+        memory_by_hand.allocated,
+        memory.allocated.cast_signed() - memory_by_hand.allocated.cast_signed(),
+        memory_by_hand.sent,
+        memory.sent.cast_signed() - memory_by_hand.sent.cast_signed(),
+    );
+    Ok(())
 }
 
-/// Allocations of one call.
-fn allocations(case: &str) -> u64 {
-    cases::run(case, SHORT);
-    let counts = [SHORT, LONG].map(|runs| {
-        let region = Region::new(ALLOCATOR);
-        cases::run(case, runs);
+/// What one call allocates, and the bytes of its requests.
+struct Memory {
+    allocations: u64,
+    allocated: u64,
+    sent: u64,
+}
+
+fn memory(case: Case, side: Side, ring: Ring) -> Memory {
+    let [short, long] = case.runs();
+    case.run(side, ring, short);
+    let [less, more] = [short, long].map(|runs| {
+        let (region, sent) = (Region::new(ALLOCATOR), canned::bytes_sent());
+        case.run(side, ring, runs);
         let change = region.change();
-        (change.allocations + change.reallocations) as u64
+        Memory {
+            allocations: (change.allocations + change.reallocations) as u64,
+            allocated: change.bytes_allocated as u64,
+            sent: canned::bytes_sent() - sent,
+        }
     });
-    (counts[1] - counts[0]) / (LONG - SHORT)
+    let a_call = |less: u64, more: u64| (more - less) / (long - short);
+    Memory {
+        allocations: a_call(less.allocations, more.allocations),
+        allocated: a_call(less.allocated, more.allocated),
+        sent: a_call(less.sent, more.sent),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio of three digits")]

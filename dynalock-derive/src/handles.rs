@@ -47,10 +47,12 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The types are in the user's own words: what lints say of these was said, or allowed, at the fields.
+    // The types are in the user's own words: what lints say of these was said, or allowed, at the fields. A program need not use the
+    // handles.
     quote! {
         #[doc = #doc]
         #[allow(
+            dead_code,
             deprecated,
             private_bounds,
             private_interfaces,
@@ -112,7 +114,7 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     let names = handles.iter().map(|handle| &handle.attribute().name);
 
     quote! {
-        #[allow(deprecated)]
+        #[allow(dead_code, deprecated)]
         impl #impl_generics #ident #ty_generics #where_clause {
             #[doc = #doc]
             #vis const ATTR: #attributes #ty_generics = #attributes {

@@ -3,13 +3,16 @@
 mod without_a_prelude {
     #![no_implicit_prelude]
 
+    #[derive(::serde::Serialize, ::serde::Deserialize, ::dynalock::KeyAttribute)]
+    pub(super) struct Number(pub(super) u64);
+
     #[derive(::serde::Serialize, ::serde::Deserialize, ::dynalock::Versioned)]
     #[dynalock(table = "bare")]
     pub(super) struct Bare {
         #[dynalock(partition_key)]
         pub(super) id: ::std::string::String,
         #[dynalock(sort_key)]
-        pub(super) number: u64,
+        pub(super) number: Number,
         #[dynalock(version)]
         pub(super) version: u64,
         #[serde(alias = "x")]
@@ -36,6 +39,8 @@ mod shadowed {
     struct dynalock;
     trait From {}
     trait Into {}
+    struct KeyType;
+    struct KeyValue;
     trait Clone {}
     trait Send {}
     trait Sync {}
@@ -46,11 +51,16 @@ mod shadowed {
     mod core {}
     mod std {}
 
+    #[derive(Serialize, Deserialize, ::dynalock::KeyAttribute)]
+    pub(super) enum Name {
+        Some,
+    }
+
     #[derive(Serialize, Deserialize, ::dynalock::Versioned)]
     #[dynalock(table = "shadowed")]
     pub(super) struct Shadowed {
         #[dynalock(partition_key)]
-        pub(super) client: ::std::string::String,
+        pub(super) client: Name,
         #[dynalock(sort_key)]
         pub(super) key: i64,
         #[dynalock(version)]
@@ -99,16 +109,17 @@ use crate::key;
 
 #[test]
 fn no_prelude_is_needed() {
-    let mut bare = without_a_prelude::Bare { id: "a".to_owned(), number: 1, version: 0, y: 2 };
+    let mut bare =
+        without_a_prelude::Bare { id: "a".to_owned(), number: without_a_prelude::Number(1), version: 0, y: 2 };
     bare.mirror_version(9);
     assert_eq!((bare.version, bare.y), (9, 2));
-    assert_eq!(key::<without_a_prelude::Bare>(("a", 1)), bare.key());
+    assert_eq!(key::<without_a_prelude::Bare>(("a", without_a_prelude::Number(1))), bare.key());
 }
 
 #[test]
 fn shadowed_names_do_not_matter() {
     let mut shadowed = shadowed::Shadowed {
-        client: "a".to_owned(),
+        client: shadowed::Name::Some,
         key: 1,
         version: 0,
         value: 1,
@@ -120,7 +131,7 @@ fn shadowed_names_do_not_matter() {
     };
     shadowed.mirror_version(9);
     assert_eq!(shadowed.version, 9);
-    assert_eq!(key::<shadowed::Shadowed>(("a", 1)), shadowed.key());
+    assert_eq!(key::<shadowed::Shadowed>((shadowed::Name::Some, 1)), shadowed.key());
 }
 
 #[test]

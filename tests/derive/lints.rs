@@ -28,8 +28,22 @@
     clippy::shadow_reuse,
     clippy::unwrap_used
 )]
-use dynalock::Versioned;
+use dynalock::{KeyAttribute, Versioned};
 use serde::{Deserialize, Serialize};
+
+/// A key of its own type.
+#[derive(Debug, Serialize, Deserialize, KeyAttribute)]
+struct Number(u64);
+
+/// A key by name, one of which is on its way out.
+#[derive(Debug, Serialize, Deserialize, KeyAttribute)]
+enum Part {
+    /// The first.
+    First,
+    /// The last.
+    #[deprecated]
+    Last,
+}
 
 /// Used for its key alone.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
@@ -40,11 +54,27 @@ struct Order {
     customer: Box<str>,
     /// Which.
     #[dynalock(sort_key)]
-    number: u64,
+    number: Number,
     /// How often.
     #[dynalock(version)]
     version: u64,
 }
+
+/// Made by a macro, whose words are the user's.
+macro_rules! made {
+    ($name:ident) => {
+        /// Made.
+        #[derive(Debug, Serialize, Deserialize, Versioned)]
+        #[dynalock(table = "made")]
+        struct $name {
+            /// Who.
+            #[dynalock(partition_key)]
+            customer: String,
+        }
+    };
+}
+
+made!(Made);
 
 /// Neither its key nor its repository is named anywhere.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
@@ -53,6 +83,9 @@ struct Unused {
     /// Who.
     #[dynalock(partition_key)]
     customer: String,
+    /// Which.
+    #[dynalock(sort_key)]
+    part: Part,
 }
 
 /// With everything that may be unused.
@@ -111,7 +144,7 @@ mod stock {
 
 #[test]
 fn generated_code_compiles_without_a_warning() {
-    let order = Order { customer: "alice".into(), number: 1, version: 1 };
+    let order = Order { customer: "alice".into(), number: Number(1), version: 1 };
     assert_eq!(order.key(), OrderKey::from(&order).into());
     assert_eq!((Unused::MODEL.table, Generic::<u8>::MODEL.table), ("unused", "generic"));
 }
