@@ -1,6 +1,6 @@
 //! One attribute value, for serde to read.
 //!
-//! [`Value`] reads what serde_dynamo writes and reads. Its errors say where serde stopped and why, without a value.
+//! [`Value`] reads what `serde_dynamo` writes and reads. Its errors say where serde stopped and why, without a value.
 
 use std::collections::{HashMap, hash_map};
 
@@ -230,14 +230,14 @@ fn any_number<'de, V: Visitor<'de>>(digits: &str, visitor: V) -> SerdeResult<V::
 
 /// The elements of a list or set, each of which `wrap` makes an attribute value.
 struct Elements<E, W> {
-    elements: std::vec::IntoIter<E>,
+    left: std::vec::IntoIter<E>,
     wrap: W,
     index: usize,
 }
 
 impl<E, W: Fn(E) -> AttributeValue> Elements<E, W> {
     fn new(elements: Vec<E>, wrap: W) -> Self {
-        Self { elements: elements.into_iter(), wrap, index: 0 }
+        Self { left: elements.into_iter(), wrap, index: 0 }
     }
 }
 
@@ -245,7 +245,7 @@ impl<'de, E, W: Fn(E) -> AttributeValue> SeqAccess<'de> for Elements<E, W> {
     type Error = SerdeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> SerdeResult<Option<S::Value>> {
-        let Some(element) = self.elements.next() else { return Ok(None) };
+        let Some(element) = self.left.next() else { return Ok(None) };
         let index = self.index;
         self.index += 1;
         let element = seed.deserialize(Value((self.wrap)(element)));
@@ -253,7 +253,7 @@ impl<'de, E, W: Fn(E) -> AttributeValue> SeqAccess<'de> for Elements<E, W> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.elements.len())
+        Some(self.left.len())
     }
 }
 
@@ -267,14 +267,14 @@ enum Names {
 }
 
 struct Entries {
-    entries: hash_map::IntoIter<String, AttributeValue>,
+    left: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
     names: Names,
 }
 
 impl Entries {
     fn new(map: HashMap<String, AttributeValue>, names: Names) -> Self {
-        Self { entries: map.into_iter(), value: None, names }
+        Self { left: map.into_iter(), value: None, names }
     }
 }
 
@@ -282,7 +282,7 @@ impl<'de> MapAccess<'de> for Entries {
     type Error = SerdeError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> SerdeResult<Option<K::Value>> {
-        let Some((name, value)) = self.entries.next() else { return Ok(None) };
+        let Some((name, value)) = self.left.next() else { return Ok(None) };
         let key = seed.deserialize(Name(name.clone()))?;
         self.value = Some((name, value));
         Ok(Some(key))
@@ -297,7 +297,7 @@ impl<'de> MapAccess<'de> for Entries {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.entries.len())
+        Some(self.left.len())
     }
 }
 
@@ -490,7 +490,7 @@ mod tests {
         T::deserialize(Value(value))
     }
 
-    /// Whether serde_dynamo refuses what this reads: an element of a set as a newtype or an option, and `NULL: false` where it is ignored.
+    /// Whether `serde_dynamo` refuses what this reads: an element of a set as a newtype or an option, and `NULL: false` where it is ignored.
     fn is_read_more_widely(value: &AttributeValue) -> bool {
         match value {
             AttributeValue::Ss(_) | AttributeValue::Ns(_) | AttributeValue::Null(false) => true,

@@ -201,7 +201,7 @@ impl SerdeErrorParts {
             match part {
                 Part::Field(name) if path.is_empty() => path.push_str(name),
                 Part::Field(name) => path.extend([".", name]),
-                Part::Element(index) => path.push_str(&format!("[{index}]")),
+                Part::Element(index) => path.extend(["[", &index.to_string(), "]"]),
                 Part::Entry => path.push_str("[..]"),
             }
         }

@@ -70,7 +70,7 @@ impl Effort {
     fn of_key_schema(&self, transact: &Transact, reasons: Reasons) -> Error {
         let index = reasons.key_schema().unwrap_or_default();
         let refusal = reasons.into_vec().swap_remove(index).refusal;
-        mismatch(transact.table(index), refusal.after(self.spent()))
+        mismatch(transact.table(index), &refusal.after(self.spent()))
     }
 
     /// What a cancellation proves; nothing if it cannot be told.
