@@ -267,15 +267,15 @@ impl AttributeSink for Diff<'_> {
 /// One attribute, checked for what serde writes and DynamoDB refuses. Its fingerprint must have been taken: that refuses the keys of
 /// maps at which this conversion panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
-    let encoded = value.serialize(serde_dynamo::Serializer).map_err(not_converted)?.into();
+    let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match refused(&encoded) {
         Some(why) => Err(SerdeError::not_storable(why)),
         None => Ok(encoded),
     }
 }
 
-/// What the conversion of a value says that could be fingerprinted. The texts of serde_dynamo about sets quote nothing.
-fn not_converted(error: serde_dynamo::Error) -> SerdeError {
+/// What the conversion of a value says that could be fingerprinted. The texts of `serde_dynamo` about sets quote nothing.
+fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),
         (

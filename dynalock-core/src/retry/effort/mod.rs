@@ -212,7 +212,7 @@ impl Effort {
             Failure::Misconfigured(why) => return Err(Error::Misconfigured(why)),
             Failure::InvalidSetting(why) => return Err(Error::InvalidSetting(why)),
             Failure::Permanent(refusal) if refusal.is_of_key_schema() => {
-                return Err(mismatch(table, refusal.after(self.spent())));
+                return Err(mismatch(table, &refusal.after(self.spent())));
             }
             Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
             Failure::Condition(_) | Failure::Beside { .. } | Failure::Cancelled(_) => {
@@ -285,7 +285,7 @@ impl Effort {
 }
 
 /// The error of a request whose key DynamoDB refused.
-fn mismatch(table: &Arc<str>, refusal: Refusal) -> Error {
+fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }

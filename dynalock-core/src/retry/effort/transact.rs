@@ -78,7 +78,7 @@ impl Effort {
     fn of_key_schema(&self, transact: &Transact, reasons: Reasons) -> Error {
         let index = reasons.key_schema().unwrap_or_default();
         let refusal = reasons.into_vec().swap_remove(index).refusal;
-        mismatch(transact.table(index), refusal.after(self.spent()))
+        mismatch(transact.table(index), &refusal.after(self.spent()))
     }
 
     /// What a cancellation proves; `None` if it cannot be told. The reason of each write is read like the refusal of a single write under a
