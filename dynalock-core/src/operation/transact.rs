@@ -28,6 +28,11 @@ impl Transact {
         Ok(Self { count: actions.len(), actions: Mutex::new(Some(actions)), token, body: Body::default() })
     }
 
+    /// How many writes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
     /// Sends it. The reasons of a [`Failure::Cancelled`] are as many as the writes, in their order.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -87,7 +87,7 @@ impl Deviation {
             }
             (Self::BeatOnThePrevious, Kind::Beat) => {
                 let (owner, beat) = condition.split_once(" AND ").expect("two conditions");
-                let (name, value) = beat.split_once(" <= ").expect("a comparison");
+                let (name, value) = beat.split_once(" < ").expect("a comparison");
                 let last = update["ExpressionAttributeValues"][value]["N"].as_str().expect("a number");
                 let before = last.parse::<u64>().expect("a number") - 1;
                 update["ConditionExpression"] = format!("{owner} AND {name} = :before").into();
