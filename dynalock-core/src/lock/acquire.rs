@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Locked, Lost},
     expression::Hold,
     random,
-    retry::{Answered, Connection, Effort, Limits},
+    retry::{Answered, Backoff, Connection, Effort, Limits},
 };
 
 /// What it is asked for, and by whom.
@@ -79,20 +79,21 @@ impl Ask for Asking {
 }
 
 impl Asking {
-    /// Asks until the lock is granted or the wait is over; nothing if the caller is gone.
+    /// Asks until the lock is granted or the wait is over; `None` if the caller is gone.
     async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
         let mut watcher = self.watcher();
+        let granted = self.acquire_as(&mut watcher, caller).await;
+        granted.map_err(|error| self.at_the_end(error, &watcher))
+    }
+
+    async fn acquire_as(&self, watcher: &mut Watcher, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
         let mut owner = self.owner();
         loop {
-            watcher.requests += 1;
-            let mark = match self.ask(&owner, &mut watcher).await? {
+            let mark = match self.ask(&mut owner, watcher).await? {
                 Asked::Granted(granted) => return Ok(Some(granted)),
                 Asked::Refused(mark) => mark,
             };
-            if !mark.is_of_another(&owner) {
-                owner = self.owner();
-            }
-            match self.wait(&mut watcher, mark, |mark| mark.is_of_another(&owner), caller).await? {
+            match self.wait(watcher, mark, |mark| mark.is_of_another(&owner), caller).await? {
                 Waited::ToAsk => {}
                 Waited::Gone => return Ok(None),
             }
@@ -118,37 +119,47 @@ impl Asking {
                 return Ok(Waited::Gone);
             }
             if self.left(&mark, watcher).is_zero() {
+                watcher.expects_the_end();
                 return Ok(Waited::ToAsk);
             }
-            match self.look().await? {
+            match self.look(watcher).await? {
                 Some(seen) if is_in_the_way(&seen) => mark = seen,
                 Some(_) | None => return Ok(Waited::ToAsk),
             }
         }
     }
 
-    /// Asks once; where the head of a queue is in the way that has died, once more without it.
-    pub(super) async fn ask(&self, owner: &Arc<str>, watcher: &mut Watcher) -> Result<Asked, Error> {
+    /// Asks until it is granted or somebody else has the lock. It is asked again if the head of a queue was in the way that has died; and under
+    /// another owner if nobody was in the way, since this one has been granted and that grant is over.
+    pub(super) async fn ask(&self, owner: &mut Arc<str>, watcher: &mut Watcher) -> Result<Asked, Error> {
+        let mut backoff = Backoff::default();
+        watcher.requests += 1;
         loop {
-            let asked = self.ask_once(owner, &self.dead(watcher)).await?;
+            let asked = self.ask_once(owner, watcher).await?;
             let Asked::Refused(mark) = &asked else { return Ok(asked) };
-            if !self.has_dead_head(mark, watcher) || !self.evict(mark).await? {
+            if !mark.is_of_another(owner) {
+                self.pause_before_retry(watcher, &mut backoff).await?;
+                *owner = self.owner();
+                watcher.requests += 1;
+            } else if !self.has_dead_head(mark, watcher) || !self.evict(mark, watcher).await? {
                 return Ok(asked);
             }
         }
     }
 
     /// One conditional write, for this owner; and a read of the item if its lease is in a row beside it.
-    async fn ask_once(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
-        match self.ask_row(owner, dead).await? {
-            Asked::Granted(granted) if self.row.is_beside() => self.with_item(granted).await.map(Asked::Granted),
+    async fn ask_once(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
+        match self.ask_row(owner, watcher).await? {
+            Asked::Granted(granted) if self.row.is_beside() => {
+                self.with_item(granted, watcher).await.map(Asked::Granted)
+            }
             asked => Ok(asked),
         }
     }
 
     /// The grant with the item instead of the row beside it. A lease of nothing is given back before that is said.
-    pub(super) async fn with_item(&self, granted: Granted) -> Result<Granted, Error> {
-        let mut effort = Effort::new(&self.connection, self.limits);
+    pub(super) async fn with_item(&self, granted: Granted, watcher: &Watcher) -> Result<Granted, Error> {
+        let mut effort = self.effort(watcher);
         match effort.read(&self.row.get_item()).await {
             Ok(item @ Some(_)) => Ok(Granted { row: item, ..granted }),
             Ok(None) => {
@@ -165,8 +176,9 @@ impl Asking {
         }
     }
 
-    async fn ask_row(&self, owner: &Arc<str>, dead: &Dead) -> Result<Asked, Error> {
-        let mut effort = Effort::new(&self.connection, self.limits);
+    async fn ask_row(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
+        let dead = &self.dead(watcher);
+        let mut effort = self.effort(watcher);
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
@@ -189,10 +201,13 @@ impl Asking {
                 let mark = Mark::of(&self.row.layout, before.as_ref());
                 let fence = mark.fence.unwrap_or(now).saturating_add(1);
                 let crashed = mark.crashed();
-                Ok(Asked::Granted(Granted {
-                    grip: self.grip(Arc::clone(owner), (fence, crashed), 0, sent),
-                    row: before,
-                }))
+                // Most of the lease may be over by the time of the answer.
+                if clock::now().duration_since(sent) >= self.terms.ttl / 2 {
+                    let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
+                    return self.confirm(grip, before, watcher).await;
+                }
+                let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, sent);
+                Ok(Asked::Granted(Granted { grip, row: before }))
             }
             Answered::Refused(None) if self.row.existing.is_some() => {
                 let (attempts, elapsed) = effort.spent();
@@ -205,16 +220,7 @@ impl Asking {
                     (Some(holder), Some(fence)) if **holder == **owner => {
                         let crashed = mark.crashed.or(fence.checked_sub(1));
                         let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
-                        match grip.beat().await {
-                            Ok(()) => Ok(Asked::Granted(Granted { grip, row: met })),
-                            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
-                                Ok(Asked::Refused(Mark::default()))
-                            }
-                            Err(error) => {
-                                release_later(grip);
-                                Err(error)
-                            }
-                        }
+                        self.confirm(grip, met, watcher).await
                     }
                     _ => Ok(Asked::Refused(mark)),
                 }
@@ -222,9 +228,35 @@ impl Asking {
         }
     }
 
+    /// Renews a grant that nobody knows the age of, or that is old: its lease counts from a heartbeat. A grant that is over by then is a refusal in
+    /// which nobody is in the way.
+    async fn confirm(&self, grip: Arc<Grip>, row: Option<Item>, watcher: &Watcher) -> Result<Asked, Error> {
+        match self.beat_in_time(&grip, None, watcher).await {
+            Ok(()) => Ok(Asked::Granted(Granted { grip, row })),
+            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
+                Ok(Asked::Refused(Mark::default()))
+            }
+            Err(error) => {
+                release_later(grip);
+                Err(error)
+            }
+        }
+    }
+
+    /// One heartbeat, which ends like any other request of the call, though the lease may last longer.
+    pub(super) async fn beat_in_time(
+        &self,
+        grip: &Grip,
+        payload: Option<&[u8]>,
+        watcher: &Watcher,
+    ) -> Result<(), Error> {
+        let beat = clock::within(self.limits(watcher).deadline, grip.beat_with(payload)).await;
+        beat.unwrap_or_else(|| Err(self.unanswered(watcher)))
+    }
+
     /// The row, as it was some moments ago.
-    pub(super) async fn look(&self) -> Result<Option<Mark>, Error> {
-        let item = Effort::new(&self.connection, self.limits).read(&self.row.get(false)).await?;
+    pub(super) async fn look(&self, watcher: &Watcher) -> Result<Option<Mark>, Error> {
+        let item = self.effort(watcher).read(&self.row.get(false)).await?;
         Ok(item.map(|item| Mark::read(&self.row.layout, &item)))
     }
 

@@ -7,6 +7,7 @@ use super::{
     guard::Ask,
     mark::Mark,
     row::{Claim, Dead, Note},
+    watcher::Watcher,
 };
 use crate::{
     clock,
@@ -14,7 +15,7 @@ use crate::{
     error::{Error, Lost},
     operation::{Failure, Reason, Transact, Write},
     random,
-    retry::{Effort, Limits},
+    retry::Effort,
 };
 
 /// What it is asked for, each lock once, in the order in which they are waited for: that of their names.
@@ -40,7 +41,7 @@ pub(super) async fn together(
     let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
     let client = connection.client.clone();
     effort
-        .repeat(&row.table, || async {
+        .repeat_of(request.len(), &row.table, || async {
             match Box::pin(request.send(&client)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
@@ -49,6 +50,11 @@ pub(super) async fn together(
             }
         })
         .await
+}
+
+/// The error of a call for several locks whose wait is over: [`Asking::at_the_end`], of the first lock that was in the way.
+pub(super) fn at_the_end<'a>(error: Error, all: impl Iterator<Item = (&'a Asking, &'a Watcher)>) -> Error {
+    all.fold(error, |error, (asking, watcher)| asking.at_the_end(error, watcher))
 }
 
 impl Ask for AskingAll {
@@ -64,9 +70,14 @@ impl AskingAll {
     /// one who waits.
     async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
         let mut waits: Vec<_> = self.locks.iter().map(Asking::watcher).collect();
+        let granted = self.acquire_as(&mut waits, caller).await;
+        granted.map_err(|error| at_the_end(error, self.locks.iter().zip(&waits)))
+    }
+
+    async fn acquire_as(&self, waits: &mut [Watcher], caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
         let mut owner = self.locks[0].owner();
         loop {
-            let asked = self.ask(&owner).await;
+            let asked = self.ask(&owner, &waits[0]).await;
             let taken = match asked {
                 Ok(Asked::Granted(all)) => return Ok(Some(all)),
                 Ok(Asked::Refused(taken)) => taken,
@@ -80,13 +91,14 @@ impl AskingAll {
                 self.give_back(&owner);
                 owner = self.locks[0].owner();
             }
-            for wait in &mut waits {
+            for wait in &mut *waits {
                 wait.requests += 1;
             }
             for (place, mark) in taken {
                 // One by one and before: a transaction tells nothing of who held them.
-                if self.locks[place].has_dead_head(&mark, &mut waits[place]) {
-                    self.locks[place].evict(&mark).await?;
+                if self.locks[place].has_dead_head(&mark, &mut waits[place])
+                    && self.locks[place].evict(&mark, &waits[place]).await?
+                {
                     continue;
                 }
                 if self.locks[place].clear(&mark, &mut waits[place]).await? {
@@ -102,10 +114,8 @@ impl AskingAll {
     }
 
     /// One transaction.
-    async fn ask(&self, owner: &Arc<str>) -> Result<Asked, Error> {
-        let (connection, limits) = (&self.locks[0].connection, self.locks[0].limits);
-        let limits = Limits { deadline: limits.deadline.max(Limits::of_transaction().deadline), ..limits };
-        let mut effort = Effort::new(connection, limits);
+    async fn ask(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
+        let mut effort = self.locks[0].effort(watcher);
         // All of it is of this moment, whichever attempt is applied.
         let sent = clock::now();
         let writes = self.locks.iter().map(|asking| {
@@ -123,7 +133,7 @@ impl AskingAll {
                 let asked = self.read(&mut effort, owner, clock::now()).await?;
                 if let Asked::Granted(all) = &asked {
                     for granted in all {
-                        match granted.grip.beat().await {
+                        match self.locks[0].beat_in_time(&granted.grip, None, watcher).await {
                             Ok(()) => {}
                             Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
                                 return Ok(Asked::Refused(vec![(0, Mark::default())]));

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     acquire::{Asking, Caller, Waited},
-    acquire_all::together,
+    acquire_all::{at_the_end, together},
     acquire_fair::Place,
     guard::Ask,
     held::Held,
@@ -17,7 +17,6 @@ use crate::{
     codec::Item,
     error::Error,
     operation::{Reason, Write},
-    retry::{Effort, Limits},
 };
 
 /// What it is asked for in turn, each lock once: at least one.
@@ -49,27 +48,37 @@ impl Ask for AskingAllFair {
     type Grant = Vec<Held>;
 
     async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
+        let mut stands: Vec<_> = self.locks.iter().map(Stand::new).collect();
+        for Stand { asking, watcher, .. } in &stands {
+            if let Waited::Gone = asking.after_abandoned(watcher, caller).await? {
+                return Ok(None);
+            }
+        }
         let mut me = self.locks[0].entry();
-        let granted = self.stand(&mut me, caller).await;
+        let granted = self.stand(&mut me, &mut stands, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::QueueFull { .. }) => {}
-            Ok(None) | Err(Error::Locked(_)) => self.abandon(&me).await,
-            Err(_) => self.locks.iter().for_each(|asking| asking.abandon_later(Arc::clone(&me), COPIES)),
+            Err(Error::Locked(_)) => Asking::abandon_at_the_end(self.locks.iter(), &me, COPIES).await,
+            Ok(None) | Err(_) => self.locks.iter().for_each(|asking| asking.abandon_later(Arc::clone(&me), COPIES)),
         }
-        granted
+        granted.map_err(|error| at_the_end(error, stands.iter().map(|stand| (stand.asking, &stand.watcher))))
     }
 }
 
 impl AskingAllFair {
     /// Enters all queues at once, and waits for its turn in each; nothing if the caller is gone.
-    async fn stand(&self, me: &mut Arc<str>, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
-        let mut stands: Vec<_> = self.locks.iter().map(Stand::new).collect();
-        let Some(entered) = self.enter(me, &mut stands, caller).await? else { return Ok(None) };
+    async fn stand(
+        &self,
+        me: &mut Arc<str>,
+        stands: &mut [Stand<'_>],
+        caller: &mut impl Caller,
+    ) -> Result<Option<Vec<Held>>, Error> {
+        let Some(entered) = self.enter(me, stands, caller).await? else { return Ok(None) };
         let me = &*me;
         loop {
-            self.look(me, &mut stands, entered).await?;
+            self.look(me, stands, entered).await?;
             let Some(next) = stands.iter().position(|stand| stand.held.is_none()) else {
-                return Ok(Some(stands.into_iter().filter_map(|stand| stand.held).collect()));
+                return Ok(Some(stands.iter_mut().filter_map(|stand| stand.held.take()).collect()));
             };
             let left = stands[next].watcher.left();
             if left.is_zero() {
@@ -95,7 +104,7 @@ impl AskingAllFair {
             for stand in &mut *stands {
                 stand.watcher.requests += 1;
             }
-            let Some(reasons) = self.enqueue(me, entered).await? else {
+            let Some(reasons) = self.enqueue(me, entered, &stands[0].watcher).await? else {
                 // Whose turn it is already, it is since then.
                 for stand in stands {
                     stand.last_other = Some(sent);
@@ -110,7 +119,7 @@ impl AskingAllFair {
                     // A copy whose reply was lost was applied.
                     return Ok(Some(entered));
                 }
-                if asking.has_dead_head(&mark, watcher) && asking.evict(&mark).await? {
+                if asking.has_dead_head(&mark, watcher) && asking.evict(&mark, watcher).await? {
                     continue;
                 }
                 if mark.owner.is_none() && mark.queue.len() >= self.most {
@@ -126,10 +135,9 @@ impl AskingAllFair {
     }
 
     /// One transaction; its reasons if it was refused.
-    async fn enqueue(&self, me: &str, now: u64) -> Result<Option<Vec<Reason>>, Error> {
+    async fn enqueue(&self, me: &str, now: u64, watcher: &Watcher) -> Result<Option<Vec<Reason>>, Error> {
         let first = &self.locks[0];
-        let limits = Limits { deadline: first.limits.deadline.max(Limits::of_transaction().deadline), ..first.limits };
-        let mut effort = Effort::new(&first.connection, limits);
+        let mut effort = first.effort(watcher);
         let writes = self.locks.iter().map(|asking| Write::from(asking.row.enqueue(me, now, self.most)));
         together(&mut effort, first, writes).await
     }
@@ -139,7 +147,7 @@ impl AskingAllFair {
         let first = &self.locks[0];
         let sent = clock::now();
         let keys = self.locks.iter().map(|asking| asking.row.key.clone()).collect();
-        let rows = Effort::new(&first.connection, first.limits).read_many(&first.row.table, keys).await?;
+        let rows = first.effort(&stands[0].watcher).read_many(&first.row.table, keys).await?;
         for stand in stands {
             let key = &stand.asking.row.key;
             let row = rows.iter().find(|row| key.iter().all(|(name, value)| row.get(name) == Some(value)));
@@ -148,13 +156,6 @@ impl AskingAllFair {
             }
         }
         Ok(())
-    }
-
-    async fn abandon(&self, me: &str) {
-        for asking in &self.locks {
-            // It ends by itself, if this cannot be done.
-            drop(asking.abandon(me, COPIES).await);
-        }
     }
 }
 
@@ -172,7 +173,7 @@ impl<'a> Stand<'a> {
             Some(held) => {
                 // Nobody else renews it if it has no heartbeat of its own, or was held for its longest already.
                 if held.remaining() < self.asking.terms.ttl / 2 {
-                    match held.extend().await {
+                    match self.asking.beat_in_time(held.grip(), None, &self.watcher).await {
                         Ok(()) | Err(Error::Lost(_)) => {}
                         Err(error) => return Err(error),
                     }
@@ -181,13 +182,13 @@ impl<'a> Stand<'a> {
             }
             None if index == 0 => {
                 let place = Place { row, mark, index, last_other: self.last_other, entered, copies: COPIES };
-                let Some(granted) = self.asking.take(me, place).await? else { return Ok(false) };
+                let Some(granted) = self.asking.take(me, place, &self.watcher).await? else { return Ok(false) };
                 self.held = Some(Held::new(Arc::clone(&self.asking.label), granted));
             }
             None => {
                 self.last_other = Some(sent);
                 if self.asking.has_dead_head(&mark, &mut self.watcher) {
-                    self.asking.evict(&mark).await?;
+                    self.asking.evict(&mark, &self.watcher).await?;
                 }
             }
         }

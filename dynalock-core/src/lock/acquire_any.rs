@@ -37,9 +37,18 @@ impl AskingAny {
     async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
         let candidate = |asking| Candidate { asking, owner: asking.owner(), watcher: asking.watcher(), mark: None };
         let mut candidates: Vec<_> = self.locks.iter().map(candidate).collect();
+        let granted = Self::acquire_one(&mut candidates, caller).await;
+        let held = || candidates.iter().find(|candidate| candidate.mark.is_some());
+        granted.map_err(|error| match held() {
+            Some(Candidate { asking, watcher, .. }) => asking.at_the_end(error, watcher),
+            None => error,
+        })
+    }
+
+    async fn acquire_one(candidates: &mut [Candidate<'_>], caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
         loop {
             let mut missing = None;
-            for candidate in &mut candidates {
+            for candidate in &mut *candidates {
                 match candidate.ask().await {
                     Ok(Some(granted)) => return Ok(Some(granted)),
                     Ok(None) => {}
@@ -50,7 +59,7 @@ impl AskingAny {
             if let Some(error) = missing.filter(|_| candidates.iter().all(|candidate| candidate.mark.is_none())) {
                 return Err(error);
             }
-            if !wait(&mut candidates, caller).await? {
+            if !wait(candidates, caller).await? {
                 return Ok(None);
             }
         }
@@ -59,14 +68,10 @@ impl AskingAny {
 
 impl Candidate<'_> {
     async fn ask(&mut self) -> Result<Option<Granted>, Error> {
-        self.watcher.requests += 1;
         self.mark = None;
-        match self.asking.ask(&self.owner, &mut self.watcher).await? {
+        match self.asking.ask(&mut self.owner, &mut self.watcher).await? {
             Asked::Granted(granted) => Ok(Some(granted)),
             Asked::Refused(mark) => {
-                if !mark.is_of_another(&self.owner) {
-                    self.owner = self.asking.owner();
-                }
                 self.mark = Some(mark);
                 Ok(None)
             }
@@ -77,9 +82,10 @@ impl Candidate<'_> {
     async fn may_be_free(&mut self) -> Result<bool, Error> {
         let Some(mark) = &self.mark else { return Ok(false) };
         if self.asking.left(mark, &self.watcher).is_zero() {
+            self.watcher.expects_the_end();
             return Ok(true);
         }
-        match self.asking.look().await? {
+        match self.asking.look(&self.watcher).await? {
             Some(seen) if seen.is_of_another(&self.owner) => {
                 self.watcher.watch(&seen);
                 self.mark = Some(seen);

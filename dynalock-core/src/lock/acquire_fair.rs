@@ -19,7 +19,7 @@ use crate::{
     codec::Item,
     error::{Error, Lost},
     expression::Hold,
-    retry::{Answered, Effort},
+    retry::Answered,
 };
 
 /// What it is asked for in turn.
@@ -57,8 +57,18 @@ impl Ask for AskingFair {
 
     async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
         let mut watcher = self.asking.watcher();
+        let granted = self.ask_in_turn(&mut watcher, caller).await;
+        granted.map_err(|error| self.asking.at_the_end(error, &watcher))
+    }
+}
+
+impl AskingFair {
+    async fn ask_in_turn(&self, watcher: &mut Watcher, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+        if let Waited::Gone = self.asking.after_abandoned(watcher, caller).await? {
+            return Ok(None);
+        }
         let mut me = self.asking.entry();
-        let place = match self.enter(&mut me, &mut watcher, caller).await {
+        let place = match self.enter(&mut me, watcher, caller).await {
             Ok(Some(place)) => place,
             Ok(None) => return Ok(None),
             Err(refused @ (Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })) => {
@@ -70,19 +80,16 @@ impl Ask for AskingFair {
             }
         };
         let copies = place.copies;
-        let granted = self.stand(&me, place, &mut watcher, caller).await;
+        let granted = self.stand(&me, place, watcher, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
-            // Whoever is told that the wait is over does not stand there any more.
-            Ok(None) | Err(Error::Locked(_)) => drop(self.asking.abandon(&me, copies).await),
+            Err(Error::Locked(_)) => Asking::abandon_at_the_end([&self.asking].into_iter(), &me, copies).await,
             // Also where it was taken out: a late copy may have brought it back.
-            Err(_) => self.asking.abandon_later(me, copies),
+            Ok(None) | Err(_) => self.asking.abandon_later(me, copies),
         }
         granted
     }
-}
 
-impl AskingFair {
     /// Waits in the queue for its turn; nothing if the caller is gone.
     async fn stand(
         &self,
@@ -95,7 +102,7 @@ impl AskingFair {
         while place.index > 0 {
             Waiting::new(&place.mark, place.index, &speed).report(&self.progress);
             let mut is_next = place.index == 1;
-            if self.asking.has_dead_head(&place.mark, watcher) && self.asking.evict(&place.mark).await? {
+            if self.asking.has_dead_head(&place.mark, watcher) && self.asking.evict(&place.mark, watcher).await? {
                 is_next = true;
             } else {
                 let left = watcher.left();
@@ -109,8 +116,8 @@ impl AskingFair {
             }
             place = self.look(me, place, is_next, watcher).await?;
         }
-        match self.asking.take(me, place).await? {
-            Some(granted) if self.asking.row.is_beside() => self.asking.with_item(granted).await.map(Some),
+        match self.asking.take(me, place, watcher).await? {
+            Some(granted) if self.asking.row.is_beside() => self.asking.with_item(granted, watcher).await.map(Some),
             Some(granted) => Ok(Some(granted)),
             None => Err(self.asking.evicted(watcher)),
         }
@@ -125,11 +132,11 @@ impl AskingFair {
     ) -> Result<Option<Place>, Error> {
         loop {
             watcher.requests += 1;
-            let mark = match self.enqueue(me).await? {
+            let mark = match self.enqueue(me, watcher).await? {
                 Entered::Place(place) => return Ok(Some(place)),
                 Entered::Refused(mark) => mark,
             };
-            if !self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark).await? {
+            if !self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark, watcher).await? {
                 if mark.owner.is_none() && mark.queue.len() >= self.most {
                     return Err(self.asking.full(&mark, watcher));
                 } else if !self.asking.clear(&mark, watcher).await?
@@ -144,9 +151,9 @@ impl AskingFair {
     }
 
     /// One conditional write.
-    async fn enqueue(&self, me: &Arc<str>) -> Result<Entered, Error> {
-        let Asking { connection, row, terms, limits, .. } = &self.asking;
-        let mut effort = Effort::new(connection, *limits);
+    async fn enqueue(&self, me: &Arc<str>, watcher: &Watcher) -> Result<Entered, Error> {
+        let Asking { row, terms, .. } = &self.asking;
+        let mut effort = self.asking.effort(watcher);
         let (mut sent, mut entered) = (clock::now(), 0);
         let request = || {
             (sent, entered) = (clock::now(), terms.now());
@@ -178,11 +185,11 @@ impl AskingFair {
 
     /// Reads the row. An old read may show anything that was true once: that somebody has been evicted is for a consistent one to say.
     async fn look(&self, me: &str, place: Place, is_next: bool, watcher: &Watcher) -> Result<Place, Error> {
-        let Asking { connection, row, limits, .. } = &self.asking;
+        let row = &self.asking.row;
         let mut consistent = is_next;
         loop {
             let sent = clock::now();
-            let item = Effort::new(connection, *limits).read(&row.get(consistent)).await?;
+            let item = self.asking.effort(watcher).read(&row.get(consistent)).await?;
             let mark = Mark::of(&row.layout, item.as_ref());
             match mark.place_of(me) {
                 Some(index) => {
@@ -212,7 +219,7 @@ impl Asking {
     }
 
     /// The turn has come: the lease counts from when nobody else can count it yet, or from a heartbeat. Nothing if others have ended it.
-    pub(super) async fn take(&self, me: &Arc<str>, place: Place) -> Result<Option<Granted>, Error> {
+    pub(super) async fn take(&self, me: &Arc<str>, place: Place, watcher: &Watcher) -> Result<Option<Granted>, Error> {
         let Self { connection, row, terms, payload, .. } = self;
         let Place { row: item, mark, last_other, entered, copies, .. } = place;
         let now = clock::now();
@@ -223,7 +230,7 @@ impl Asking {
         let grip = Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent);
         let grip = Arc::new(grip.with_place(mark.behind(), copies));
         if fresh.is_none() || payload.is_some() {
-            match grip.beat_with(payload.as_deref()).await {
+            match self.beat_in_time(&grip, payload.as_deref(), watcher).await {
                 Ok(()) => {}
                 Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => return Ok(None),
                 Err(error) => return Err(error),
@@ -245,7 +252,7 @@ impl Asking {
 
     /// A queue that is full; of one who does not wait, it is full as soon as there is a head.
     pub(super) fn full(&self, mark: &Mark, watcher: &Watcher) -> Error {
-        if watcher.end == Some(watcher.started) {
+        if watcher.only_tries() {
             return self.locked(mark, watcher);
         }
         Error::QueueFull {

@@ -1,20 +1,30 @@
 //! Taking who holds a lock or waits for it out of its row, by itself or by whoever is in its way, and the queue with its last head.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::task::JoinHandle;
 
 use super::{
-    acquire::Asking,
+    acquire::{Asking, Caller, Waited},
     mark::Mark,
     queue::{Behind, Copies, Evidence, Exit},
-    row::{Note, Row},
+    row::{Note, Row, RowId},
     terms::Terms,
-    watcher::Watcher,
+    watcher::{LAST_REQUEST, Watcher},
 };
 use crate::{
+    clock,
     codec::Item,
     error::Error,
     operation::Update,
-    retry::{Answered, Connection, Effort, Limits},
+    random,
+    retry::{Answered, Backoff, Begun, Connection, Effort, Limits},
 };
 
 /// What became of a head that was to go.
@@ -62,12 +72,12 @@ impl Row {
         evidence: Evidence,
         terms: &Terms,
     ) -> Result<Departed, Error> {
-        let Some(head) = mark.head() else { return Ok(Departed::Before) };
-        let evict = |behind| self.evict(&head, evidence, behind, terms.now());
-        let head_in = |met: &Mark| match met.head() {
+        let Some(head) = mark.head_sighting() else { return Ok(Departed::Before) };
+        let evict = |behind| self.evict(mark, head, evidence, behind, terms.now());
+        let head_in = |met: &Mark| match met.head_sighting() {
             Some(now) if now == head => Head::Same,
-            Some(now) if now.is_same_stay(&head) && evidence == Evidence::Order => Head::Same,
-            Some(now) if now.is_same_stay(&head) => Head::Alive,
+            Some(now) if now.is_same_stay(head) && evidence == Evidence::Order => Head::Same,
+            Some(now) if now.is_same_stay(head) => Head::Alive,
             Some(_) | None => Head::Gone,
         };
         self.depart(effort, mark.behind(), Copies::None, evict, head_in).await
@@ -78,7 +88,7 @@ impl Row {
         Ok(self.take_out(effort, mark, Evidence::Silence, terms).await? != Departed::No)
     }
 
-    /// Sends the request until it fits who stands behind.
+    /// Sends the request, and once more if somebody has come behind the head since.
     async fn depart(
         &self,
         effort: &mut Effort,
@@ -97,8 +107,10 @@ impl Row {
                 Answered::Refused(met) => {
                     let met = Mark::of(&self.layout, met.as_ref());
                     match head_in(&met) {
-                        Head::Same if effort.may_go_on(Duration::ZERO) => {
-                            behind = met.behind();
+                        // The request that leaves those behind in their places fits nobody behind, too: a refusal of that has another
+                        // reason, which does not pass by sending it again.
+                        Head::Same if behind == Behind::Nobody => {
+                            behind = Behind::Somebody;
                             continue;
                         }
                         Head::Same | Head::Alive => return Ok(Departed::No),
@@ -124,8 +136,8 @@ impl Row {
 
 impl Asking {
     /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
-    pub(super) async fn evict(&self, mark: &Mark) -> Result<bool, Error> {
-        self.row.evict_dead(&mut Effort::new(&self.connection, self.limits), mark, &self.terms).await
+    pub(super) async fn evict(&self, mark: &Mark, watcher: &Watcher) -> Result<bool, Error> {
+        self.row.evict_dead(&mut self.effort(watcher), mark, &self.terms).await
     }
 
     /// Takes away an owner whose lease has ended; `false` if there is none.
@@ -135,33 +147,96 @@ impl Asking {
             return Ok(false);
         }
         let Some(clear) = self.row.clear(mark, &self.dead(watcher)) else { return Ok(false) };
-        let answer = Effort::new(&self.connection, self.limits).update(|| clear.clone()).await?;
+        let answer = self.effort(watcher).update(|| clear.clone()).await?;
         Ok(matches!(answer, Answered::Applied(_)))
     }
 
-    /// Gives up a place in the queue, wherever it is by now.
-    pub(super) async fn abandon(&self, entry: &str, copies: Copies) -> Result<(), Error> {
+    /// Gives up a place in the queue, wherever it is by now: until that is known to be done, for ten minutes or a ttl at least.
+    ///
+    /// Whoever comes behind the place would wait a ttl for it. The entries of a client that keeps asking while its line is cut would add up to hours:
+    /// so it does not ask again before they are removed ([`after_abandoned`](Self::after_abandoned)).
+    async fn abandon(&self, entry: &str, copies: Copies, mut pending: Option<Begun<RowId>>) {
+        const LONGEST: Duration = Duration::from_mins(10);
+        let started = clock::now();
+        let (mut backoff, mut rng) = (Backoff::default(), random::generator());
+        // Retries of its own, and none of the budget that all calls share: an outage is what this is for.
+        while let Err(error) = self.abandon_once(entry, copies).await {
+            tracing::debug!(%error, "a place in a queue could not be given up");
+            if matches!(error, Error::TableNotFound { .. }) {
+                return;
+            }
+            pending.get_or_insert_with(|| self.connection.abandoned.begin(self.row.id()));
+            let pause = backoff.next(Backoff::FIRST, &mut rng);
+            if clock::now().duration_since(started) + pause >= self.terms.ttl.max(LONGEST) {
+                return;
+            }
+            clock::sleep(pause).await;
+        }
+    }
+
+    /// One try, whose requests are not sent again.
+    async fn abandon_once(&self, entry: &str, copies: Copies) -> Result<(), Error> {
         let read = |item: Option<Item>| Mark::of(&self.row.layout, item.as_ref());
-        let mut effort = Effort::new(&self.connection, self.limits);
+        let once = Limits::of_one_request();
+        let limits = Limits { attempt_timeout: self.limits.attempt_timeout.saturating_mul(2), ..once };
+        let mut effort = Effort::new(&self.connection, limits);
         let mut mark = read(effort.read(&self.row.get(true)).await?);
+        // A place only gets better: so this ends.
         while let Some(index) = mark.place_of(entry) {
             if index == 0 {
                 let (who, how) = ((entry, mark.behind()), (Note::Untold(None), copies));
-                return self.row.leave_as(&mut effort, who, how, &self.terms).await.map(drop);
+                return match self.row.leave_as(&mut effort, who, how, &self.terms).await? {
+                    Departed::Now | Departed::Before => Ok(()),
+                    Departed::No => Err(effort.too_late()),
+                };
             }
             mark = match effort.update(|| self.row.abandon(entry, index)).await? {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
+            if mark.place_of(entry).is_some_and(|place| place >= index) {
+                return Err(effort.too_late());
+            }
         }
         Ok(())
     }
 
     /// Gives up, in the background, a place that may have been taken.
     pub(super) fn abandon_later(&self, entry: Arc<str>, copies: Copies) {
+        drop(self.abandoning(entry, copies));
+    }
+
+    /// Gives up a place in each queue, and waits for that for a moment: the caller is told that the wait is over, and stands there no more if
+    /// DynamoDB answers.
+    pub(super) async fn abandon_at_the_end(all: impl Iterator<Item = &Self>, entry: &Arc<str>, copies: Copies) {
+        let tasks: Vec<_> = all.filter_map(|asking| asking.abandoning(Arc::clone(entry), copies)).collect();
+        let done = async {
+            for task in tasks {
+                drop(task.await);
+            }
+        };
+        // What takes longer goes on in the background.
+        let _ = clock::within(LAST_REQUEST, done).await;
+    }
+
+    /// A task, unless the runtime has ended.
+    fn abandoning(&self, entry: Arc<str>, copies: Copies) -> Option<JoinHandle<()>> {
         let asking = self.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { asking.abandon(&entry, copies).await });
-        }
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        // Whose request was in doubt is cut off perhaps: the next call is to know of it at once.
+        let pending = (copies == Copies::MayCome).then(|| self.connection.abandoned.begin(self.row.id()));
+        Some(runtime.spawn(async move { asking.abandon(&entry, copies, pending).await }))
+    }
+
+    /// Waits until no earlier place in the queue has still to be given up: a client whose line is cut would fill the queue otherwise.
+    pub(super) async fn after_abandoned(&self, watcher: &Watcher, caller: &mut impl Caller) -> Result<Waited, Error> {
+        let id = self.row.id();
+        let (mut done, mut gone) = (pin!(self.connection.abandoned.done(&id)), pin!(caller.gone()));
+        let either = poll_fn(|context| match done.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Waited::ToAsk),
+            Poll::Pending => gone.as_mut().poll(context).map(|()| Waited::Gone),
+        });
+        let waited = clock::within(self.limits(watcher).deadline, either).await;
+        waited.ok_or_else(|| self.unanswered(watcher))
     }
 }

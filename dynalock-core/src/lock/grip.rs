@@ -1,10 +1,13 @@
 //! A lock that is held: what is known of its lease, and the task that renews it.
 
 use std::{
+    future::{Future, poll_fn},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -16,6 +19,7 @@ use super::{
     row::{Beat, Note, Row},
     stance::Ends,
     terms::Terms,
+    token::LockToken,
 };
 use crate::{
     clock::{self, Instant},
@@ -64,6 +68,10 @@ enum Beaten {
     Overtaken,
 }
 
+/// The distance that a process keeps from the beats of another process under the same grant. It is more than one sends while its lease lasts, so
+/// a late heartbeat of a process that has died is always below those of the process that goes on.
+const BEAT_STRIDE: u64 = 1 << 20;
+
 impl Grip {
     pub(super) fn new(
         (connection, row, terms): (Arc<Connection>, Row, Terms),
@@ -76,6 +84,17 @@ impl Grip {
         let (lease, lost) = (Mutex::new(lease), watch::Sender::new(None));
         let (copies, is_given) = (Copies::None, AtomicBool::new(false));
         Self { connection, row, terms, hold, owner, fence, crashed, copies, is_given, granted: sent, lease, lost }
+    }
+
+    /// A grant that another process has begun to use. Its heartbeats may still be on their way.
+    pub(super) fn resumed(connection: &Arc<Connection>, row: Row, terms: Terms, token: LockToken) -> Self {
+        let LockToken { owner, fence, beat, ttl, hold, .. } = token;
+        let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..terms };
+        let of = (Arc::clone(connection), row, terms);
+        let grip = Self::new(of, (hold, owner), (fence, None), beat.saturating_add(BEAT_STRIDE), clock::now());
+        // Whoever has the token was told of the holder before.
+        grip.give();
+        grip
     }
 
     /// That of a place in a queue.
@@ -105,7 +124,18 @@ impl Grip {
     }
 
     /// Ends when the lock is lost, at the latest at the deadline of its lease.
+    ///
+    /// Each poll compares the clock with the deadline: on a runtime that stood still, the timer has not fired yet.
     pub(super) async fn lost(&self) -> Lost {
+        let mut loss = pin!(self.loss());
+        poll_fn(|context| match self.is_lost() {
+            Some(lost) => Poll::Ready(lost),
+            None => loss.as_mut().poll(context),
+        })
+        .await
+    }
+
+    async fn loss(&self) -> Lost {
         let mut changes = self.lost.subscribe();
         loop {
             if let Some(lost) = self.is_lost() {
@@ -135,13 +165,14 @@ impl Grip {
             }
             match self.beat_once(connection, payload).await {
                 Ok(Beaten::Renewed) => return Ok(()),
-                Ok(Beaten::Overtaken) => continue,
+                Ok(Beaten::Overtaken) => {}
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
                 Err(
                     error @ (Error::Rejected(_)
                     | Error::Misconfigured(_)
                     | Error::TableNotFound { .. }
-                    | Error::TableMismatch { .. }),
+                    | Error::TableMismatch { .. }
+                    | Error::Corrupt { .. }),
                 ) => {
                     self.lease().trouble = Some(error.to_string().into());
                     return Err(error);
@@ -151,6 +182,7 @@ impl Grip {
                     self.lease().trouble = Some(error.to_string().into());
                 }
             }
+            // Also after one that was overtaken: two who overtake each other would send without a pause.
             clock::sleep(pause.min(self.remaining())).await;
         }
     }
@@ -205,17 +237,26 @@ impl Grip {
         }
     }
 
-    /// What a refused heartbeat, or write, shows: nothing, if only a later beat was first, which is caught up with.
+    /// Says what a refused heartbeat, or write, shows: `Ok` if only a later beat was first, and the next one will be above that.
     pub(super) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
-        match self.guard().lost(self.row.layout, met) {
-            Some(lost) => Err(Error::Lost(lost)),
-            None => {
-                let stored = met.and_then(|item| Mark::read(&self.row.layout, item).beat).unwrap_or(0);
-                let mut lease = self.lease();
-                lease.beat = lease.beat.max(stored);
-                Ok(())
-            }
+        if let Some(lost) = self.guard().lost(self.row.layout, met) {
+            return Err(Error::Lost(lost));
         }
+        let mark = Mark::of(&self.row.layout, met);
+        if mark.has_last_beat() {
+            return Err(Error::Corrupt {
+                table: Arc::clone(&self.row.table),
+                attribute: self.row.layout.beat,
+                reason: "no heartbeat can be above it; another program has written it: remove it",
+            });
+        }
+        let stored = mark.beat.unwrap_or(0);
+        let mut lease = self.lease();
+        if stored >= lease.beat {
+            // Another process uses this grant, or did: later ones of its heartbeats may be on their way.
+            lease.beat = stored.saturating_add(BEAT_STRIDE);
+        }
+        Ok(())
     }
 
     /// Lets the next one in. A lock that is lost already is none of ours to release.

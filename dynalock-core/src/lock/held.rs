@@ -3,6 +3,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use super::{
     acquire::{Asking, Granted},
     acquire_fair::AskingFair,
+    grip::Grip,
     guard::{self, Grant, Guard},
     name::parts,
     row::PAYLOAD,
@@ -56,6 +57,10 @@ impl Held {
         parts(&self.row_name).1
     }
 
+    pub(super) fn grip(&self) -> &Grip {
+        &self.guard.grip
+    }
+
     pub(super) fn row_name(&self) -> &Arc<str> {
         &self.row_name
     }
@@ -91,9 +96,11 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is lost; [`Error::Rejected`], [`Error::TableNotFound`].
+    /// [`Error::Lost`] if it is lost; [`Error::Corrupt`] if another program has written a `_beat` that no heartbeat can be above;
+    /// [`Error::Rejected`], [`Error::TableNotFound`].
     ///
     /// [`Error::Lost`]: crate::Error::Lost
+    /// [`Error::Corrupt`]: crate::Error::Corrupt
     /// [`Error::Rejected`]: crate::Error::Rejected
     /// [`Error::TableNotFound`]: crate::Error::TableNotFound
     pub async fn extend(&self) -> Result<()> {
@@ -106,7 +113,8 @@ impl Held {
         async move { grip.lost().await }
     }
 
-    /// Runs `work`, and drops it where it stands if the lock is lost: before anybody else may enter.
+    /// Runs `work`, and drops it where it stands if the lock is lost: before anybody else may enter. The clock is asked before each poll of `work`; a
+    /// poll that is under way is not interrupted.
     ///
     /// # Errors
     ///
@@ -144,8 +152,8 @@ impl Held {
         (&self.guard.grip.row.table, self.guard.grip.guard())
     }
 
-    /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for whoever knows that this guard is gone: two
-    /// who use one grant do not keep each other out.
+    /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for a process that knows that this guard is gone: two
+    /// who use one grant do not keep each other out. Heartbeats of the process that died, which arrive late, do no harm.
     pub fn token(&self) -> LockToken {
         LockToken::of(&self.row_name, &self.guard.grip)
     }

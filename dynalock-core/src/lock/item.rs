@@ -17,7 +17,8 @@ use super::{
     token::LockToken,
 };
 use crate::{
-    Repository, clock,
+    Repository,
+    codec::{Stored, decode},
     error::{Error, Lost, Result},
     key::Key,
     model::{IntoKey, LockPlace, Lockable},
@@ -62,6 +63,10 @@ impl<T> Repository<T> {
     /// [`Error::Locked`]. The grant reads the item as well: it is one request, two if the lease is [beside](crate::Lockable) the item, and up to four
     /// for the first grant of one that has a [tombstone](crate::Lockable). Dropped at any moment, it leaves no lease behind while the runtime lives,
     /// and none for longer than its ttl.
+    ///
+    /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or by another program, takes
+    /// the lease with it. If it is created and leased again before the next heartbeat of the first holder, both believe to hold it until that
+    /// heartbeat is refused; DynamoDB refuses the writes of the first holder at once.
     ///
     /// # Errors
     ///
@@ -114,12 +119,15 @@ impl<T> Repository<T> {
         }
     }
 
-    /// Goes on with a lease that was [detached](Lease::detach): it is renewed first, by one heartbeat, and the item is read.
+    /// Goes on with a lease that was [detached](Lease::detach): the item is read, then one heartbeat renews the lease. That succeeds also after
+    /// the end of the lease, as long as nobody else has taken the item.
+    ///
+    /// A call that fails, or is dropped, releases nothing: the token can be resumed again while its lease lasts.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if somebody else has it by now, or it has ended; [`Error::InvalidKey`] if the token is not one of an item;
-    /// [`Error::Decode`], [`Error::Corrupt`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// [`Error::Lost`] if somebody else has the lease by now or had it, or the item is gone; [`Error::InvalidKey`] if the token is not one of an
+    /// item; [`Error::Decode`], [`Error::Corrupt`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
     pub async fn resume(&self, token: LockToken) -> Result<Lease<T>>
     where
         T: Lockable,
@@ -129,17 +137,13 @@ impl<T> Repository<T> {
             attribute: T::MODEL.partition_key.name,
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
-        let LockToken { owner, fence, beat, ttl, hold, .. } = token;
-        let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
-        let of = (Arc::clone(&self.connection), self.row(&key)?, terms);
-        let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
-        grip.give();
+        let grip = Arc::new(Grip::resumed(&self.connection, self.row(&key)?, self.terms, token));
+        let item = Effort::new(&self.connection, self.limits).read(&grip.row.get_item()).await?;
+        let item = item.ok_or(Error::Lost(Lost::Deleted))?;
+        let (value, basis) = decode(&self.table, item.clone())?;
         grip.beat().await?;
-        let guard = Guard::new(Arc::clone(&grip));
-        match Effort::new(&self.connection, self.limits).read(&grip.row.get_item()).await? {
-            Some(item) => Lease::new(self.clone(), guard, item),
-            None => Err(Error::Lost(grip.lose(Lost::Deleted))),
-        }
+        // The last step: a guard that is dropped releases.
+        Ok(Lease::of(self.clone(), Guard::new(grip), Stored::new(value, basis), item))
     }
 
     /// The lease of an item. A type that can be locked says where it is kept.
@@ -169,7 +173,8 @@ impl<T, Q> Lock<T, Q> {
         self
     }
 
-    /// How long to wait while somebody else holds it; for ever by default, and not at all with `try_lock`.
+    /// How long to wait while somebody else holds it; for ever by default, and not at all with `try_lock`. The call ends at that time also if
+    /// nothing answers. With [`Wait::No`], and a wait of zero, it asks once, and the [deadline](Repository::deadline) ends it.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = wait.into();
         self

@@ -41,7 +41,12 @@ enum Wrote {
 impl<T: Lockable> Lease<T> {
     pub(super) fn new(repository: Repository<T>, guard: Guard, item: Item) -> Result<Self> {
         let (value, basis) = decode(&repository.table, item.clone())?;
-        Ok(Self { repository, guard, stored: Stored::new(value, basis), item })
+        Ok(Self::of(repository, guard, Stored::new(value, basis), item))
+    }
+
+    /// The lease of an item whose value is known.
+    pub(super) fn of(repository: Repository<T>, guard: Guard, stored: Stored<T>, item: Item) -> Self {
+        Self { repository, guard, stored, item }
     }
 
     /// The version of the value.
@@ -80,7 +85,8 @@ impl<T: Lockable> Lease<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is lost; [`Error::Rejected`], [`Error::TableNotFound`].
+    /// [`Error::Lost`] if it is lost; [`Error::Corrupt`] if another program has written a `_beat` that no heartbeat can be above;
+    /// [`Error::Rejected`], [`Error::TableNotFound`].
     pub async fn extend(&self) -> Result<()> {
         self.guard.grip.beat().await
     }
@@ -91,7 +97,8 @@ impl<T: Lockable> Lease<T> {
         async move { grip.lost().await }
     }
 
-    /// Runs `work`, and drops it where it stands if the lease is lost: before anybody else may enter.
+    /// Runs `work`, and drops it where it stands if the lease is lost: before anybody else may enter. The clock is asked before each poll of `work`; a
+    /// poll that is under way is not interrupted.
     ///
     /// # Errors
     ///

@@ -14,7 +14,6 @@ use super::{
     token::LockToken,
 };
 use crate::{
-    clock,
     error::{Error, Result},
     key::KeyType,
     model::{KeyModel, LockModel, LockPlace, Model, TimeUnit},
@@ -85,6 +84,8 @@ pub struct Locks {
     pub(super) wait: Wait,
     pub(super) owner: Arc<str>,
     pub(super) limits: Limits,
+    /// Those of a request for several locks, which is a transaction.
+    pub(super) limits_of_all: Limits,
 }
 
 impl Locks {
@@ -98,6 +99,7 @@ impl Locks {
             wait: Wait::default(),
             owner: "".into(),
             limits: Limits::default(),
+            limits_of_all: Limits::of_transaction(),
         }
     }
 
@@ -124,7 +126,8 @@ impl Locks {
         self
     }
 
-    /// How long to wait for a lock that is held; for ever by default.
+    /// How long to wait for a lock that is held; for ever by default. The call ends at that time also if nothing answers. With [`Wait::No`], and a
+    /// wait of zero, it asks once, and the [deadline](Self::deadline) ends it.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = wait.into();
         self
@@ -154,9 +157,11 @@ impl Locks {
         self
     }
 
-    /// The time that one request, with its repetitions after lost and throttled ones, may take; 5 seconds by default.
+    /// The time that one request, with its repetitions after lost and throttled ones, may take; 5 seconds by default, and 10 for several locks at
+    /// once. A call to which nothing answers ends after this time. A [wait](Self::wait) for a lock that somebody holds may last longer.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
+        self.limits_of_all.deadline = deadline;
         self
     }
 
@@ -253,11 +258,8 @@ impl Locks {
                 reason: "the token is that of a lease on an item; resume it with `Repository::resume`",
             });
         }
-        let LockToken { name, owner, fence, beat, ttl, hold } = token;
-        let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..self.terms };
-        let of = (Arc::clone(&self.connection), self.row_named(&name), terms);
-        let grip = Arc::new(Grip::new(of, (hold, owner), (fence, None), beat, clock::now()));
-        grip.give();
+        let name = Arc::clone(&token.name);
+        let grip = Arc::new(Grip::resumed(&self.connection, self.row_named(&name), self.terms, token));
         grip.beat().await?;
         Ok(Held::new(name, Granted { grip, row: None }))
     }

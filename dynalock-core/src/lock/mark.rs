@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What a row says about its lock.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Mark {
     pub(super) owner: Option<String>,
     /// The fence attribute.
@@ -20,8 +20,6 @@ pub(crate) struct Mark {
     pub(super) beat: Option<u64>,
     /// Epoch milliseconds, by the holder's clock.
     pub(super) until: Option<u64>,
-    /// The same as it is stored.
-    pub(super) end: Option<String>,
     pub(super) released: Option<String>,
     /// The fence of a holder that has died, and was taken away since.
     pub(super) crashed: Option<u64>,
@@ -31,16 +29,19 @@ pub(crate) struct Mark {
     pub(super) is_abandoned: bool,
     /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
     pub(super) turn: Option<u64>,
+    sighting: Option<Sighting>,
 }
 
 /// A holder, and its last sign of life. The fence attribute tells its grant from an earlier one of the same name, which a late copy may bring back;
 /// another program may write no beats, but ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// The values are as they are stored, whatever their types: a condition compares them with the row, and other programs write other types.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sighting {
-    pub(super) holder: String,
-    pub(super) stored_fence: Option<u64>,
-    pub(super) beat: Option<u64>,
-    pub(super) end: Option<String>,
+    pub(super) holder: AttributeValue,
+    pub(super) stored_fence: Option<AttributeValue>,
+    pub(super) beat: Option<AttributeValue>,
+    pub(super) end: Option<AttributeValue>,
 }
 
 impl Sighting {
@@ -74,17 +75,22 @@ impl Mark {
         let number = |name| digits(name).and_then(|digits| whole_number(digits));
         let end = digits(layout.until).and_then(|end| rounded_up(end));
         let queue = item.get(layout.queue).and_then(|queue| queue.as_l().ok());
+        let stored = |name| item.get(name).cloned();
+        let sighting = |holder| {
+            let (stored_fence, beat, end) = (stored(layout.fence), stored(layout.beat), stored(layout.until));
+            Sighting { holder, stored_fence, beat, end }
+        };
         Self {
             owner: item.get(layout.owner).map(text),
             fence: number(layout.fence),
-            beat: number(layout.beat),
-            end: digits(layout.until).cloned(),
+            beat: digits(layout.beat).and_then(|beat| rounded_up(beat)),
             until: end.map(|end| layout.unit.to_millis(end)),
             released: item.get(layout.released).map(text),
             crashed: number(layout.crashed),
             is_abandoned: queue.is_some_and(Vec::is_empty),
             queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
             turn: number(layout.turn),
+            sighting: stored(layout.owner).or_else(|| queue?.first().cloned()).map(sighting),
         }
     }
 
@@ -104,14 +110,24 @@ impl Mark {
     }
 
     /// What is seen of the holder.
-    pub(super) fn sighting(&self) -> Option<Sighting> {
-        let holder = self.holder()?.to_owned();
-        Some(Sighting { holder, stored_fence: self.fence, beat: self.beat, end: self.end.clone() })
+    pub(super) fn sighting(&self) -> Option<&Sighting> {
+        self.sighting.as_ref()
     }
 
-    /// The head of the queue, if that holds it.
-    pub(super) fn head(&self) -> Option<Sighting> {
+    /// The entry of the head of the queue, if the head holds the lock.
+    pub(super) fn head(&self) -> Option<&str> {
+        self.queue.first().filter(|_| self.owner.is_none()).map(String::as_str)
+    }
+
+    /// What is seen of the head of the queue, if the head holds the lock.
+    pub(super) fn head_sighting(&self) -> Option<&Sighting> {
         self.sighting().filter(|_| self.owner.is_none())
+    }
+
+    /// Whether the row has a `_beat` that is no number, or the highest one: no heartbeat can be above it.
+    pub(super) fn has_last_beat(&self) -> bool {
+        let is_there = self.sighting.as_ref().is_some_and(|sighting| sighting.beat.is_some());
+        is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
     /// Where somebody stands in the queue: 0 is its head.
@@ -135,13 +151,17 @@ impl Mark {
         if self.queue.len() > 1 { Behind::Somebody } else { Behind::Nobody }
     }
 
-    /// When the lease of the holder ends, in epoch milliseconds. A head that has not said so yet has it for a ttl since its turn came, `ttl` if
-    /// it does not name another.
+    /// When the lease of the holder ends, in epoch milliseconds. A head has it for a ttl since its turn came at least, `ttl` if it does not name
+    /// another: an end before that is not the head's own. Another program has left it there, and an enqueue does not know whether it enters an
+    /// empty queue, so it cannot remove that.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
-        self.until.or_else(|| {
-            let ttl = ttl_of(&self.head()?.holder).unwrap_or(ttl);
-            Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
-        })
+        self.until.max(self.first_end(ttl))
+    }
+
+    /// When the lease of a head ends that has not beaten.
+    fn first_end(&self, ttl: Duration) -> Option<u64> {
+        let ttl = ttl_of(self.head()?).unwrap_or(ttl);
+        Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
     /// Since when the head is the head, in epoch milliseconds: nobody writes either of the two while it is.
@@ -199,6 +219,8 @@ mod tests {
             let mark = Mark::read(&LAYOUT, &row(fence, beat));
             (mark.fence, mark.beat)
         };
+        // A heartbeat has to be above a beat: so that is rounded up.
+        assert_eq!(read("5", "7.5"), (Some(5), Some(8)));
         assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
         assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));
         assert_eq!(read("1.2E1", "0.0"), (Some(12), Some(0)));

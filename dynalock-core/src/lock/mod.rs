@@ -44,10 +44,12 @@
 //!    grant. The fence follows from the row that the answer carries, and so does whether the holder before has died.
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
-//! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat <= :k`, with a higher `:k` for each request, every third
-//!    of a ttl; with `REMOVE _crashed` of who was told of that. One that is refused while `_owner` is `:me` under that fence was overtaken by a
-//!    later one: it is sent again above that. Under another
-//!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost.
+//! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat < :k`, with a higher `:k` for each request, every third
+//!    of a ttl; with `REMOVE _crashed` of who was told of that. A heartbeat whose reply was lost is sent again with a higher `:k`. One that is
+//!    refused while `_owner` is `:me` under that fence was overtaken by a later one: after a pause it is sent again, 2^20 above that. Under another
+//!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost. A process that resumes a token begins 2^20 above the
+//!    beat in the token. So a late heartbeat of the process that died is always lower, however many are on their way, and cannot put an earlier
+//!    end back. A `_beat` that is no number, or the highest one, is an error ([`Error::Corrupt`](crate::Error::Corrupt)) for the holder.
 //! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me AND _fence = :f`. A refusal means that it was released or
 //!    lost before; or that a late copy has brought it back under another fence: then it is released without that, and keeps `_crashed`. A grant
 //!    that its caller has not taken is released with the `_crashed` that it would have been told, and one in doubt with the fence before it: the
@@ -76,7 +78,9 @@
 //!    write of the holder that ends its lease as well, which leaves `_released = :me` to be known by. One whose enqueue was in doubt, so that a copy
 //!    may come yet, leaves `_released = :me`, too.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
-//!    another; a head that has not entered, or whose caller has not taken the grant, leaves and keeps `_crashed`.
+//!    another; a head that has not entered, or whose caller has not taken the grant, leaves and keeps `_crashed`. A client that cannot reach
+//!    `DynamoDB` tries that for ten minutes, or for a ttl if that is longer, with a pause of up to a second. Meanwhile its further calls for this
+//!    queue wait for that, or end with their deadline: a client that is cut off stands in a queue once, however often it asks.
 //! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now,
 //!    _crashed = if_not_exists(_crashed, :f)` if `_queue[0]`, `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head
 //!    with nobody behind, all of the queue, as above. A `_crashed` that is there stays: nobody was told of that death, and this one may have died
@@ -87,7 +91,8 @@
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
 //!    all of them, so no two wait for each other. The locks whose turn has come are kept while the others are waited for.
 //!
-//! While the head has not beaten, `_until` is absent, and it has the lock for its ttl since `_turn` or the time in its entry, whichever is later: both
+//! The head has the lock for its ttl since `_turn` or the time in its entry, whichever is later, and until `_until` if that is later still. While the
+//! head has not beaten, an `_until` in the row is not its own: another program has left it. `_turn` and the entry
 //! stay as they are while it is the head. It counts its lease from that by its own clock, or from *before* its last consistent read that showed
 //! another head (or its enqueue), whichever is earlier; or from the former less `max_skew`, if that is later. If half of it is past already, it
 //! beats before it enters. By observation, the head's own ttl counts, not the watcher's. Who waits with [`Expiry::Clock`] goes by either rule.
@@ -114,7 +119,8 @@
 //! A grant needs a row without an owner, or with one whose lease has ended. Only the holder's own release, an operator, or
 //! who may take its lease over removes an owner.
 //! Every `_until` in the row was written by a request of the holder, and is at least a ttl after the moment from which the holder counts if that
-//! request was the last to be acknowledged; no older one can be put back, since its beat is lower. So when the asker's clock shows
+//! request was the last to be acknowledged; no older one can be put back, since its beat is lower, also that of another process that has used
+//! the same grant. So when the asker's clock shows
 //! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`Held::lost`] has ended,
 //! [`Held::run`] has dropped the work. By observation: the last beat was sent before the watcher saw it, so the holder's ttl ends first.
 //!
@@ -135,6 +141,12 @@
 //!   plainly wait for its end. A ghost that a late copy of an enqueue has left in a queue costs it one ttl.
 //! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the
 //!   lease between two heartbeats. The fence protects all the same what checks it.
+//! - **An item that is deleted under its lease**, by time to live, by `delete_unchecked` or by another program, takes the lease with it. If it is
+//!   created and leased again before the next heartbeat of the first holder, two callers believe to hold it until that heartbeat is refused.
+//!   `DynamoDB` refuses the writes of the first holder at once. With `#[lockable(separate)]` the lease stays, since it is in another row.
+//! - **A row that was retired**: an acquire that was sent before [`Locks::retire`] deleted the row, and arrives after that, begins the fence at the
+//!   time at which it was sent. That may be below fences of the deleted row if the request was on its way for more than a minute.
+//! - **A program that does not know the queue** and takes the lock by `_owner` while a head holds it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
 //! - **To learn of a death** where a writer has taken the dead owner of an item away: its one request does not know whether there was one.
 //! - **A runtime that is blocked** sends no heartbeats, and watches no [`Held::lost`]; blocking work belongs on `spawn_blocking`. Where that cannot

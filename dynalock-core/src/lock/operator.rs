@@ -75,6 +75,9 @@ impl Locks {
     /// lock is not granted a thousand times a second for all of its life, or for the first time within the last minute.) The clocks of all
     /// machines must agree within that minute.
     ///
+    /// An acquire that was sent before the row was deleted, and arrives more than a minute later, begins the fence at the time at which it was sent:
+    /// that may be below the fences of the deleted row. Retire a lock when no caller asks for it any more.
+    ///
     /// `false` if it is held, or too young; `true` if there is no row any more. Nothing else deletes one: a TTL on the table would
     /// delete locks that are held.
     ///

@@ -91,7 +91,7 @@ impl Row {
 
     /// The head goes, and the next one holds the lock: one write, so that nobody comes between.
     pub(super) fn leave(&self, entry: &str, behind: Behind, Exit { note, copies, now }: Exit) -> Update {
-        let mut turn = self.next_turn(entry, behind, now);
+        let mut turn = self.next_turn(text(entry), behind, now);
         let released = turn.to.name(self.layout.released);
         match copies {
             Copies::None => turn.remove.push(format_args!("{released}")),
@@ -121,18 +121,18 @@ impl Row {
     }
 
     /// Takes a head out that has died, and leaves its fence for the next one to know; unless nobody was told of an earlier death, which one that has died
-    /// waiting must not hide.
-    pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
-        let mut turn = self.next_turn(&head.holder, behind, now);
+    /// waiting must not hide. `head` is what `mark` shows of the head.
+    pub(super) fn evict(&self, mark: &Mark, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
+        let mut turn = self.next_turn(head.holder.clone(), behind, now);
         let crashed = turn.to.name(self.layout.crashed);
-        let fence = turn.to.value(number(Hold::Fair.fence(head.stored_fence.unwrap_or(now))));
+        let fence = turn.to.value(number(Hold::Fair.fence(mark.fence.unwrap_or(now))));
         turn.set.push(format_args!("{crashed}=if_not_exists({crashed},{fence})"));
         if behind == Behind::Nobody {
             turn.remove.push(format_args!("{}", turn.to.name(self.layout.released)));
         }
         let is_same = match evidence {
             Evidence::Silence => self.is_as_seen(head, &mut turn.to),
-            Evidence::Order => same(self.layout.fence, head.stored_fence.map(number), &mut turn.to),
+            Evidence::Order => same(self.layout.fence, head.stored_fence.clone(), &mut turn.to),
         };
         turn.condition.push(format_args!("{is_same}"));
         self.made(turn)
@@ -164,12 +164,13 @@ impl Row {
             let (crashed, fence) = (to.name(crashed), to.value(number(fence)));
             text = format!("SET {crashed}=if_not_exists({crashed},{fence}) {text}");
         }
-        let is_same = same(self.layout.fence, mark.fence.map(number), &mut to);
+        let stored_fence = mark.sighting().and_then(|sighting| sighting.stored_fence.clone());
+        let is_same = same(self.layout.fence, stored_fence, &mut to);
         Some(self.update(text, format!("attribute_exists({owner}) AND {is_same} AND {dead}"), to))
     }
 
     /// What makes the next in the queue its head: the head and its signs of life go, and its fence is stored.
-    fn next_turn(&self, head: &str, behind: Behind, now: u64) -> Turn {
+    fn next_turn(&self, head: AttributeValue, behind: Behind, now: u64) -> Turn {
         let mut to = Placeholders::default();
         let LockModel { fence, queue, beat, until, turn, .. } = self.layout;
         let [fence, queue, beat, until, turn] = [fence, queue, beat, until, turn].map(|name| to.name(name));
@@ -179,7 +180,7 @@ impl Row {
         let mut remove = Terms::new("REMOVE ", ",");
         remove.push(format_args!("{beat},{until}"));
         let mut condition = Terms::new("", " AND ");
-        condition.push(format_args!("{queue}[0] = {}", to.value(text(head))));
+        condition.push(format_args!("{queue}[0] = {}", to.value(head)));
         match behind {
             Behind::Nobody => {
                 remove.push(format_args!("{queue},{turn}"));

@@ -40,7 +40,8 @@ impl<O, N> Acquire<O, N> {
     /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. When
     /// the last one leaves, which takes a cheap read more, nothing stays in the row but the fence; and its name, if its request had to be sent again.
     ///
-    /// A holder that dies is taken out of the queue when its lease has ended, one that dies waiting within a ttl of its turn.
+    /// A holder that dies is taken out of the queue when its lease has ended, one that dies waiting within a ttl of its turn. A client that is cut
+    /// off while it asks gives its place up as soon as DynamoDB answers again; until then its further calls for this queue end with their deadline.
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -110,7 +111,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
 }
 
 impl<Q> Acquire<Held, Arc<str>, Q> {
-    /// How long to wait while somebody else holds it.
+    /// How long to wait while somebody else holds it: [`Locks::wait`].
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.locks = self.locks.wait(wait);
         self
@@ -118,7 +119,7 @@ impl<Q> Acquire<Held, Arc<str>, Q> {
 }
 
 impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
-    /// How long to wait while somebody else holds one of them.
+    /// How long to wait while somebody else holds one of them: [`Locks::wait`].
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.locks = self.locks.wait(wait);
         self
@@ -131,7 +132,10 @@ impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
         match self.names.len() {
             0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => self.names.iter().map(|name| self.asking(name)).collect(),
+            _ => {
+                let limits = self.locks.limits_of_all;
+                self.names.iter().map(|name| Ok(Asking { limits, ..self.asking(name)? })).collect()
+            }
         }
     }
 }

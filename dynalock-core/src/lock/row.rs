@@ -23,6 +23,9 @@ pub(super) struct Row {
     pub(super) beside: Beside,
 }
 
+/// The table and the key of a row.
+pub(super) type RowId = (Arc<str>, Item);
+
 /// What stands beside a row, under this key.
 #[derive(Debug, Clone)]
 pub(super) enum Beside {
@@ -115,8 +118,9 @@ impl Row {
         self.update(format!("{set} REMOVE {queue},{turn}"), condition.finish(), to)
     }
 
-    /// A heartbeat: on the holder, its fence and an earlier beat. Not on the beat before, or a lost reply would lose the lease; not on the
-    /// holder alone, or a late copy would put an old beat back, and a late copy of the grant would seem to be the grant.
+    /// A heartbeat: on the holder, its fence and a lower beat. Not on the beat before, or a lost reply would lose the lease; not on the
+    /// holder alone, or a late copy would put an old beat back, and a late copy of the grant would seem to be the grant. The beat is strictly
+    /// lower: two processes that have resumed one token may send the same number.
     pub(super) fn beat(&self, hold: Hold, owner: &str, beat: &Beat<'_>) -> Update {
         let mut to = Placeholders::default();
         let (beat_name, until_name) = (to.name(self.layout.beat), to.name(self.layout.until));
@@ -136,7 +140,7 @@ impl Row {
         let fence = format!("{} = {}", to.name(self.layout.fence), to.value(number(hold.stored_fence(beat.fence))));
         let condition = match hold {
             Hold::Plain => {
-                format!("{} = {me} AND {fence} AND {beat_name} <= {number_value}", to.name(self.layout.owner))
+                format!("{} = {me} AND {fence} AND {beat_name} < {number_value}", to.name(self.layout.owner))
             }
             Hold::Fair => {
                 let earlier = format!("(attribute_not_exists({beat_name}) OR {beat_name} < {number_value})");
@@ -181,7 +185,7 @@ impl Row {
                 Some(format!("{} < {}", to.name(until), to.value(number(unit.moment(*moment)))))
             }
             Dead::Silent(seen) => {
-                let is_owner = format!("{} = {}", to.name(owner), to.value(text(&seen.holder)));
+                let is_owner = format!("{} = {}", to.name(owner), to.value(seen.holder.clone()));
                 Some(format!("{is_owner} AND {}", self.is_as_seen(seen, to)))
             }
         }
@@ -190,11 +194,7 @@ impl Row {
     /// That there was no sign of life since.
     pub(super) fn is_as_seen(&self, seen: &Sighting, to: &mut Placeholders) -> String {
         let LockModel { fence, beat, until, .. } = self.layout;
-        let signs = [
-            (fence, seen.stored_fence.map(number)),
-            (beat, seen.beat.map(number)),
-            (until, seen.end.clone().map(AttributeValue::N)),
-        ];
+        let signs = [(fence, seen.stored_fence.clone()), (beat, seen.beat.clone()), (until, seen.end.clone())];
         let mut all = Terms::new("", " AND ");
         for (name, value) in signs {
             all.push(format_args!("{}", same(name, value, to)));
@@ -224,6 +224,11 @@ impl Row {
         let (names, values) = to.finish();
         let (table, key) = (Arc::clone(&self.table), self.key.clone());
         Write { table, key, action: Action::Delete, condition: Some(condition), names, values, beside: None }
+    }
+
+    /// What tells the row from all others.
+    pub(super) fn id(&self) -> RowId {
+        (Arc::clone(&self.table), self.key.clone())
     }
 
     /// Whether the item is another one.

@@ -10,8 +10,13 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
+    error::{Error, Unavailable},
     random,
+    retry::{Backoff, Effort, Limits},
 };
+
+/// What a request may take that a call sends when its wait ends: the last look, and the place in a queue that is given up.
+pub(super) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// Somebody's sign of life, and since when it has been the last one.
 #[derive(Debug, Clone)]
@@ -28,15 +33,26 @@ pub(super) struct Watcher {
     pub(super) end: Option<Instant>,
     rng: fastrand::Rng,
     watched: Option<Watched>,
+    /// What was seen last of those in the way.
+    seen: Option<Mark>,
+    /// How often it was asked in vain since that sign of life, though the lease seemed to have ended.
+    in_vain: u32,
 }
 
 impl Watcher {
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
         let sighting = mark.sighting();
-        if !self.watched.as_ref().is_some_and(|seen| seen.sighting == sighting) {
-            self.watched = Some(Watched { sighting, since: clock::now() });
+        if !self.watched.as_ref().is_some_and(|seen| seen.sighting.as_ref() == sighting) {
+            self.watched = Some(Watched { sighting: sighting.cloned(), since: clock::now() });
+            self.in_vain = 0;
         }
+        self.seen = Some(mark.clone());
+    }
+
+    /// The lease that is watched seems to have ended: it is asked for. If that is refused without a sign of life, the next pauses are longer.
+    pub(super) fn expects_the_end(&mut self) {
+        self.in_vain = self.in_vain.saturating_add(1);
     }
 
     /// Whether the last sign of life is as old as this.
@@ -52,6 +68,11 @@ impl Watcher {
     pub(super) fn left(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
+
+    /// Whether the call asks once and does not wait.
+    pub(super) fn only_tries(&self) -> bool {
+        self.end == Some(self.started)
+    }
 }
 
 impl Asking {
@@ -62,14 +83,57 @@ impl Asking {
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        Watcher { started, requests: 0, end, rng: random::generator(), watched: None }
+        Watcher { started, requests: 0, end, rng: random::generator(), watched: None, seen: None, in_vain: 0 }
+    }
+
+    /// The limits of the next request, which ends with the wait. A call that only tries has no wait: its deadline ends it.
+    pub(super) fn limits(&self, watcher: &Watcher) -> Limits {
+        match watcher.only_tries() {
+            true => self.limits,
+            false => Limits { deadline: self.limits.deadline.min(watcher.left().max(LAST_REQUEST)), ..self.limits },
+        }
+    }
+
+    /// The next request of a call, with its repetitions.
+    pub(super) fn effort(&self, watcher: &Watcher) -> Effort {
+        Effort::new(&self.connection, self.limits(watcher))
+    }
+
+    /// The end of a call to whose last request no answer came in time.
+    pub(super) fn unanswered(&self, watcher: &Watcher) -> Error {
+        let last = Box::new(Error::Unavailable(Unavailable::Timeout));
+        Error::Exhausted { attempts: watcher.requests, elapsed: watcher.elapsed(), last }
+    }
+
+    /// Sleeps before it is asked again for a lock in whose way nobody was; an error if there is no time left for that.
+    pub(super) async fn pause_before_retry(&self, watcher: &mut Watcher, backoff: &mut Backoff) -> Result<(), Error> {
+        let left = match watcher.only_tries() {
+            true => self.limits.deadline.saturating_sub(watcher.elapsed()),
+            false => watcher.left(),
+        };
+        let pause = backoff.next(Backoff::FIRST, &mut watcher.rng);
+        if pause >= left {
+            return Err(Effort::since(&self.connection, self.limits, watcher.started, watcher.requests).too_late());
+        }
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    /// The error of a call whose wait is over: while somebody else had the lock when it was seen last, that is the reason, also if the last
+    /// request was not answered.
+    pub(super) fn at_the_end(&self, error: Error, watcher: &Watcher) -> Error {
+        let is_over = watcher.left().is_zero() && !watcher.only_tries();
+        match (&error, &watcher.seen) {
+            (Error::Exhausted { .. }, Some(mark)) if is_over && mark.holder().is_some() => self.locked(mark, watcher),
+            _ => error,
+        }
     }
 
     /// Whether the lease of the head of the queue has ended.
     pub(super) fn has_dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> bool {
         let Some(head) = mark.head() else { return false };
         watcher.watch(mark);
-        let ttl = ttl_of(&head.holder).unwrap_or(self.terms.ttl);
+        let ttl = ttl_of(head).unwrap_or(self.terms.ttl);
         mark.has_dead_head(&self.terms) || watcher.has_watched_for(ttl)
     }
 
@@ -95,17 +159,21 @@ impl Asking {
             }
             Expiry::Observed => {
                 let since = watcher.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
-                let ttl = mark.head().and_then(|head| ttl_of(&head.holder)).unwrap_or(self.terms.ttl);
+                let ttl = mark.head().and_then(ttl_of).unwrap_or(self.terms.ttl);
                 (since + ttl).saturating_duration_since(clock::now())
             }
         }
     }
 
-    /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing.
+    /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing. A lease that seems to have ended and is not
+    /// granted, since another program writes its row, is asked for ever less often.
     pub(super) fn pause(&self, mark: &Mark, watcher: &mut Watcher) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
         let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + watcher.rng.f64());
+        if let Some(doublings) = watcher.in_vain.checked_sub(1) {
+            return look.saturating_mul(1 << doublings.min(7)).min(LONGEST);
+        }
         let jitter = SHORTEST.mul_f64(watcher.rng.f64());
         self.left(mark, watcher).saturating_add(jitter).min(look).max(Duration::from_millis(1))
     }
@@ -119,6 +187,10 @@ impl Asking {
         // A turn that comes is seen long before it could be over.
         let look = look.min(self.terms.ttl / 6).mul_f64(0.5 + watcher.rng.f64());
         let jitter = SHORTEST.mul_f64(1.0 + watcher.rng.f64());
-        self.left(mark, watcher).saturating_add(jitter).min(look)
+        match self.left(mark, watcher) {
+            // A head that seems dead and could not be taken out.
+            Duration::ZERO => look,
+            left => left.saturating_add(jitter).min(look),
+        }
     }
 }

@@ -36,6 +36,11 @@ impl Transact {
         &self.tables[place]
     }
 
+    /// How many writes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.tables.len()
+    }
+
     /// Sends it. The reasons of a [`Failure::Cancelled`] are as many as the writes, in their order.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -18,8 +18,11 @@ use aws_sdk_dynamodb::{
     error::BoxError,
 };
 
-use super::{budget::Budget, thread::Thread};
-use crate::operation::{EmptyAnswer, keep_body};
+use super::{budget::Budget, pending::Pending, thread::Thread};
+use crate::{
+    codec::Item,
+    operation::{EmptyAnswer, keep_body},
+};
 
 /// What all calls through one repository share.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub(crate) struct Connection {
     origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
+    /// Places in queues that are given up, by the table and the key of the row, and could not be removed so far.
+    pub(crate) abandoned: Pending<(Arc<str>, Item)>,
     thread: Mutex<Weak<Thread>>,
 }
 
@@ -47,6 +52,7 @@ impl Connection {
             origin: client.clone(),
             budget: Budget::full(),
             round_trip: RoundTrip::default(),
+            abandoned: Pending::default(),
             thread: Mutex::default(),
         }
     }

@@ -8,6 +8,7 @@ mod budget;
 mod connection;
 mod effort;
 mod pace;
+mod pending;
 mod thread;
 
 pub(crate) use backoff::Backoff;
@@ -17,6 +18,7 @@ pub(crate) use effort::{
     unexpected_condition,
 };
 pub use pace::Pace;
+pub(crate) use pending::Begun;
 pub(crate) use thread::Thread;
 
 use std::time::Duration;
@@ -33,6 +35,16 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// What a transaction may take longer for each item but the first, which has the attempt's timeout itself: 100 items on a slow server take
+    /// seconds, and a request that is given up and sent again takes as long again.
+    const MORE_PER_ITEM: Duration = Duration::from_millis(20);
+
+    /// The time that the first attempt of a request for so many items may take.
+    pub(crate) fn attempt_timeout_of(&self, items: usize) -> Duration {
+        let more = u32::try_from(items.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.attempt_timeout.saturating_add(Self::MORE_PER_ITEM.saturating_mul(more))
+    }
+
     /// Those of a request that is not sent again.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }

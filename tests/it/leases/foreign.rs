@@ -1,6 +1,6 @@
 use std::time::UNIX_EPOCH;
 
-use dynalock::{Error, Expiry, Versioned, local::Faults};
+use dynalock::{Error, Expiry, Repository, Versioned, local::Faults};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, expect_error, millis, n, now, s, secs, travel};
@@ -95,4 +95,77 @@ async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
         assert!((secs(16)..secs(18)).contains(&waited), "{beat:?}: {waited:?}");
         lease.release().await.unwrap();
     }
+}
+
+/// A job that another program has locked, and let go by removing its name alone.
+async fn job_with_an_end(shop: &Shop, end: u64) -> (Repository<Job>, Repository<Job>) {
+    let table = shop.table::<Job>().await;
+    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    table.raw.set("a", "lockTime", n(end)).await;
+    (table.items, table.others)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
+    // An hour ago, and a moment ago.
+    for ago in [3_600, 3] {
+        let shop = Shop::in_process(Faults::none());
+        let (items, others) = job_with_an_end(&shop, epoch() - ago).await;
+        let mut lease = items.lock("a").fair().heartbeat(false).await.unwrap();
+        let locked = expect_error!(others.lock("a").fair().wait(millis(500)).await, Error::Locked(it) => it);
+        assert_eq!((&*locked.owner, locked.fence), (lease.owner(), lease.fence()));
+        assert!(locked.remaining > secs(8), "{locked:?}");
+        expect_error!(others.try_lock("a").await, Error::Locked(_));
+        expect_error!(others.update_with("a", |job| job.runs += 100).await, Error::Locked(_));
+        lease.update(|job| job.runs += 1).await.unwrap();
+        assert_eq!(lease.commit(|job| job.runs += 1).await.unwrap().runs, 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fair_holder_that_dies_is_taken_out_where_another_program_has_left_its_end() {
+    let shop = Shop::in_process(Faults::none());
+    let (items, others) = job_with_an_end(&shop, epoch() - 3_600).await;
+    let dead = items.lock("a").fair().await.unwrap();
+    let fence = dead.fence();
+    drop(dead.detach());
+    travel(secs(13)).await;
+    let next = others.try_lock("a").await.unwrap();
+    assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_lock_of_a_program_whose_owners_are_numbers_is_taken_over() {
+    for expiry in [Expiry::default(), Expiry::Observed] {
+        for is_fair in [false, true] {
+            let shop = Shop::in_process(Faults::none());
+            let table = shop.table::<Job>().await;
+            table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+            table.raw.set("a", "lockedBy", n(4711)).await;
+            table.raw.set("a", "lockTime", n(epoch() + 5)).await;
+            let items = table.items.clone().expiry(expiry);
+            let lease = match is_fair {
+                false => items.lock("a").wait(secs(40)).await,
+                true => items.lock("a").fair().wait(secs(40)).await,
+            };
+            let lease = lease.unwrap_or_else(|error| panic!("{expiry:?} {is_fair}: {error}"));
+            let [writes] = shop.counts(["UpdateItem"]);
+            assert!(writes <= 4, "{expiry:?} {is_fair}: {writes} conditional writes");
+            lease.commit(|job| job.runs += 1).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_of_several_dead_locks_of_such_a_program_is_taken_over() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Job>().await;
+    for id in ["a", "b"] {
+        table.others.create(Job { id: id.to_owned(), runs: 0 }).await.unwrap();
+        table.raw.set(id, "lockedBy", n(4711)).await;
+    }
+    let lease = table.items.clone().expiry(Expiry::Observed).lock_any(["a", "b"]).wait(secs(40)).await.unwrap();
+    let [writes] = shop.counts(["UpdateItem"]);
+    assert!(writes <= 5, "{writes} conditional writes");
+    lease.release().await.unwrap();
 }

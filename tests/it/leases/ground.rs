@@ -36,13 +36,15 @@ pub(super) struct Ground<T> {
     believers: Vec<Believer<T>>,
     fences: BTreeSet<u64>,
     told: BTreeMap<String, Told>,
+    /// How many lives were to be ended.
+    lives: u64,
     pub(super) tally: Tally,
 }
 
 impl<T> Default for Ground<T> {
     fn default() -> Self {
         let (fences, told, tally) = <_>::default();
-        Self { believers: Vec::new(), fences, told, tally }
+        Self { believers: Vec::new(), fences, told, lives: 0, tally }
     }
 }
 
@@ -81,11 +83,22 @@ impl<T: Lockable> Ground<T> {
         self.believers.swap_remove(place).lease.expect("one write at a time")
     }
 
+    /// The number of a life that is to end: they end in this order, since each begins after the end of the one before.
+    pub(super) fn end_of_life(&mut self) -> u64 {
+        self.lives += 1;
+        self.lives - 1
+    }
+
+    /// How many lives were to be ended.
+    pub(super) fn lives(&self) -> u64 {
+        self.lives
+    }
+
     pub(super) fn wrote(&mut self, mark: String, result: &Result<(), Error>) {
         let told = match result {
             Ok(()) => Told::Done,
             Err(Error::Indeterminate { .. }) => Told::InDoubt,
-            Err(Error::Locked(_) | Error::Lost(_) | Error::Exhausted { .. }) => Told::Refused,
+            Err(Error::Locked(_) | Error::Lost(_) | Error::Exhausted { .. } | Error::NotFound { .. }) => Told::Refused,
             Err(other) => panic!("{other:?}"),
         };
         match told {

@@ -2,10 +2,12 @@
 
 mod any;
 mod commits;
+mod fence;
 mod foreign;
 mod ground;
 mod holder;
 mod others;
+mod resumed;
 mod separate;
 mod storm;
 mod tombstone;

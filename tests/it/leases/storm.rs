@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Lease, Lockable, Repository, local::Faults};
+use dynalock::{Error, Lease, Lockable, Repository, Transaction, local::Faults};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
@@ -19,6 +19,13 @@ const SEEDS: u64 = 16;
 
 const HOLDERS: u64 = 4;
 const WRITERS: u64 = 2;
+
+/// How many lives the item has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lives {
+    One,
+    Many,
+}
 
 /// An item that counts its writes, and keeps a mark of each.
 pub(super) trait Counted: Lockable {
@@ -58,7 +65,10 @@ impl Counted for Crate {
 
 #[derive(Clone)]
 struct Process<T> {
+    client: Client,
     items: Repository<T>,
+    /// Whether holders delete the item, and create it again.
+    lives: Lives,
     ground: Arc<Mutex<Ground<T>>>,
 }
 
@@ -82,6 +92,11 @@ impl<T: Counted> Process<T> {
             granted = &mut task => match granted.unwrap() {
                 Ok(lease) => Some(lease),
                 Err(Error::Exhausted { .. } | Error::Lost(_) | Error::Locked(_)) => None,
+                Err(Error::NotFound { .. }) if self.lives == Lives::Many => {
+                    // There may be one by now, and it may be in doubt: whoever asks next learns it.
+                    drop(self.items.create(T::empty("a")).await);
+                    None
+                }
                 Err(Error::Evicted { .. }) => {
                     self.ground.lock().unwrap().tally.evicted += 1;
                     None
@@ -112,6 +127,9 @@ impl<T: Counted> Process<T> {
             ground.wrote(mark, &written);
         }
         let lease = self.ground.lock().unwrap().leave(fence);
+        if self.lives == Lives::Many && rng.f64() < 0.3 {
+            return self.delete(lease).await;
+        }
         match rng.u32(0..10) {
             0..3 => {
                 let mark = format!("h{fence}.{writes}");
@@ -125,6 +143,22 @@ impl<T: Counted> Process<T> {
         }
     }
 
+    /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
+    async fn delete(&self, lease: Lease<T>) {
+        let Ok(Some(mut stored)) = self.items.get(<T as Counted>::key("a")).await else { return };
+        let marks = stored.marks().clone();
+        let life = self.ground.lock().unwrap().end_of_life();
+        let mut grave = T::empty(&grave(life));
+        *grave.marks() = marks;
+        let mut tx = Transaction::new(&self.client);
+        tx.guard(&lease);
+        tx.delete(&self.items, stored);
+        tx.create(&self.items, grave);
+        drop(tx.commit().await);
+        drop(lease);
+        drop(self.items.create(T::empty("a")).await);
+    }
+
     /// Writes the item whenever nobody holds it.
     async fn write(self, name: u64, mut rng: Rng) {
         for round in 0..16 {
@@ -136,8 +170,13 @@ impl<T: Counted> Process<T> {
     }
 }
 
+/// The key of what is left of a life.
+fn grave(life: u64) -> String {
+    format!("grave-{life}")
+}
+
 /// One storm.
-async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
+async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, lives: Lives) -> Tally {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<T>().await;
     table.others.create(T::empty("a")).await.unwrap();
@@ -151,7 +190,7 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation) ->
         let ahead = ahead(process, weather, &mut rng);
         let items =
             Repository::<T>::new(&client).table(table.name()).expiry(weather.expiry).clock_ahead_by_millis(ahead);
-        let process_of = Process { items, ground: Arc::clone(&ground) };
+        let process_of = Process { client, items, lives, ground: Arc::clone(&ground) };
         let fork = rng.fork();
         if process < HOLDERS {
             tasks.spawn(process_of.lease(fork));
@@ -163,21 +202,33 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation) ->
     // What is on its way arrives, what was dropped is released.
     travel(weather.late + secs(1)).await;
     let others = table.others.clone().expiry(weather.expiry);
+    if others.get(<T as Counted>::key("a")).await.unwrap().is_none() {
+        others.create(T::empty("a")).await.unwrap();
+    }
     // One who died, and a grant that nobody knows of, cost a ttl each.
     let last = others.lock(<T as Counted>::key("a")).fair().wait(3 * (TTL + SKEW + SKEW / 2)).await;
     let mut stored = others.get(<T as Counted>::key("a")).await.unwrap().unwrap();
     let (version, count) = (stored.version(), *stored.count());
     let marks = stored.marks().clone().unwrap_or_default();
-    let marks: Vec<_> = marks.split_whitespace().collect();
+    assert_eq!((version, count as usize), (u64::from(count) + 1, marks.split_whitespace().count()), "seed {seed}");
+    let begun = ground.lock().unwrap().lives();
+    let (mut all, mut ended) = (String::new(), 0);
+    for life in 0..begun {
+        if let Some(mut grave) = others.get(<T as Counted>::key(&grave(life))).await.unwrap() {
+            all.push_str(grave.marks().as_deref().unwrap_or_default());
+            ended += 1;
+        }
+    }
+    all.push_str(&marks);
     let mut ground = ground.lock().unwrap();
-    ground.settle(&marks);
+    ground.settle(&all.split_whitespace().collect::<Vec<_>>());
     ground.tally.left += u64::from(last.is_err());
-    assert_eq!((version, count as usize), (u64::from(count) + 1, marks.len()), "seed {seed}");
+    ground.tally.lives += ended;
     ground.tally.clone()
 }
 
 fn storms_of<T: Counted>(weather: Weather, seeds: u64) {
-    let tally = storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, weather, Deviation::None));
+    let tally = storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, weather, Deviation::None, Lives::One));
     println!("{}, {:?}, {seeds} seeds: {tally:?}", T::MODEL.table, weather.expiry);
     assert!(tally.grants > seeds * 10, "{tally:?}");
     assert!(tally.writes > seeds * 10, "{tally:?}");
@@ -202,9 +253,21 @@ fn a_storm_lets_one_at_a_time_write_an_item_whatever_the_clocks_show() {
     storms_of::<Archive>(Weather::OBSERVED, seeds(SEEDS).div_ceil(4));
 }
 
+/// The fences of an item that keeps its lease in itself begin at the time of day in each life, by clocks that differ here: `tombstone::storm` has those.
+#[test]
+fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_each_life_of_an_item() {
+    let seeds = seeds(SEEDS);
+    let many = |seed| storm::<Archive>(seed, Weather::ROUGH, Deviation::None, Lives::Many);
+    let tally = storms(0..seeds, Deviation::None, many);
+    println!("many lives, {seeds} seeds: {tally:?}");
+    assert!(tally.grants > seeds * 10, "{tally:?}");
+    assert!(tally.writes > seeds * 10, "{tally:?}");
+    assert!(tally.lives > seeds * 2, "{tally:?}");
+}
+
 /// Only the leases beside items are updated without their item.
 fn beside_items_shows(deviation: Deviation, weather: Weather, shown: impl Fn(&Tally) -> u64) {
-    shows(deviation, |seed| storm::<Archive>(seed, weather, deviation), shown);
+    shows(deviation, |seed| storm::<Archive>(seed, weather, deviation, Lives::One), shown);
 }
 
 #[test]

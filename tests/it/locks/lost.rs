@@ -1,9 +1,18 @@
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::{Context, Poll},
+};
+
 use dynalock::{
     Error, Lost,
     local::{Fault, Faults},
 };
 
-use super::kill;
+use super::{TTL, kill};
 use crate::support::{Shop, expect_error, millis, secs, travel};
 
 #[tokio::test(start_paused = true)]
@@ -29,6 +38,50 @@ async fn work_that_ends_gives_its_result() {
         42
     };
     assert_eq!(held.run(work).await.unwrap(), 42);
+}
+
+/// Work that stands still for longer than a lease in its first poll, and wants to go on; it counts how often it is polled.
+struct Work {
+    polls: Arc<AtomicU32>,
+    stall: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Work {
+    fn new() -> (Arc<AtomicU32>, Self) {
+        let polls = Arc::new(AtomicU32::new(0));
+        (Arc::clone(&polls), Self { polls, stall: Box::pin(tokio::time::advance(TTL)) })
+    }
+}
+
+impl Future for Work {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.polls.fetch_add(1, Ordering::Relaxed) == 0 {
+            // The clock goes on within this poll, before any timer is looked at.
+            let _ = self.stall.as_mut().poll(context);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_is_not_polled_after_the_end_of_the_lease_on_a_runtime_that_stood_still() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = shop.locks().await;
+    let held = locks.acquire("report").heartbeat(false).await.unwrap();
+    let (polls, work) = Work::new();
+    // In a task that wakes itself: it is polled again before the runtime looks at its timers.
+    let ran = tokio::spawn(async move { held.run(work).await });
+    expect_error!(ran.await.unwrap(), Error::Lost(Lost::Expired));
+    assert_eq!(polls.load(Ordering::Relaxed), 1);
+
+    let all = locks.acquire_all(["a", "b"]).heartbeat(false).await.unwrap();
+    let (polls, work) = Work::new();
+    let ran = tokio::spawn(async move { all.run(work).await });
+    expect_error!(ran.await.unwrap(), Error::Lost(Lost::Expired));
+    assert_eq!(polls.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,15 @@
 //! Locks by name, on paused time: what holders and waiters see, whatever happens to their requests.
 
+mod asked_again;
 mod blocked;
+mod ends;
 mod exclusion;
 mod expiry;
 mod losses;
 mod lost;
+mod pace;
+mod resumed;
+mod stale;
 mod storm;
 mod together;
 mod unusual;

@@ -112,6 +112,7 @@ fn a_storm_grants_a_lock_to_one_at_a_time_and_leaves_none_behind() {
     assert!(tally.writes > seeds(SEEDS) * 40, "{tally:?}");
     assert!(tally.takeovers > seeds(SEEDS) * 4, "{tally:?}");
     assert!(tally.together > seeds(SEEDS) * 2, "{tally:?}");
+    assert!(tally.resumed > seeds(SEEDS), "{tally:?}");
 }
 
 #[test]
@@ -171,6 +172,12 @@ fn the_storm_shows_heartbeats_on_the_owner_alone() {
         |seed| storm(seed, Weather::TARDY, Deviation::BeatOnTheOwner),
         |seen| seen.overlaps,
     );
+}
+
+#[test]
+fn the_storm_shows_a_resumed_grant_that_goes_on_from_the_next_beat() {
+    let deviation = Deviation::ResumeAtTheNextBeat;
+    shows(deviation, |seed| storm(seed, Weather::TARDY, deviation), |seen| seen.overlaps);
 }
 
 #[test]

@@ -3,13 +3,16 @@
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
 mod cost;
+mod cut_off;
 mod deaths;
 mod dying;
 mod faults;
+mod foreign;
 mod items;
 mod leftovers;
 mod model;
 mod order;
+mod pace;
 mod soak;
 mod storm;
 mod together;

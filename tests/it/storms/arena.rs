@@ -47,6 +47,10 @@ pub(crate) struct Tally {
     pub(crate) denied: u64,
     /// Writes under an old fence that a resource outside took, which knows only the last fence it has seen.
     pub(crate) outside: u64,
+    /// Grants with which another process went on, after the first had died.
+    pub(crate) resumed: u64,
+    /// Lives of items that ended.
+    pub(crate) lives: u64,
 }
 
 impl Tally {
@@ -62,7 +66,7 @@ impl Tally {
         [overlaps, told_late, fences, stale, left, inversions, doubled, forgotten, denied]
     }
 
-    fn figures(&mut self) -> [&mut u64; 19] {
+    fn figures(&mut self) -> [&mut u64; 21] {
         let Self {
             grants,
             together,
@@ -83,10 +87,12 @@ impl Tally {
             forgotten,
             denied,
             outside,
+            resumed,
+            lives,
         } = self;
         [
             grants, together, writes, refused, takeovers, cancelled, overlaps, told_late, fences, stale, left, ghosts,
-            lost, inversions, evicted, doubled, forgotten, denied, outside,
+            lost, inversions, evicted, doubled, forgotten, denied, outside, resumed, lives,
         ]
     }
 }
@@ -141,6 +147,16 @@ impl Arena {
                     self.tally.told_late += 1;
                 }
             }
+        }
+        here.push(believer);
+    }
+
+    /// A grant whose first process has died goes on in another one.
+    pub(crate) fn resume(&mut self, name: &str, believer: Believer) {
+        self.tally.resumed += 1;
+        let here = self.believers.entry(name.to_owned()).or_default();
+        if believer.believes() {
+            self.tally.overlaps += here.iter().filter(|other| other.believes()).count() as u64;
         }
         here.push(believer);
     }

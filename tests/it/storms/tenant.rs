@@ -110,7 +110,8 @@ impl Tenant {
             0..6 => drop(held.release().await),
             6 => drop(held),
             // A kill, with a request that was on its way perhaps.
-            7..9 => drop(held.detach()),
+            7 => drop(held.detach()),
+            8 => self.die_beating(held, rng).await,
             _ => {
                 let token = held.detach();
                 travel(millis(rng.u64(0..15_000))).await;
@@ -120,6 +121,29 @@ impl Tenant {
                 }
             }
         }
+    }
+
+    /// Dies while a heartbeat is on its way, and leaves a token; another process goes on with that, and stands still now and then.
+    async fn die_beating(&self, held: Held, rng: &mut Rng) {
+        let (name, token) = (held.name().to_owned(), held.token());
+        let dying = tokio::spawn(async move {
+            let _ = tokio::time::timeout(millis(1), held.extend()).await;
+            let _ = tokio::time::timeout(millis(1), held.extend()).await;
+            drop(held.detach());
+        });
+        travel(millis(rng.u64(0..15_000))).await;
+        dying.await.unwrap();
+        let Ok(held) = self.locks.clone().heartbeat(false).resume(token).await else { return };
+        let held = Arc::new(held);
+        let believer = Believer { held: Arc::clone(&held), told: Arc::new(AtomicBool::new(true)), until: None };
+        self.arena.lock().unwrap().resume(&name, believer);
+        for _ in 0..rng.u32(1..4) {
+            travel(millis(rng.u64(0..6_000))).await;
+            self.write(&held).await;
+        }
+        self.arena.lock().unwrap().leave(&name, held.fence());
+        let held = Arc::into_inner(held).expect("the arena has let it go");
+        if rng.bool() { drop(held.release().await) } else { drop(held.detach()) }
     }
 
     /// Appends the fence to the log that the lock protects, if it is ours still.

@@ -25,6 +25,8 @@ pub(crate) enum Deviation {
     BeatOnTheOwner,
     /// A heartbeat has no condition.
     BeatAlways,
+    /// Whoever resumes a token goes on from the next beat.
+    ResumeAtTheNextBeat,
     /// A release has no condition.
     ReleaseAlways,
     /// A plain acquire does not look at the queue.
@@ -48,6 +50,9 @@ pub(crate) enum Deviation {
 /// Those that are not on the wire.
 const INSIDE: [Deviation; 4] =
     [Deviation::None, Deviation::CountFromTheAnswer, Deviation::WatchFromTheRequest, Deviation::AcquireWithItsCaller];
+
+/// The distance between the beats of two processes that use one grant.
+const STRIDE: u64 = 1 << 20;
 
 impl Deviation {
     pub(crate) fn wrap(self, client: SharedHttpClient) -> SharedHttpClient {
@@ -87,7 +92,7 @@ impl Deviation {
             }
             (Self::BeatOnThePrevious, Kind::Beat) => {
                 let (owner, beat) = condition.split_once(" AND ").expect("two conditions");
-                let (name, value) = beat.split_once(" <= ").expect("a comparison");
+                let (name, value) = beat.split_once(" < ").expect("a comparison");
                 let last = update["ExpressionAttributeValues"][value]["N"].as_str().expect("a number");
                 let before = last.parse::<u64>().expect("a number") - 1;
                 update["ConditionExpression"] = format!("{owner} AND {name} = :before").into();
@@ -96,6 +101,13 @@ impl Deviation {
             (Self::BeatOnTheOwner, Kind::Beat) => {
                 let (owner, _) = condition.split_once(" AND ").expect("two conditions");
                 update["ConditionExpression"] = owner.into();
+            }
+            (Self::ResumeAtTheNextBeat, Kind::Beat) => {
+                let (_, beat) = condition.rsplit_once(" < ").expect("a comparison");
+                let beat = beat.trim_end_matches(')').to_owned();
+                let number = update["ExpressionAttributeValues"][&beat]["N"].as_str().expect("a number");
+                let number = number.parse::<u64>().expect("a number") % STRIDE;
+                update["ExpressionAttributeValues"][beat] = json!({ "N": number.to_string() });
             }
             (Self::AcquireBesideTheQueue, Kind::Acquire) => {
                 let (before, _) = condition.rsplit_once(" AND attribute_not_exists(").expect("the queue");

@@ -92,12 +92,25 @@ impl Effort {
     }
 
     /// Sends a request that may be repeated without harm, until an answer comes.
-    pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, mut request: impl FnMut() -> F) -> Result<O, Error>
+    pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
+    where
+        F: Future<Output = Result<O, Failure>>,
+    {
+        self.repeat_of(1, table, request).await
+    }
+
+    /// Like [`repeat`](Self::repeat), for a request of so many items.
+    pub(crate) async fn repeat_of<O, F>(
+        &mut self,
+        items: usize,
+        table: &Arc<str>,
+        mut request: impl FnMut() -> F,
+    ) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
     {
         loop {
-            match self.attempt(request()).await {
+            match self.attempt_of(items, request()).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => self.pause(table, failure).await?,
             }
@@ -170,12 +183,22 @@ impl Effort {
         Ok(())
     }
 
-    /// One request under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch credentials
-    /// and open a connection, and one that is cut off there starts anew.
+    /// One request for one item.
     async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+        self.attempt_of(1, request).await
+    }
+
+    /// One request for so many items under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch
+    /// credentials and open a connection, and one that is cut off there starts anew.
+    async fn attempt_of<O>(
+        &mut self,
+        items: usize,
+        request: impl Future<Output = Result<O, Failure>>,
+    ) -> Result<O, Failure> {
         self.limits.check().map_err(Failure::InvalidSetting)?;
         let sent = clock::now();
-        let timeout = self.limits.attempt_timeout.saturating_mul(1 << self.backoff.failures().min(3)).min(self.left());
+        let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
+        let timeout = timeout.min(self.left());
         self.attempts += 1;
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));

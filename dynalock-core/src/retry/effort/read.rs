@@ -25,7 +25,7 @@ impl Effort {
         while !left.is_empty() {
             let keys = left.split_off(left.len().saturating_sub(GetMany::MOST));
             let get = GetMany { table: Arc::clone(table), keys };
-            let (found, unprocessed) = self.repeat(table, || Box::pin(get.send(&client))).await?;
+            let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.attempts -= 1;
             items.extend(found);
             if !unprocessed.is_empty() {
@@ -41,7 +41,7 @@ impl Effort {
     pub(crate) async fn snapshot(&mut self, snapshot: &Snapshot) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = tables(snapshot.subjects.iter().map(|(table, _)| table));
-        let items = self.repeat(&tables, || Box::pin(snapshot.send(&client))).await?;
+        let items = self.repeat_of(snapshot.subjects.len(), &tables, || Box::pin(snapshot.send(&client))).await?;
         self.attempts -= 1;
         Ok(items)
     }

@@ -47,7 +47,7 @@ impl Effort {
             return Err(self.too_late());
         }
         loop {
-            let paused = match self.attempt(Box::pin(transact.send(&client))).await {
+            let paused = match self.attempt_of(transact.len(), Box::pin(transact.send(&client))).await {
                 Ok(()) => return Ok(Transacted::Applied),
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let costs = reasons.lack_capacity();

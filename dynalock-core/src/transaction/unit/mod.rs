@@ -95,7 +95,8 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// The time that the first of its requests may take before it counts as lost; 1 second by default, doubling while no answer comes.
+    /// The time that the first of its requests may take before it counts as lost: 1 second by default, and 20 milliseconds more for each item of a
+    /// transaction but the first. It doubles from attempt to attempt, up to eight times that, while no answer comes.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.limits.attempt_timeout = timeout;
         self

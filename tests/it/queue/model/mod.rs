@@ -20,12 +20,12 @@
 //!
 //! - every grant has a **fence**. An eviction is conditional on the head, its beat and the fence that the watcher saw; so are the clear and the
 //!   observed takeover of a dead plain owner;
-//! - **a beat is conditional on the fence of its grant**, and its number is above the row's: that of a head strictly, since a plain holder
-//!   leaves its last one behind (or else the plain release must remove it). A request that is sent again gets a new number. A refusal under the
+//! - **a beat is conditional on the fence of its grant**, and its number is strictly above the row's. A plain holder leaves its last number
+//!   behind, and a head goes on from that. A request that is sent again gets a new number. A refusal under the
 //!   own fence means that a later beat was first; under another that the grant is lost, and its ghost is given back;
 //! - **only leave and evict write the turn**, as the time at which they were sent. An entry carries the time at which its enqueue was sent
 //!   first, and neither changes while somebody is the head. By the clock rule a head that has not beaten is dead when a ttl and the skew have
-//!   passed since the later of the two; one that has beaten, when `_until` and the skew have passed;
+//!   passed since the later of the two; one that has beaten, when the later of that end and `_until`, and the skew, have passed;
 //! - **a new head believes for a ttl** since it sent its last consistent look that showed another head (or its enqueue, or its evict), and no
 //!   longer than until its own clock shows a ttl since its turn or its entry. With clocks it may, whatever it has looked at, believe until its
 //!   own clock shows a ttl **less the skew** since the later of the two: who goes by that rule evicts after a ttl and the skew, and who observes

@@ -117,7 +117,10 @@ impl Row {
             Op::Abandon(place) => self.abandon(rules, me, usize::from(place)),
             Op::Evict(seen) => self.evict(rules, seen, sent),
             Op::Acquire(dead) => self.acquire(rules, me, dead, sent),
-            Op::Heartbeat(beat) => self.owner == me && self.renew(rules, beat, sent),
+            Op::Heartbeat(beat) => {
+                let newer = self.beat < beat.number || rules.has(Flaw::BeatAgainKeepsNumber);
+                self.owner == me && newer && self.renew(rules, beat, sent)
+            }
             Op::Release { under, notes } => {
                 let released = self.owner == me && self.is_under(rules, under) && self.disown(rules, me);
                 self.crashed |= released && notes;

@@ -13,7 +13,8 @@ pub(super) enum Flaw {
     CountsFromOwnSight,
     /// A beat is not conditional on being the head.
     BeatIgnoresHead,
-    /// A heartbeat that is sent again has the number that it had, and the lease counts from the second sending.
+    /// A heartbeat that is sent again has the number that it had, which the row of a plain lock takes again, and the lease counts from the second
+    /// sending.
     BeatAgainKeepsNumber,
     /// Leaving is not conditional on being the head.
     LeaveIgnoresHead,

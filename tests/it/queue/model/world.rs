@@ -216,10 +216,9 @@ impl World {
     fn is_expired(rules: &Rules, process: usize, row: &Row) -> bool {
         let Some(clock) = rules.clock else { return false };
         let now = clock.offsets[process];
-        match row.until {
-            Some(until) => rules.is_past(Some(until), now),
-            None => row.queue.head() != NOBODY && rules.is_past(rules.until(row.head_since()), now),
-        }
+        let is_queue = row.owner == NOBODY && row.queue.head() != NOBODY;
+        let first = is_queue.then(|| rules.until(row.head_since())).flatten();
+        rules.is_past(row.until.max(first), now)
     }
 
     /// By the own clock, the time since the process came to be the head of the row that an answer carries; none if it goes by no clock, or

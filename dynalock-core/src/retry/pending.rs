@@ -1,0 +1,41 @@
+use tokio::sync::watch;
+
+/// Work that waits for the service to answer again, by what it is for. A later call for the same thing waits for that work.
+#[derive(Debug)]
+pub(crate) struct Pending<K>(watch::Sender<Vec<K>>);
+
+/// One piece of that work, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Begun<K: PartialEq> {
+    all: watch::Sender<Vec<K>>,
+    key: K,
+}
+
+impl<K: Clone + PartialEq> Pending<K> {
+    pub(crate) fn begin(&self, key: K) -> Begun<K> {
+        self.0.send_modify(|keys| keys.push(key.clone()));
+        Begun { all: self.0.clone(), key }
+    }
+
+    /// Ends when nothing is pending for this.
+    pub(crate) async fn done(&self, key: &K) {
+        // The sender lives as long as `self`.
+        let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;
+    }
+}
+
+impl<K> Default for Pending<K> {
+    fn default() -> Self {
+        Self(watch::Sender::new(Vec::new()))
+    }
+}
+
+impl<K: PartialEq> Drop for Begun<K> {
+    fn drop(&mut self) {
+        self.all.send_modify(|keys| {
+            if let Some(place) = keys.iter().position(|key| *key == self.key) {
+                keys.swap_remove(place);
+            }
+        });
+    }
+}

@@ -1,0 +1,78 @@
+//! A process goes on with the lease of another one, by its token.
+
+use dynalock::{
+    Error, LockToken, Lost, Versioned,
+    local::{Fault, Faults},
+};
+use serde::{Deserialize, Serialize};
+
+use super::Crate;
+use crate::support::{Shop, Table, expect_error, millis, secs, travel};
+
+async fn detached(shop: &Shop) -> (Table<Crate>, LockToken) {
+    let table = shop.table::<Crate>().await;
+    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let token = table.others.lock("a").ttl(secs(600)).await.unwrap().detach();
+    (table, token)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_kept_over_a_resume_whose_read_or_heartbeat_failed() {
+    for operation in ["GetItem", "UpdateItem"] {
+        let shop = Shop::in_process(Faults::none());
+        let (table, token) = detached(&shop).await;
+        shop.faults.script_on(operation, 0, Fault::AccessDenied);
+        expect_error!(table.items.resume(token.clone()).await, Error::Rejected(_));
+        travel(secs(1)).await;
+        expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+        let lease = table.items.resume(token).await.unwrap();
+        assert_eq!(lease.commit(|it| it.items += 1).await.unwrap().items, 6);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_kept_over_a_resume_that_was_dropped() {
+    for operation in ["GetItem", "UpdateItem"] {
+        let shop = Shop::in_process(Faults::none());
+        let (table, token) = detached(&shop).await;
+        shop.faults.script_on(operation, 0, Fault::NeverAnswerAfterApply);
+        let resuming = tokio::spawn({
+            let (items, token) = (table.items.clone(), token.clone());
+            async move { items.resume(token).await.map(drop) }
+        });
+        travel(millis(100)).await;
+        resuming.abort();
+        travel(secs(1)).await;
+        expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+        table.items.resume(token).await.unwrap().release().await.unwrap();
+    }
+}
+
+/// The same items, for a program that expects more of them.
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "crates")]
+#[lockable(ttl = "10s")]
+struct Strict {
+    #[dynalock(partition_key)]
+    id: String,
+    weight: u32,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_kept_over_a_resume_that_could_not_read_the_item() {
+    let shop = Shop::in_process(Faults::none());
+    let (table, token) = detached(&shop).await;
+    let strict = shop.named::<Strict>(table.name());
+    expect_error!(strict.resume(token.clone()).await, Error::Decode { .. });
+    travel(secs(1)).await;
+    table.items.resume(token).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_of_an_item_that_is_gone_is_lost() {
+    let shop = Shop::in_process(Faults::none());
+    let (table, token) = detached(&shop).await;
+    table.raw.delete("a").await;
+    expect_error!(table.items.resume(token).await, Error::Lost(Lost::Deleted));
+    assert_eq!(table.raw.get("a").await, None);
+}

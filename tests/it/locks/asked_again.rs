@@ -1,0 +1,77 @@
+//! A call that was granted the lock, and learns of it when that grant is over.
+
+use dynalock::{
+    Error, Wait,
+    local::{Fault, Faults},
+};
+
+use super::kill;
+use crate::support::{Shop, expect_error, millis};
+
+#[tokio::test(start_paused = true)]
+async fn a_try_whose_own_grant_was_broken_asks_again() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let breaks = others.clone();
+    shop.rival.before("UpdateItem", 1, move || async move {
+        let fence = breaks.inspect("report").await.unwrap().unwrap().fence;
+        assert!(breaks.break_lock("report", fence).await.unwrap());
+    });
+    let held = locks.try_acquire("report").await.unwrap().expect("nobody has it");
+    let row = others.inspect("report").await.unwrap().unwrap();
+    assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_whose_own_grant_was_broken_before_its_first_heartbeat_asks_again() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let breaks = others.clone();
+    // The first request is granted, the second one shows that, and the heartbeat comes after the end.
+    shop.rival.before("UpdateItem", 2, move || async move {
+        let fence = breaks.inspect("report").await.unwrap().unwrap().fence;
+        assert!(breaks.break_lock("report", fence).await.unwrap());
+    });
+    let held = locks.try_acquire("report").await.unwrap().expect("nobody has it");
+    let row = others.inspect("report").await.unwrap().unwrap();
+    assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_was_longer_on_its_way_than_its_lease_is_renewed_before_it_is_given() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, others) = shop.locks().await;
+    let ttl = millis(600);
+    shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(900)));
+    let held = locks.acquire("report").ttl(ttl).wait(Wait::No).heartbeat(false).await.unwrap();
+    assert!(held.remaining() > ttl / 2, "{held:?}");
+    let row = others.inspect("report").await.unwrap().unwrap();
+    assert!(held.remaining() <= row.remaining, "{held:?} {row:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_somebody_has_taken_over_before_its_first_heartbeat_is_asked_for_again() {
+    for is_released in [false, true] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.locks().await;
+        shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+        // To this clock the lease has ended.
+        let ahead = others.clone().clock_ahead_by_millis(60_000);
+        shop.rival.before("UpdateItem", 2, move || async move {
+            let thief = ahead.acquire("report").owner("thief").heartbeat(false).await.unwrap();
+            if is_released { thief.release().await.unwrap() } else { kill(thief) }
+        });
+        let asked = locks.acquire("report").wait(Wait::No).await;
+        let row = others.inspect("report").await.unwrap().unwrap();
+        match is_released {
+            true => assert_eq!(row.fence, asked.unwrap().fence()),
+            false => {
+                let locked = expect_error!(asked, Error::Locked(locked) => locked);
+                assert!(locked.owner.starts_with("thief:"), "{locked:?}");
+                assert_eq!((Some(&*locked.owner), locked.fence), (row.owner.as_deref(), row.fence));
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A client whose line is cut while it asks for a place in the queue.
+
+use std::time::Duration;
+
+use dynalock::{
+    Error, Held, Locks,
+    local::{Fault, Faults},
+};
+use tokio::task::JoinSet;
+
+use crate::support::{Shop, expect_error, millis, now, secs, travel};
+
+const TTL: Duration = secs(20);
+
+/// How the line is cut: the first request of the place is applied in any case.
+const CUTS: [Fault; 4] = [Fault::LoseRequest, Fault::LoseReply, Fault::NeverAnswer, Fault::NeverAnswerAfterApply];
+
+async fn queues(shop: &Shop) -> (Locks, Locks) {
+    let [mine, others] = [&shop.client, &shop.plain].map(|client| Locks::new(client, "locks").ttl(TTL));
+    others.create_table().await.unwrap();
+    (mine, others)
+}
+
+/// Cuts the line for this time, from the moment at which the first place has been taken.
+async fn cut(shop: &Shop, fault: Fault, time: Duration) {
+    shop.faults.always(fault);
+    travel(time).await;
+    shop.faults.clear();
+}
+
+async fn release<G>(held: Result<G, Error>, release: impl AsyncFnOnce(G) -> Result<(), Error>) {
+    if let Ok(held) = held {
+        release(held).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_was_cut_off_while_it_entered_leaves_no_place_when_it_is_back() {
+    for fault in CUTS {
+        for time in [4, 6, 8, 12, 18, 30] {
+            let shop = Shop::in_process(Faults::none());
+            let (locks, others) = queues(&shop).await;
+            shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+            let one = tokio::spawn(async move { release(locks.acquire("printer").fair().await, Held::release).await });
+            cut(&shop, fault.clone(), secs(time)).await;
+            // A request that is on its way at that moment, and the pause before the next one.
+            travel(secs(3)).await;
+            one.await.unwrap();
+            assert_eq!(others.waiters("printer").await.unwrap(), [], "{fault:?}, {time} s");
+            let started = now();
+            others.acquire("printer").fair().await.unwrap().release().await.unwrap();
+            assert_eq!(started.elapsed(), Duration::ZERO, "{fault:?}, {time} s");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_was_cut_off_while_it_entered_several_queues_leaves_no_place_when_it_is_back() {
+    for time in [6, 12, 18] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = queues(&shop).await;
+        shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
+        let all = locks.acquire_all(["a", "b"]).fair().into_future();
+        let all =
+            tokio::spawn(async move { release(all.await, async |all: dynalock::HeldAll| all.release().await).await });
+        cut(&shop, Fault::NeverAnswer, secs(time)).await;
+        travel(secs(5)).await;
+        all.await.unwrap();
+        for name in ["a", "b"] {
+            assert_eq!(others.waiters(name).await.unwrap(), [], "{name}, {time} s");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_was_cut_off_while_it_waited_leaves_no_place_when_it_is_back() {
+    for is_dropped in [false, true] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = queues(&shop).await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        let waiting = tokio::spawn(locks.acquire("printer").fair().wait(secs(60)).into_future());
+        travel(secs(1)).await;
+        shop.faults.always(Fault::NeverAnswer);
+        if is_dropped {
+            waiting.abort();
+        } else {
+            expect_error!(waiting.await.unwrap(), Error::Exhausted { .. });
+        }
+        travel(secs(45)).await;
+        assert_eq!(others.waiters("printer").await.unwrap().len(), 2);
+        shop.faults.clear();
+        travel(secs(3)).await;
+        assert_eq!(others.waiters("printer").await.unwrap().len(), 1, "{is_dropped}");
+        first.release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once() {
+    for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = queues(&shop).await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        let asking = tokio::spawn(async move {
+            let mut failed = 0;
+            loop {
+                match locks.acquire("printer").fair().await {
+                    Ok(held) => return (failed, held),
+                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
+                }
+                failed += 1;
+                travel(millis(200)).await;
+            }
+        });
+        cut(&shop, fault.clone(), secs(300)).await;
+        assert_eq!(others.waiters("printer").await.unwrap().len(), 2, "{fault:?}");
+        travel(secs(10)).await;
+        first.release().await.unwrap();
+        let (failed, held) = asking.await.unwrap();
+        assert!(failed > 30, "{fault:?}: {failed}");
+        assert_eq!(others.waiters("printer").await.unwrap()[0].owner, held.owner());
+        held.release().await.unwrap();
+        assert_eq!(others.waiters("printer").await.unwrap(), [], "{fault:?}");
+    }
+}
+
+/// What came of clients of which half are cut off for this time while all keep asking: the longest wait of the others, and how often the queue was
+/// full.
+async fn busy_over_a_cut(fault: Fault, time: Duration) -> (Duration, u32) {
+    let shop = Shop::in_process(Faults::none());
+    queues(&shop).await;
+    let mut tasks = JoinSet::new();
+    let started = now();
+    for client in 0..8_u64 {
+        let line = shop.beside();
+        let locks = Locks::new(&line.client, "locks").ttl(TTL);
+        let is_cut = client % 2 == 0;
+        if is_cut {
+            let fault = fault.clone();
+            tokio::spawn(async move { cut(&line, fault, time).await });
+        }
+        tasks.spawn(async move {
+            travel(millis(client * 13)).await;
+            let (mut longest, mut full) = (Duration::ZERO, 0);
+            while started.elapsed() < secs(600) {
+                let asked = now();
+                match locks.acquire("printer").fair().await {
+                    Ok(held) => {
+                        longest = longest.max(asked.elapsed());
+                        travel(millis(100)).await;
+                        held.release().await.unwrap();
+                    }
+                    Err(Error::QueueFull { .. }) => {
+                        full += 1;
+                        travel(secs(1)).await;
+                    }
+                    Err(_) => travel(millis(200)).await,
+                }
+            }
+            (if is_cut { Duration::ZERO } else { longest }, full)
+        });
+    }
+    let each = tasks.join_all().await;
+    let longest = each.iter().map(|(longest, _)| *longest).max().unwrap();
+    (longest, each.iter().map(|(_, full)| full).sum())
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_keep_asking_while_they_are_cut_off_do_not_fill_the_queue() {
+    for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
+        let (longest, full) = busy_over_a_cut(fault.clone(), secs(30)).await;
+        assert_eq!(full, 0, "{fault:?}");
+        // Until the clients are back, and what each of four would cost at most while it is not.
+        assert!(longest < secs(40), "{fault:?}: {longest:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_is_given_up_over_a_line_that_stays_cut_is_given_up_for_ten_minutes_with_a_pause() {
+    let shop = Shop::in_process(Faults::none());
+    let (locks, _) = queues(&shop).await;
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    shop.faults.always(Fault::LoseRequest);
+    expect_error!(locks.acquire("printer").fair().await, Error::Exhausted { .. });
+    travel(secs(700)).await;
+    let requests = shop.requests();
+    // One to two in a second.
+    assert!((600..1_300).contains(&requests), "{requests}");
+    travel(secs(700)).await;
+    assert_eq!(shop.requests(), requests);
+}

@@ -1,0 +1,84 @@
+//! How often those who wait in the queue ask, for each place, until their turn comes.
+
+use std::time::Duration;
+
+use dynalock::{Expiry, Held, Locks, Queued, local::Faults};
+
+use super::{TTL, kill};
+use crate::support::{Shop, millis, now, secs, travel};
+
+/// A line of its own for each who waits, so that the requests of each are counted.
+async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, Queued<Held>)> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let line = shop.beside();
+        let queued = Locks::new(&line.client, "locks").ttl(ttl).acquire("printer").fair().enter().await.unwrap();
+        all.push((line, queued));
+    }
+    all
+}
+
+/// The mean pause between the reads of one who waits, over ten minutes.
+fn mean(reads: usize) -> Duration {
+    secs(600) / u32::try_from(reads).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_place_in_the_queue_is_read_less_often_than_the_one_before_down_to_six_times_a_ttl() {
+    for ttl in [TTL, secs(2)] {
+        let shop = Shop::in_process(Faults::none());
+        let (_, others) = shop.queues().await;
+        let held = others.acquire("printer").fair().ttl(ttl).await.unwrap();
+        let queued = waiters(&shop, 12, ttl).await;
+        travel(secs(600)).await;
+        for (place, (line, _)) in (1..).zip(&queued) {
+            let pause = (ttl / 40 * place).min(ttl / 6);
+            let [reads, writes] = line.counts(["GetItem", "UpdateItem"]);
+            let mean = mean(reads);
+            assert!(mean > pause.mul_f64(0.9) && mean < pause.mul_f64(1.1), "{ttl:?}, place {place}: {mean:?}");
+            assert_eq!(writes, 1, "{ttl:?}, place {place}");
+            let consistent = line.sent("GetItem").iter().filter(|read| read["ConsistentRead"] == true).count();
+            assert_eq!(consistent, if place == 1 { reads } else { 0 }, "{ttl:?}, place {place}");
+        }
+        drop(held);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_taken_within_the_pause_of_the_next_place_by_one_read() {
+    let shop = Shop::in_process(Faults::none());
+    let (_, others) = shop.queues().await;
+    let held = others.acquire("printer").fair().await.unwrap();
+    let mut queued = waiters(&shop, 1, TTL).await;
+    let (line, next) = queued.pop().unwrap();
+    travel(secs(5)).await;
+    let before = line.counts(["GetItem", "UpdateItem"]);
+    held.release().await.unwrap();
+    let started = now();
+    let held = next.await.unwrap();
+    assert!(started.elapsed() <= millis(375), "{:?}", started.elapsed());
+    assert_eq!(line.counts(["GetItem", "UpdateItem"]), [before[0] + 1, before[1]]);
+    held.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() {
+    for expiry in [Expiry::default(), Expiry::Observed] {
+        let shop = Shop::in_process(Faults::none());
+        let (locks, others) = shop.queues().await;
+        let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
+        let dead = others.acquire("printer").fair().await.unwrap();
+        let fence = dead.fence();
+        kill(dead);
+        let started = now();
+        let held = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
+        // It has watched the head for a ttl, which is enough also where clocks are asked.
+        let took = started.elapsed();
+        assert!(took >= TTL && took < TTL + millis(30), "{expiry:?}: {took:?}");
+        let [reads, writes] = shop.counts(["GetItem", "UpdateItem"]);
+        // Its place, and the head out of it; a quarter of a second between two reads.
+        assert_eq!(writes, 2, "{expiry:?}");
+        assert!((32..=96).contains(&reads), "{expiry:?}: {reads}");
+        assert_eq!((held.fence(), held.acquired_after_crash()), (fence + 1, Some(fence)));
+    }
+}
