@@ -99,8 +99,7 @@ impl Deviation {
                 update["ExpressionAttributeValues"][":before"] = json!({ "N": before.to_string() });
             }
             (Self::BeatOnTheOwner, Kind::Beat) => {
-                let (owner, _) = condition.split_once(" AND ").expect("two conditions");
-                update["ConditionExpression"] = owner.into();
+                update["ConditionExpression"] = condition.split_once(" AND ").expect("two conditions").0.into();
             }
             (Self::ResumeAtTheNextBeat, Kind::Beat) => without_the_stride(update, &condition),
             (Self::AcquireBesideTheQueue, Kind::Acquire) => {
