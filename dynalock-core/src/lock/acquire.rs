@@ -251,7 +251,7 @@ impl Asking {
         watcher: &Watcher,
     ) -> Result<(), Error> {
         let beat = clock::within(self.limits(watcher).deadline, grip.beat_with(payload)).await;
-        beat.unwrap_or_else(|| Err(self.unanswered(watcher)))
+        beat.unwrap_or_else(|| Err(watcher.unanswered()))
     }
 
     /// The row, as it was some moments ago.

@@ -237,6 +237,6 @@ impl Asking {
             Poll::Pending => gone.as_mut().poll(context).map(|()| Waited::Gone),
         });
         let waited = clock::within(self.limits(watcher).deadline, either).await;
-        waited.ok_or_else(|| self.unanswered(watcher))
+        waited.ok_or_else(|| watcher.unanswered())
     }
 }

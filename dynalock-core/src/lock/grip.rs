@@ -127,15 +127,15 @@ impl Grip {
     ///
     /// Each poll compares the clock with the deadline: on a runtime that stood still, the timer has not fired yet.
     pub(super) async fn lost(&self) -> Lost {
-        let mut loss = pin!(self.loss());
+        let mut waiting = pin!(self.wait_for_loss());
         poll_fn(|context| match self.is_lost() {
             Some(lost) => Poll::Ready(lost),
-            None => loss.as_mut().poll(context),
+            None => waiting.as_mut().poll(context),
         })
         .await
     }
 
-    async fn loss(&self) -> Lost {
+    async fn wait_for_loss(&self) -> Lost {
         let mut changes = self.lost.subscribe();
         loop {
             if let Some(lost) = self.is_lost() {

@@ -29,7 +29,7 @@ pub(crate) struct Mark {
     pub(super) is_abandoned: bool,
     /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
     pub(super) turn: Option<u64>,
-    sighting: Option<Sighting>,
+    sighting: Option<Box<Sighting>>,
 }
 
 /// A holder, and its last sign of life. The fence attribute tells its grant from an earlier one of the same name, which a late copy may bring back;
@@ -78,7 +78,7 @@ impl Mark {
         let stored = |name| item.get(name).cloned();
         let sighting = |holder| {
             let (stored_fence, beat, end) = (stored(layout.fence), stored(layout.beat), stored(layout.until));
-            Sighting { holder, stored_fence, beat, end }
+            Box::new(Sighting { holder, stored_fence, beat, end })
         };
         Self {
             owner: item.get(layout.owner).map(text),
@@ -111,7 +111,7 @@ impl Mark {
 
     /// What is seen of the holder.
     pub(super) fn sighting(&self) -> Option<&Sighting> {
-        self.sighting.as_ref()
+        self.sighting.as_deref()
     }
 
     /// The entry of the head of the queue, if the head holds the lock.

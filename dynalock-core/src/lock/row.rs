@@ -44,7 +44,7 @@ pub(super) enum Dead {
     /// That of anybody whose lease ended before this moment, in epoch milliseconds.
     EndedBefore(u64),
     /// That of this holder, if nothing else was seen of it since.
-    Silent(Sighting),
+    Silent(Box<Sighting>),
 }
 
 /// What a grant writes.

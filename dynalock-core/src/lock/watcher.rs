@@ -69,6 +69,12 @@ impl Watcher {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
 
+    /// The end of a call to whose last request no answer came in time.
+    pub(super) fn unanswered(&self) -> Error {
+        let last = Box::new(Error::Unavailable(Unavailable::Timeout));
+        Error::Exhausted { attempts: self.requests, elapsed: self.elapsed(), last }
+    }
+
     /// Whether the call asks once and does not wait.
     pub(super) fn only_tries(&self) -> bool {
         self.end == Some(self.started)
@@ -97,12 +103,6 @@ impl Asking {
     /// The next request of a call, with its repetitions.
     pub(super) fn effort(&self, watcher: &Watcher) -> Effort {
         Effort::new(&self.connection, self.limits(watcher))
-    }
-
-    /// The end of a call to whose last request no answer came in time.
-    pub(super) fn unanswered(&self, watcher: &Watcher) -> Error {
-        let last = Box::new(Error::Unavailable(Unavailable::Timeout));
-        Error::Exhausted { attempts: watcher.requests, elapsed: watcher.elapsed(), last }
     }
 
     /// Sleeps before it is asked again for a lock in whose way nobody was; an error if there is no time left for that.
@@ -142,7 +142,7 @@ impl Asking {
         match (self.terms.dead_before(), &watcher.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
             (None, Some(Watched { sighting: Some(sighting), .. })) if watcher.has_watched_for(self.terms.ttl) => {
-                Dead::Silent(sighting.clone())
+                Dead::Silent(Box::new(sighting.clone()))
             }
             (None, _) => Dead::Nobody,
         }

@@ -31,7 +31,7 @@ async fn a_takeover_costs_two_writes_and_twenty_reads_in_a_ttl_and_comes_at_the_
             let [writes, reads] = shop.counts(["UpdateItem", "GetItem"]);
             assert_eq!(writes, 2, "{expiry:?} {ttl:?}");
             let pause = (ttl / 20).min(secs(1));
-            let expected = lease.div_duration_f64(pause) as usize;
+            let expected = usize::try_from(lease.as_millis() / pause.as_millis()).unwrap();
             let range = expected * 2 / 3..=expected * 3 / 2;
             assert!(range.contains(&reads), "{expiry:?} {ttl:?}: {reads}, about {expected} expected");
             drop(held);

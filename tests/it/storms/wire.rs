@@ -99,16 +99,9 @@ impl Deviation {
                 update["ExpressionAttributeValues"][":before"] = json!({ "N": before.to_string() });
             }
             (Self::BeatOnTheOwner, Kind::Beat) => {
-                let (owner, _) = condition.split_once(" AND ").expect("two conditions");
-                update["ConditionExpression"] = owner.into();
+                update["ConditionExpression"] = condition.split_once(" AND ").expect("two conditions").0.into();
             }
-            (Self::ResumeAtTheNextBeat, Kind::Beat) => {
-                let (_, beat) = condition.rsplit_once(" < ").expect("a comparison");
-                let beat = beat.trim_end_matches(')').to_owned();
-                let number = update["ExpressionAttributeValues"][&beat]["N"].as_str().expect("a number");
-                let number = number.parse::<u64>().expect("a number") % STRIDE;
-                update["ExpressionAttributeValues"][beat] = json!({ "N": number.to_string() });
-            }
+            (Self::ResumeAtTheNextBeat, Kind::Beat) => without_the_stride(update, &condition),
             (Self::AcquireBesideTheQueue, Kind::Acquire) => {
                 let (before, _) = condition.rsplit_once(" AND attribute_not_exists(").expect("the queue");
                 update["ConditionExpression"] = before.into();
@@ -133,6 +126,15 @@ impl Deviation {
         }
         prune(update);
     }
+}
+
+/// Takes the distance between the beats of two processes away.
+fn without_the_stride(update: &mut Value, condition: &str) {
+    let (_, beat) = condition.rsplit_once(" < ").expect("a comparison");
+    let beat = beat.trim_end_matches(')');
+    let number = update["ExpressionAttributeValues"][beat]["N"].as_str().expect("a number");
+    let number = number.parse::<u64>().expect("a number") % STRIDE;
+    update["ExpressionAttributeValues"][beat] = json!({ "N": number.to_string() });
 }
 
 /// Takes the condition on the row of a tombstone away, which alone has an alternative at its beginning.
