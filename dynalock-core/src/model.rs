@@ -72,9 +72,6 @@ pub struct Model {
     pub show_key: bool,
     /// Other names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// The attributes that serde writes and does not read: fields with `skip_deserializing`. A value does not show what is stored in
-    /// them, so every update writes them.
-    pub unread: &'static [&'static str],
     /// Whether a field is flattened. The names and aliases of its attributes are not known here, so each write is checked before it is
     /// sent: what it leaves can be read back.
     pub flattens: bool,

@@ -78,35 +78,46 @@ pub(crate) fn replace<T: Versioned>(
 ) -> Result<Plan, Error> {
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged(T::MODEL, &basis.state, None, &mut placeholders);
+    let flattened = basis.names_in_flattened(value);
+    let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
     put(table, value, next, (condition, placeholders), standing)
 }
 
-/// An update as a put of the whole item, where an expression for it would be too long: `stored` is the item, which has no attributes that
-/// would be lost. Its own lease is carried over, with what the write does to it, on the condition that nobody has changed it meanwhile.
+/// A put of `content` over the item, where an expression for the update would be too long. `stored` is the item as it was read. The put
+/// keeps the lease attributes that the content has from there, changes them as the write asks, and is refused if the item's differ from
+/// those of `stored`.
 pub(crate) fn put_over<T: Versioned>(
     table: &Arc<str>,
-    value: &T,
+    key: &Key,
     basis: &Basis,
     stored: &Item,
+    mut content: Item,
     mark: Mark,
     standing: &Standing,
 ) -> Result<Plan, Error> {
-    let plan = replace(table, value, basis, mark, standing)?;
-    let Some(lock) = T::MODEL.lock_in_item() else { return Ok(plan) };
-    let Plan { mut write, next } = plan;
-    if let Action::Put(item) = &mut write.action {
-        let lease = stored.iter().filter(|(name, _)| lock.names().contains(&name.as_str()));
-        item.extend(lease.map(|(name, value)| (name.clone(), value.clone())));
-        standing.apply(T::MODEL, item);
+    let next = next(T::MODEL, table, &basis.state.revision, mark)?;
+    next.write_into(T::MODEL.version, &mut content);
+    standing.apply(T::MODEL, &mut content);
+    let mut placeholders = Placeholders::default();
+    let mut condition = unchanged(T::MODEL, &basis.state, None, &mut placeholders);
+    if let Some(lock) = T::MODEL.lock_in_item() {
+        condition = with(condition, Some(same_attributes(lock.names(), stored, &mut placeholders)));
+        condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     }
-    let mut placeholders = write.placeholders();
-    let condition = same_attributes(lock.names(), stored, &mut placeholders);
-    let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
-    let (names, values) = placeholders.finish();
-    write.require(&condition, names, values);
+    let beside = beside(T::MODEL, table, key, standing)?;
+    let key = checked_key(T::MODEL, table, key)?;
+    let write = Write { beside, ..write(table, key, Action::Put(content), Some(condition), placeholders) };
     check_size(&write)?;
     Ok(Plan { write, next })
+}
+
+/// An item with the lease attributes of the stored one.
+pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
+    let names = model.lock_in_item().map(|lock| lock.names());
+    let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
+    let lease = stored.iter().filter(|(name, _)| is_lease(name));
+    item.extend(lease.map(|(name, value)| (name.clone(), value.clone())));
+    item
 }
 
 /// An update of the attributes that changed.
@@ -122,7 +133,8 @@ pub(crate) fn update<T: Versioned>(
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
     let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
-    let written = changes.names().chain(aliases);
+    let flattened = basis.names_in_flattened(value);
+    let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
     let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
@@ -153,9 +165,9 @@ pub(crate) fn overwrite<T: Versioned>(
     update(table, value, basis, Changes { set, remove }, mark, standing)
 }
 
-/// Whether a put of the value would lose attributes of the stored item: some that the type does not know, and that the value did not have when
-/// it was read.
-pub(crate) fn would_lose<T: Versioned>(basis: &Basis, value: &T, stored: &Item) -> bool {
+/// Whether the stored item keeps attributes that the type does not know, and that the value did not have when it was read. Another program
+/// may change them between a read and a put, and no condition would notice.
+pub(crate) fn keeps_foreign<T: Versioned>(basis: &Basis, value: &T, stored: &Item, changes: &Changes) -> bool {
     let lease = T::MODEL.lock.map(|lock| lock.names());
     let is_known = |name: &str| {
         T::MODEL.attributes.contains(&name)
@@ -163,6 +175,7 @@ pub(crate) fn would_lose<T: Versioned>(basis: &Basis, value: &T, stored: &Item) 
             || name == T::MODEL.version
             || name == WRITES
             || lease.is_some_and(|names| names.contains(&name))
+            || changes.names().any(|changed| changed == name)
     };
     stored.keys().any(|name| !is_known(name) && !basis.had(value, name))
 }
@@ -176,7 +189,8 @@ pub(crate) fn delete<T: Versioned>(
 ) -> Result<Write, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
     let mut placeholders = Placeholders::default();
-    let condition = unchanged(T::MODEL, &basis.state, None, &mut placeholders);
+    let flattened = basis.names_in_flattened(value);
+    let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     let beside = beside(T::MODEL, table, &value.key(), standing)?;
     let write = Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) };
@@ -267,8 +281,8 @@ fn check_size(write: &Write) -> Result<(), Error> {
     }
 }
 
-const UPDATE_REMEDY: &str = "it changes too many attributes at once: change fewer, or keep them in one map attribute; outside of a \
-                             transaction, an item that has `_writes` is put as a whole";
+const UPDATE_REMEDY: &str = "it changes too many attributes at once: change fewer, keep them in one map attribute, or use \
+                             `Repository::update`, which can put the whole item if it has a version and `_writes`";
 const CONDITION_REMEDY: &str = "its condition is too long: an item without a version or without `_writes` is compared as a whole, so give it both \
                                 with the SDK (the version a number, `_writes` eight random bytes) and read it again; or ask for less in \
                                 conditions of your own";

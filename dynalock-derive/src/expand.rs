@@ -84,7 +84,7 @@ fn versioned(item: &Item<'_>) -> TokenStream {
 
 fn model(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
-    let Item { table, write_ids, attributes, unread, flattens, show_key, .. } = item;
+    let Item { table, write_ids, attributes, flattens, show_key, .. } = item;
     let partition_key = key_model(krate, &item.partition_key);
     let sort_key = optional(item.sort_key.as_ref().map(|key| key_model(krate, key)));
     let version = item.version.name();
@@ -105,7 +105,6 @@ fn model(item: &Item<'_>) -> TokenStream {
             attributes: &[#(#attributes),*],
             show_key: #show_key,
             aliases: &[#(#aliases),*],
-            unread: &[#(#unread),*],
             flattens: #flattens,
             lock: #lock,
         }

@@ -135,7 +135,6 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
                 attributes: &[],
                 show_key: false,
                 aliases: &[],
-                unread: &[],
                 flattens: false,
                 lock: ::core::option::Option::None,
             };

@@ -77,20 +77,14 @@
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key, the version: they are always there, under one name |
 //! | a rename that differs for reading and writing | any field, unless an `alias` reads what is written |
 //! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |
-//! | `skip_deserializing` under `deny_unknown_fields` | any field: what is written could not be read |
+//! | `skip_deserializing` without `skip_serializing` | any field: a value would not show what is stored, and would overwrite it |
 //! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository keeps them |
-//!
-//! | `skip_deserializing` beside `flatten` | any field: the attributes that are written and not read have to be known by name |
 //!
 //! `default` is allowed everywhere, on the struct as well.
 //!
-//! A field with `skip_deserializing` is written and not read, so its value does not show what is stored. Every `update` and `update_with`
-//! of a struct with such a field writes the field as the value has it, even if nothing changed. The derive sees the fields of the struct
-//! alone: a field like that inside a nested or flattened struct is written when the value of its attribute differs from the value that was read.
-//!
 //! The attributes of a flattened field, and their aliases, are not known to the derive either. Before a write of a struct with such a field
 //! is sent, the item that the write would leave is read back. An alias under which a changed attribute is stored is removed, and a
-//! write that would leave an unreadable item is `Error::Encode`. A value that a write returned is read again before its next write.
+//! write that would leave an unreadable item is `Error::Encode`.
 //!
 //! # What is generated
 //!

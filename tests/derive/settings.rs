@@ -30,7 +30,6 @@ fn what_is_said_is_in_the_model() {
             attributes: &["amount", "customer", "number", "sum", "total"],
             show_key: true,
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
-            unread: &[],
             flattens: false,
             lock: None,
         }
@@ -58,7 +57,6 @@ fn what_is_not_said_has_a_default() {
             attributes: &["id"],
             show_key: false,
             aliases: &[],
-            unread: &[],
             flattens: false,
             lock: None,
         }

@@ -35,9 +35,8 @@ struct NotReadBackByRule {
 }
 
 #[derive(Serialize, Deserialize, Versioned)]
-#[serde(deny_unknown_fields)]
 #[dynalock(table = "orders")]
-struct Denied {
+struct OnlyWritten {
     #[dynalock(partition_key)]
     id: String,
     #[serde(skip_deserializing)]

@@ -59,7 +59,7 @@ impl Changes {
     }
 
     /// The item that the write leaves of `item`.
-    pub(super) fn after(&self, model: &Model, item: &Item) -> Item {
+    pub(crate) fn after(&self, model: &Model, item: &Item) -> Item {
         let mut after = item.clone();
         self.apply(model, &mut after);
         after
@@ -87,6 +87,10 @@ impl Fingerprints {
             Ok(()) => Ok(take.fingerprints),
             Err(source) => Err(Fault { attribute: take.current, source }),
         }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
     }
 
     /// Whether the value was written with an attribute of this name.
@@ -117,9 +121,6 @@ impl Fingerprints {
         let Diff { seen, mut changes, .. } = diff;
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
-        // An unread attribute may be stored although neither value shows it.
-        let unread = T::MODEL.unread.iter().filter(|name| !changes.set.iter().any(|(set, _)| set == *name));
-        changes.remove.extend(unread.map(|name| Cow::Borrowed(*name)).collect::<Vec<_>>());
         Ok(changes)
     }
 }
@@ -186,10 +187,7 @@ struct Take<'m> {
 
 impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        // What is stored in an unread attribute is not known: without a fingerprint, any value of it is a change.
-        let is_known = !self.model.unread.contains(&&*name);
-        let own =
-            is_own(self.model, &name).and_then(|own| (own && is_known).then(|| Fingerprint::of(value)).transpose());
+        let own = is_own(self.model, &name).and_then(|own| own.then(|| Fingerprint::of(value)).transpose());
         match own {
             Ok(None) => Ok(()),
             Ok(Some(fingerprint)) => {

@@ -15,19 +15,21 @@ use crate::{
     model::Versioned,
 };
 
-/// Refuses a new item that could not be read back.
+/// Refuses a new item that could not be read back with all that was written.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(), Error> {
+    let written: Vec<String> = item.keys().cloned().collect();
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N("1".to_owned()));
     }
-    read_back::<T>(table, item).map(drop).map_err(|_| not_readable(table, None))
+    shows_all::<T>(table, item, &written).map_err(|hidden| not_readable(table, hidden))
 }
 
 /// Adds to `changes` the removal of the aliases under which the changed attributes are stored, and refuses changes that would leave an
-/// item which cannot be read back.
+/// item which cannot be read back with all that was written.
 ///
-/// Serde refuses an item with both a name and its alias as a duplicate field, and reads a removed attribute back from its alias.
-/// `stored` is the item as it was read, without bookkeeping; `written` has the names that the value is written under.
+/// Serde refuses an item with both a name and its alias as a duplicate field, and reads a removed attribute back from its alias. In an `Option`
+/// that is flattened it takes such an item for `None`. `stored` is the item as it was read, without bookkeeping; `written` has the names that
+/// the value is written under.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -47,9 +49,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     }
 
     // One reading decides for nearly all writes: an item that is stored under the written names has no alias.
-    let is_read = |name: &str, item: &Item| T::MODEL.unread.contains(&name) || item.contains_key(name);
-    let after = read_back::<T>(table, changes.after(T::MODEL, stored));
-    let is_complete = after.is_ok_and(|after| changes.set.iter().all(|(name, _)| is_read(name, &after)));
+    let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
+    let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
@@ -58,11 +59,15 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
-    let after = read_back::<T>(table, changes.after(T::MODEL, stored));
-    after.map(drop).map_err(|_| {
-        let suspect = changes.set.iter().map(|(name, _)| &**name).find(|name| is_new(name));
-        not_readable(table, suspect)
-    })
+    let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
+    shown.map_err(|hidden| not_readable(table, hidden.or_else(|| names.iter().find(|name| is_new(name)).cloned())))
+}
+
+/// Whether an item can be read, and its value shows each of these attributes. The error has the first one that it does not show.
+fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Option<String>> {
+    let shown = read_back::<T>(table, item).map_err(|_| None)?;
+    let is_hidden = |name: &&String| **name != T::MODEL.version && !shown.contains_key(*name);
+    written.iter().find(is_hidden).map_or(Ok(()), |hidden| Err(Some(hidden.clone())))
 }
 
 /// The search for the aliases of the attributes of one stored item.
@@ -82,7 +87,12 @@ impl<T: Versioned> Search<'_, T> {
         if self.shows(both.clone(), name) {
             return None;
         }
-        let is_candidate = |other: &&String| *other != T::MODEL.version && !self.written.contains(other);
+        // An attribute that is no alias may hide the name too, by a value of the wrong type. It must not be removed for that.
+        let is_read_from_another = self.shows(self.stored.clone(), name);
+        let is_candidate = |other: &&String| {
+            let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
+            may_be_alias && *other != T::MODEL.version && !self.written.contains(other)
+        };
         let is_alias = |other: &&String| {
             let mut alone = both.clone();
             alone.remove(*other);
@@ -102,8 +112,8 @@ fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> 
     attributes_of(table, &value)
 }
 
-fn not_readable(table: &Arc<str>, attribute: Option<&str>) -> Error {
+fn not_readable(table: &Arc<str>, attribute: Option<String>) -> Error {
     let why =
         "what it leaves could not be read back: an attribute and its alias, or two fields, would be stored together";
-    Error::Encode(CodecError::new(Arc::clone(table), attribute.map(str::to_owned), SerdeError::not_storable(why)))
+    Error::Encode(CodecError::new(Arc::clone(table), attribute, SerdeError::not_storable(why)))
 }

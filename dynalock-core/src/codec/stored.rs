@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Etag, Item,
-    encode::{Changes, Fault, Fingerprints},
+    encode::{Changes, Fault, Fingerprints, attributes_of},
     flattened,
 };
 use crate::{error::Error, model::Versioned, version::Revision};
@@ -40,7 +40,7 @@ enum Origin {
 pub(crate) struct Basis {
     pub(crate) state: State,
     before: Before,
-    /// The item as it was read, without bookkeeping: for types with a flattened field alone. After a write it is not known.
+    /// The item as it was read or written, without bookkeeping: for types with a flattened field alone.
     content: Option<Arc<Item>>,
 }
 
@@ -85,6 +85,14 @@ impl<T> Stored<T> {
             Origin::Assumed(etag) => Err(etag),
         }
     }
+
+    /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
+    pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
+        match self.origin {
+            Origin::Known(basis) => (self.value, Ok(basis)),
+            Origin::Assumed(etag) => (self.value, Err(etag)),
+        }
+    }
 }
 
 impl<T: Versioned> Stored<T> {
@@ -93,22 +101,6 @@ impl<T: Versioned> Stored<T> {
         match &self.origin {
             Origin::Known(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
             Origin::Assumed(etag) => etag.clone(),
-        }
-    }
-
-    /// The value, and what a write of it rests on: an etag alone if the item has to be read first. That is so if the value came back from
-    /// somewhere, and if a write has to know the aliases in the item.
-    pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
-        if let Origin::Known(basis) = &self.origin
-            && T::MODEL.flattens
-            && basis.content.is_none()
-        {
-            let etag = self.etag();
-            return (self.value, Err(etag));
-        }
-        match self.origin {
-            Origin::Known(basis) => (self.value, Ok(basis)),
-            Origin::Assumed(etag) => (self.value, Err(etag)),
         }
     }
 
@@ -123,9 +115,15 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: Origin::Assumed(etag) }
     }
 
-    /// A value that was written just now, as this revision.
-    pub(crate) fn written(value: T, revision: Revision) -> Self {
-        Self::unchanged(value, Basis::read(State { revision, image: None }, None))
+    /// A value that was written just now, as this revision. `before` is what the write rested on, if it kept what it did not change.
+    pub(crate) fn written(value: T, revision: Revision, before: Option<&Basis>) -> Self {
+        let content = T::MODEL.flattens.then(|| {
+            let kept = before.and_then(|basis| basis.content_after(&value));
+            // The value was written, so serde can write it.
+            kept.unwrap_or_else(|| attributes_of(&Arc::from(T::MODEL.table), &value).unwrap_or_default())
+        });
+        let content = content.map(Arc::new);
+        Self::unchanged(value, Basis::read(State { revision, image: None }, content))
     }
 
     /// A value that says what is stored.
@@ -170,6 +168,27 @@ impl Basis {
             Before::Fingerprints(before) => before.contains(name),
             Before::Failed(_) => false,
         }
+    }
+
+    /// The names under which serde writes the value, if the derive does not know all of them and the whole content is compared.
+    pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
+        if !T::MODEL.flattens || self.state.image.is_none() {
+            return Vec::new();
+        }
+        let names = |fingerprints: &Fingerprints| fingerprints.names().map(str::to_owned).collect();
+        match &self.before {
+            Before::Fingerprints(before) => names(before),
+            Before::Untouched | Before::Failed(_) => {
+                Fingerprints::of(value).map_or_else(|_| Vec::new(), |now| names(&now))
+            }
+        }
+    }
+
+    /// What the stored item is after an update of it.
+    fn content_after<T: Versioned>(&self, value: &T) -> Option<Item> {
+        let content = self.content.as_ref()?;
+        let changes = self.changes(&Arc::from(T::MODEL.table), value).ok()?;
+        Some(changes.after(T::MODEL, content))
     }
 
     /// What `value` says differently from the value that was read.

@@ -69,15 +69,15 @@ pub enum Error {
         elapsed: Duration,
     },
 
-    /// The ClientRequestToken was used for a transaction with another content in the last ten minutes. Nothing was written.
+    /// Another content was committed under this ClientRequestToken in the last ten minutes. This call wrote nothing.
     ///
-    /// Give a new content a new token. A transaction that is made again under its old token, after a crash for example, must have the same
-    /// content. A `HashSet` or a `HashMap` in a value has another order each time, which is another content: use a `BTreeSet`, a `BTreeMap`
-    /// or a `Vec`. If an item shows that the earlier transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
+    /// Read the items before you send the content under a new token. A transaction that is made again under its old token, after a crash for
+    /// example, must have the same content. A `HashSet` or a `HashMap` in a value has another order each time, which is another content:
+    /// use a `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier transaction was committed, the error is
+    /// [`Error::AlreadyCommitted`] instead.
     #[error(
-        "the token was used for a transaction with another content in the last ten minutes \
-         ({attempts} requests in {elapsed:.1?}); give a new content a new token, and use no `HashSet` or `HashMap` in values \
-         that have to be the same again"
+        "another content was committed under this token in the last ten minutes ({attempts} requests in {elapsed:.1?}); \
+         give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
     )]
     TokenReused {
         /// Requests sent.

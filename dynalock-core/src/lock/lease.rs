@@ -220,6 +220,12 @@ impl<T: Lockable> Lease<T> {
                 Outcome::Lost(met) => {
                     let met = session.again(&get, &key, expected, met).await?;
                     item = met.ok_or_else(|| Error::Lost(grip.lose(Lost::Deleted)))?;
+                    // A copy of an earlier attempt may have arrived after all: then the write is done.
+                    if session.has_written(&item) {
+                        let (value, basis) = decode::<T>(&table, item.clone())?;
+                        (self.stored, self.item) = (Stored::new(value, basis), item);
+                        return Ok(Wrote::Yes);
+                    }
                 }
             }
         }

@@ -32,7 +32,6 @@ pub(super) static MODEL: Model = Model {
     attributes: &[],
     show_key: true,
     aliases: &[],
-    unread: &[],
     flattens: false,
     lock: Some(LAYOUT),
 };

@@ -145,6 +145,19 @@ impl Stance {
         }
     }
 
+    /// The error that a write would be if it met this item now, and the lease in it were the reason.
+    pub(crate) fn refusal_now(
+        &self,
+        model: &Model,
+        table: &Arc<str>,
+        item: &Item,
+        spent: (u32, Duration),
+    ) -> Option<Error> {
+        // A lease is compared with the moment of the last request that was planned.
+        let _ = self.standing(Repeats::InThisCall);
+        self.refusal(model, table, Some(item), spent)
+    }
+
     /// The error that a refused write is, if the lease that it met is the reason, in the item or in the row beside it. Before the version is
     /// looked at.
     pub(crate) fn refusal(

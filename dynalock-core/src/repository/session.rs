@@ -4,15 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, Stored, decode, ring_of, state_of, version_in},
+    codec::{Basis, Changes, Item, Stored, decode, encode, revision_in, ring_of, version_in},
     error::{Conflict, Error},
     key::Key,
     lock::Stance,
     model::{Model, Versioned},
-    operation::{Get, Sending, Write},
+    operation::{Action, Get, Sending, Write},
     plan::{self, Mark, Marks, Plan, Repeats, checked_key},
     retry::{Aim, Effort, Proof, Written, unexpected_condition},
-    version::{Expected, Revision, WriteId},
+    version::{Expected, LateCopies, Revision, WriteId},
 };
 
 /// One call: its effort, and the id that all its writes carry. An id that is found in an item means that one of them was
@@ -28,6 +28,13 @@ pub(crate) struct Session<T> {
 /// What became of a write.
 pub(crate) enum Outcome<S> {
     Done(S),
+    /// The item that was met instead.
+    Lost(Option<Item>),
+}
+
+/// What became of a planned write.
+enum Sent {
+    Written(Revision),
     /// The item that was met instead.
     Lost(Option<Item>),
 }
@@ -124,28 +131,32 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
         let stance = self.stance.clone();
-        let plan = |value: &T, mark| plan::create(&table, value, mark, &stance.standing(Repeats::InThisCall));
-        self.store(value, Expected::Absent, plan).await
+        let plan = |mark| plan::create(&table, &value, mark, &stance.standing(Repeats::InThisCall));
+        let sent = self.store(Expected::Absent, plan).await?;
+        Ok(outcome(sent, value, None))
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
         let stance = self.stance.clone();
+        let expected = Expected::Unchanged(&basis.state.revision);
         if T::MODEL.lock_in_item().is_none() {
-            let plan =
-                |value: &T, mark| plan::replace(&table, value, basis, mark, &stance.standing(Repeats::InThisCall));
-            return self.store(value, Expected::Unchanged(&basis.state.revision), plan).await;
+            let plan = |mark| plan::replace(&table, &value, basis, mark, &stance.standing(Repeats::InThisCall));
+            let sent = self.store(expected, plan).await?;
+            return Ok(outcome(sent, value, None));
         }
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
-        let plan = |value: &T, mark| {
-            plan::overwrite(&table, value, basis, &stored, mark, &stance.standing(Repeats::InThisCall))
-        };
+        let plan = |mark| plan::overwrite(&table, &value, basis, &stored, mark, &stance.standing(Repeats::InThisCall));
         let mut marks = self.marks();
-        match plan(&value, marks.next()) {
-            Err(Error::ExpressionTooLong { .. }) => self.put_over(value, basis, &stored).await,
-            first => self.store_from(first?, marks, value, Expected::Unchanged(&basis.state.revision), plan).await,
-        }
+        let sent = match plan(marks.next()) {
+            Err(Error::ExpressionTooLong { .. }) => {
+                let content = plan::with_lease(encode(&table, &value)?, T::MODEL, &stored);
+                self.put_over(&value, basis, &stored, &content).await?
+            }
+            first => self.store_from(first?, marks, expected, plan).await?,
+        };
+        Ok(outcome(sent, value, None))
     }
 
     pub(crate) async fn update(
@@ -157,75 +168,95 @@ impl<T: Versioned> Session<T> {
         let table = Arc::clone(self.table());
         let stance = self.stance.clone();
         let mut known = Some(changes);
-        let mut plan = |value: &T, mark| {
-            let changes = known.take().map_or_else(|| basis.changes(&table, value), Ok)?;
-            plan::update(&table, value, basis, changes, mark, &stance.standing(Repeats::InThisCall))
+        let mut plan = |mark| {
+            let changes = known.take().map_or_else(|| basis.changes(&table, &value), Ok)?;
+            plan::update(&table, &value, basis, changes, mark, &stance.standing(Repeats::InThisCall))
         };
         let mut marks = self.marks();
-        match plan(&value, marks.next()) {
-            Err(error @ Error::ExpressionTooLong { .. }) if basis.state.revision.is_tracked() => {
-                Box::pin(self.update_as_put(value, basis, error)).await
+        match plan(marks.next()) {
+            Err(Error::ExpressionTooLong { bytes, .. }) if basis.state.revision.is_tracked() => {
+                Box::pin(self.update_as_put(value, basis, bytes)).await
             }
-            first => self.store_from(first?, marks, value, Expected::Unchanged(&basis.state.revision), plan).await,
+            first => {
+                let sent = self.store_from(first?, marks, Expected::Unchanged(&basis.state.revision), plan).await?;
+                Ok(outcome(sent, value, Some(basis)))
+            }
         }
     }
 
-    /// An update that changes more attributes than an expression can name: a put of the whole item, if the stored item has no attribute that
-    /// the put would lose.
-    async fn update_as_put(&mut self, value: T, basis: &Basis, too_long: Error) -> Result<Outcome<Stored<T>>, Error> {
-        let get = self.get(&value.key())?;
-        let stored = match self.read(&get).await? {
-            Some(stored) if state_of(T::MODEL, self.table(), &stored)?.revision == basis.state.revision => stored,
-            other => return Ok(Outcome::Lost(other)),
-        };
-        if plan::would_lose(basis, &value, &stored) {
-            return Err(match too_long {
-                Error::ExpressionTooLong { table, bytes, .. } => {
-                    Error::ExpressionTooLong { table, bytes, remedy: FOREIGN_REMEDY }
-                }
-                other => other,
-            });
+    /// An update that changes more attributes than an expression can name: a put of the stored item with the changes, if the stored item has no
+    /// attribute that another program may change meanwhile. It is put again if nothing but its lease has changed. `bytes` are those of the
+    /// expression.
+    async fn update_as_put(&mut self, value: T, basis: &Basis, bytes: usize) -> Result<Outcome<Stored<T>>, Error> {
+        let table = Arc::clone(self.table());
+        let key = value.key();
+        let get = self.get(&key)?;
+        let mut item = self.read(&get).await?;
+        loop {
+            let Some(stored) = item else { return Ok(Outcome::Lost(None)) };
+            if self.has_written(&stored) {
+                let (value, basis) = decode::<T>(&table, stored)?;
+                return Ok(Outcome::Done(Stored::new(value, basis)));
+            }
+            if revision_in(&stored, T::MODEL.version) != basis.state.revision {
+                // A lease is the reason before the version is, as for any refused write.
+                let refusal = self.stance.refusal_now(T::MODEL, &table, &stored, self.effort.spent());
+                return refusal.map_or(Ok(Outcome::Lost(Some(stored))), Err);
+            }
+            let changes = basis.changes(&table, &value)?;
+            if plan::keeps_foreign(basis, &value, &stored, &changes) {
+                return Err(Error::ExpressionTooLong { table, bytes, remedy: FOREIGN_REMEDY });
+            }
+            let content = changes.after(T::MODEL, &stored);
+            let met = match self.put_over(&value, basis, &stored, &content).await? {
+                Sent::Written(next) => return Ok(Outcome::Done(Stored::written(value, next, Some(basis)))),
+                Sent::Lost(met) => met,
+            };
+            let is_lease_alone = |met: &Item| revision_in(met, T::MODEL.version) == basis.state.revision;
+            if !met.as_ref().is_some_and(is_lease_alone) {
+                return Ok(Outcome::Lost(met));
+            }
+            item = self.again(&get, &key, Some(basis.state.revision.number()), met).await?;
         }
-        self.put_over(value, basis, &stored).await
     }
 
-    async fn put_over(&mut self, value: T, basis: &Basis, stored: &Item) -> Result<Outcome<Stored<T>>, Error> {
+    async fn put_over(&mut self, value: &T, basis: &Basis, stored: &Item, content: &Item) -> Result<Sent, Error> {
         let table = Arc::clone(self.table());
         let stance = self.stance.clone();
-        let plan =
-            |value: &T, mark| plan::put_over(&table, value, basis, stored, mark, &stance.standing(Repeats::InThisCall));
-        self.store(value, Expected::Unchanged(&basis.state.revision), plan).await
+        let plan = |mark| {
+            let standing = stance.standing(Repeats::InThisCall);
+            plan::put_over::<T>(&table, &value.key(), basis, stored, content.clone(), mark, &standing)
+        };
+        self.store(Expected::Unchanged(&basis.state.revision), plan).await
     }
 
     /// Sends a write of a value, planned anew for each attempt.
     async fn store(
         &mut self,
-        value: T,
         expected: Expected<'_>,
-        mut plan: impl FnMut(&T, Mark) -> Result<Plan, Error>,
-    ) -> Result<Outcome<Stored<T>>, Error> {
+        mut plan: impl FnMut(Mark) -> Result<Plan, Error>,
+    ) -> Result<Sent, Error> {
         let mut marks = self.marks();
-        let first = plan(&value, marks.next())?;
-        self.store_from(first, marks, value, expected, plan).await
+        let first = plan(marks.next())?;
+        self.store_from(first, marks, expected, plan).await
     }
 
-    /// As [`store`](Self::store), with the plan of the first attempt.
+    /// Like [`store`](Self::store), with the plan of the first attempt.
     async fn store_from(
         &mut self,
         Plan { write, mut next }: Plan,
         mut marks: Marks,
-        value: T,
         expected: Expected<'_>,
-        mut plan: impl FnMut(&T, Mark) -> Result<Plan, Error>,
-    ) -> Result<Outcome<Stored<T>>, Error> {
+        mut plan: impl FnMut(Mark) -> Result<Plan, Error>,
+    ) -> Result<Sent, Error> {
         let again = || {
-            let plan = plan(&value, marks.next())?;
+            let plan = plan(marks.next())?;
             next = plan.next;
             Ok(plan.write)
         };
         Ok(match self.write(write, again, expected).await? {
-            Applied::Yes(proof) => Outcome::Done(Stored::written(value, shown_by(proof, next))),
-            Applied::No(item) => Outcome::Lost(item),
+            Applied::Yes(proof) => Sent::Written(shown_by(proof, next)),
+            Applied::No(item) => Sent::Lost(item),
         })
     }
 
@@ -234,7 +265,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Whether an item shows that a write of this call was applied.
-    pub(super) fn has_written(&self, item: &Item) -> bool {
+    pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
@@ -296,7 +327,7 @@ impl<T: Versioned> Session<T> {
         }
         let stance = self.stance.clone();
         let clears = |row: Option<&Item>| stance.clears(T::MODEL, row);
-        let aim = Aim { clears: &clears, ..aim(T::MODEL, &stance, self.id, expected) };
+        let aim = Aim { clears: &clears, ..aim(T::MODEL, &stance, self.id, expected, &write) };
         self.effort.write(write, &mut again, &Sending::Plain, aim).await
     }
 
@@ -311,7 +342,7 @@ impl<T: Versioned> Session<T> {
         loop {
             let token = format!("{:032x}", self.effort.rng().u128(..));
             let same = write.clone();
-            let aim = aim(T::MODEL, &stance, self.id, expected);
+            let aim = aim(T::MODEL, &stance, self.id, expected, &write);
             let written = self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?;
             write = match written {
                 Written::Beside(row)
@@ -325,11 +356,21 @@ impl<T: Versioned> Session<T> {
     }
 }
 
-const FOREIGN_REMEDY: &str = "it changes too many attributes for an update, and a put would lose attributes of the stored item that its type \
-                              does not know: change fewer attributes at once, keep them in one map attribute, or drop the others by `replace`";
+const FOREIGN_REMEDY: &str = "it changes too many attributes for an update, and the stored item has attributes that its type does not know, \
+                              which a put could lose: change fewer attributes at once, keep them in one map attribute, or call `replace`, which \
+                              deletes the attributes that the type does not know";
 
-fn aim<'a>(model: &Model, stance: &'a Stance, id: WriteId, expected: Expected<'a>) -> Aim<'a> {
-    let (late, releases) = (stance.late(), stance.releases(model));
+fn outcome<T: Versioned>(sent: Sent, value: T, before: Option<&Basis>) -> Outcome<Stored<T>> {
+    match sent {
+        Sent::Written(next) => Outcome::Done(Stored::written(value, next, before)),
+        Sent::Lost(met) => Outcome::Lost(met),
+    }
+}
+
+fn aim<'a>(model: &Model, stance: &'a Stance, id: WriteId, expected: Expected<'a>, write: &Write) -> Aim<'a> {
+    // A put compares the whole lease, its queue as well, which may come back.
+    let late = if matches!(write.action, Action::Put(_)) { LateCopies::MayPass } else { stance.late() };
+    let releases = stance.releases(model);
     Aim { expected, id, version_attribute: model.version, late, releases, clears: Aim::NEVER }
 }
 

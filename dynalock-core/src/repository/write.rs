@@ -121,11 +121,18 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
             let (mut session, Update { stored, mode }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
             let key = value.key();
-            let changes = basis.changes(session.table(), &value)?;
             let outcome = match mode {
-                Mode::Changes if changes.is_empty() => return Ok(Stored::unchanged(value, basis)),
-                Mode::Changes | Mode::Always => session.update(value, &basis, changes).await?,
-                Mode::Whole => session.replace(value, &basis).await?,
+                Mode::Whole => {
+                    basis.check_key(session.table(), &value)?;
+                    session.replace(value, &basis).await?
+                }
+                Mode::Changes | Mode::Always => {
+                    let changes = basis.changes(session.table(), &value)?;
+                    if mode == Mode::Changes && changes.is_empty() {
+                        return Ok(Stored::unchanged(value, basis));
+                    }
+                    session.update(value, &basis, changes).await?
+                }
             };
             match outcome {
                 Outcome::Done(stored) => Ok(stored),

@@ -123,8 +123,8 @@ impl Transaction {
     /// The content has to be the same to the byte. A value with a `HashSet` or a `HashMap` is written in another order each time, and is
     /// [`Error::TokenReused`] then, or [`Error::AlreadyCommitted`] if an item shows it: use a `BTreeSet`, a `BTreeMap` or a `Vec`.
     ///
-    /// The write ids and incarnations of the transaction are made from the token. A token that is used for a second life of an item, after the
-    /// first was deleted, lets the two be taken for one.
+    /// The write ids and incarnations of the transaction are made from the token. Do not use a token again after its item was deleted: a new
+    /// item would get the same incarnation, and writers of the old item could overwrite it.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self

@@ -148,7 +148,8 @@ impl<T: Versioned> Change for ChangeOf<T> {
             (Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _), None) => {
                 Box::new(Stored::unchanged(value, basis))
             }
-            (_, Some(next)) => Box::new(Stored::written(value, next)),
+            (Kind::Update(basis), Some(next)) => Box::new(Stored::written(value, next, Some(&basis))),
+            (_, Some(next)) => Box::new(Stored::written(value, next, None)),
         }
     }
 }

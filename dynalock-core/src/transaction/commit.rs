@@ -14,22 +14,14 @@ use crate::{
     operation::{Reason, Snapshot, Transact},
     plan::{Marks, Repeats},
     random,
-    retry::{Effort, Rests, Transacted, TransactionAim, tables},
+    retry::{Effort, Rests, TokenOrigin, Transacted, TransactionAim, tables},
     version::{Revision, WriteId},
 };
 
 /// The ClientRequestToken of one evaluation.
 pub(super) struct Token {
     text: String,
-    origin: Origin,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// For this evaluation alone.
-    Drawn,
-    /// The caller's, who may have used it before for the same.
-    Given,
+    origin: TokenOrigin,
 }
 
 impl Token {
@@ -37,25 +29,25 @@ impl Token {
     /// again under its token is the same.
     pub(super) fn or_drawn(given: Option<String>, effort: &mut Effort) -> (Marks, Self) {
         let (mut rng, origin) = match &given {
-            Some(token) => (random::derived(token), Origin::Given),
-            None => (effort.rng().fork(), Origin::Drawn),
+            Some(token) => (random::derived(token), TokenOrigin::Given),
+            None => (effort.rng().fork(), TokenOrigin::Drawn),
         };
         let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
         let repeats = match origin {
-            Origin::Given => Repeats::Ever,
-            Origin::Drawn => Repeats::InThisCall,
+            TokenOrigin::Given => Repeats::Ever,
+            TokenOrigin::Drawn => Repeats::InThisCall,
         };
         (Marks { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
     }
 
     /// One for another content.
     fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: format!("{:032x}", rng.u128(..)), origin: Origin::Drawn }
+        Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
     }
 
     /// The id by which an item shows that this transaction has happened before.
     pub(super) fn known(&self, marks: &Marks) -> Option<WriteId> {
-        (self.origin == Origin::Given).then_some(marks.id)
+        (self.origin == TokenOrigin::Given).then_some(marks.id)
     }
 }
 
@@ -81,8 +73,15 @@ pub(super) async fn resolve(
                     Some(act) => act,
                     None if shows(item.as_ref(), known) => return Err(already_committed(effort)),
                     None => {
-                        let before = operations.into_iter().map(|operation| operation.subject);
-                        let after = drafts.map(|draft| draft.subject);
+                        let before: Vec<_> = operations.into_iter().map(|operation| operation.subject).collect();
+                        let after: Vec<_> = drafts.map(|draft| draft.subject).collect();
+                        // An item that the transaction deleted shows nothing, and another one may.
+                        if let Some(id) = known
+                            && is_shown(effort, before.iter().chain(&after), id).await
+                        {
+                            return Err(already_committed(effort));
+                        }
+                        let (before, after) = (before.into_iter(), after.into_iter());
                         return Err(refuse(transaction, before, (subject, item), after, effort.spent()));
                     }
                 }
@@ -108,13 +107,25 @@ pub(super) fn refuse_committed(effort: &Effort, operations: &[Operation], known:
     }
 }
 
-/// Whether an item that the transaction writes shows now that it has happened. Nothing does if the items cannot be read.
+/// Whether an item that the transaction writes shows now that it has happened.
 async fn is_committed(effort: &mut Effort, operations: &[Operation], id: WriteId) -> bool {
-    let written =
-        operations.iter().filter(|operation| operation.expected().is_some()).map(|operation| &operation.subject);
-    let key = |subject: &Subject| Some((Arc::clone(&subject.table), subject.key_item().ok()?));
-    let snapshot = Snapshot { subjects: written.filter_map(key).collect() };
-    let items = effort.snapshot(&snapshot).await.unwrap_or_default();
+    let written = operations.iter().filter(|operation| operation.expected().is_some());
+    is_shown(effort, written.map(|operation| &operation.subject), id).await
+}
+
+/// Whether one of these items shows now that the write of this id was applied. Nothing does if they cannot be read.
+async fn is_shown(effort: &mut Effort, items: impl Iterator<Item = &Subject>, id: WriteId) -> bool {
+    let mut subjects: Vec<(Arc<str>, Item)> = Vec::new();
+    for subject in items {
+        let Ok(key) = subject.key_item() else { continue };
+        if !subjects.iter().any(|(table, known)| *table == subject.table && *known == key) {
+            subjects.push((Arc::clone(&subject.table), key));
+        }
+    }
+    if subjects.is_empty() {
+        return false;
+    }
+    let items = effort.snapshot(&Snapshot { subjects }).await.unwrap_or_default();
     items.iter().any(|item| shows(item.as_ref(), Some(id)))
 }
 
@@ -154,10 +165,11 @@ pub(super) async fn send(
         let request = Transact::new(writes, Some(token.text.clone()))
             .map_err(|why| Error::Rejected(why.after(effort.spent())))?;
         let cancelled = |reasons: Vec<Reason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
+        let aim = TransactionAim { id, token: token.origin, rests: &rests };
         let reasons = loop {
-            match effort.transact(&request, &table, TransactionAim { id, rests: &rests }, cancelled).await {
+            match effort.transact(&request, &table, aim, cancelled).await {
                 Ok(Transacted::Applied) => return Ok(next),
-                // DynamoDB remembers the tokens of transactions that have happened alone.
+                // DynamoDB remembers tokens only of committed transactions, so the same token can be used again.
                 Ok(Transacted::Cancelled(reasons)) if make_way(effort, operations, &places, &reasons).await? => {}
                 Ok(Transacted::Cancelled(reasons)) => break reasons,
                 Err(missing @ Error::TableNotFound { .. }) => {
@@ -165,14 +177,14 @@ pub(super) async fn send(
                     return Err(which_is_missing(effort, &subjects, missing).await);
                 }
                 Err(reused @ Error::TokenReused { .. }) => {
-                    let committed = token.origin == Origin::Given && is_committed(effort, operations, id).await;
+                    let committed = token.origin == TokenOrigin::Given && is_committed(effort, operations, id).await;
                     return Err(if committed { already_committed(effort) } else { reused });
                 }
                 Err(error) => return Err(error),
             }
         };
         // The caller's token is for one content.
-        let is_given = token.origin == Origin::Given;
+        let is_given = token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(effort));
         }

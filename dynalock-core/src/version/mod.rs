@@ -228,8 +228,8 @@ impl Expected<'_> {
 ///
 /// 1. My id is in the ring: an attempt was applied.
 /// 2. No attempt is in doubt: somebody else was first.
-/// 3. Under a token, no attempt was applied before. A late copy is refused too if the revision that the write rested on is over.
-///    Else the outcome is unknown: a late copy of a create is applied if the item is deleted.
+/// 3. Under a token, no attempt was applied before. A late copy is refused too if the revision that the write rested on is over; else the
+///    outcome is unknown. A create stays unknown: if the item is deleted later, a late copy of the create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {

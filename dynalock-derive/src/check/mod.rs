@@ -38,8 +38,6 @@ pub(crate) struct Item<'a> {
     pub(crate) show_key: bool,
     /// Written names, and the other names under which serde reads each.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
-    /// Names that serde writes and does not read.
-    pub(crate) unread: Vec<String>,
     /// Whether a field is flattened.
     pub(crate) flattens: bool,
     /// How the item is leased, if it can be.
@@ -125,7 +123,6 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         attributes: names::all(model),
         show_key: model.attrs.show_key.is_some(),
         aliases: names::aliases(model),
-        unread: names::unread(model),
         flattens: model.fields.iter().any(|field| field.serde.flatten.is_some()),
         lock,
         handles: model.fields.iter().filter_map(Handle::of).collect(),

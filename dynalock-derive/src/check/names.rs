@@ -9,7 +9,6 @@ use super::{WRITE_IDS, lock};
 use crate::{
     errors::Errors,
     model::{Field, Struct},
-    serde::FieldAttrs,
 };
 
 /// The fields, by the names under which they are written.
@@ -20,7 +19,6 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     for field in &model.fields {
         not_bookkeeping(field, model, version, errors);
         read_back(field, model, errors);
-        flattened_is_read(field, errors);
         not_read_from_another(field, &written, errors);
     }
 }
@@ -44,12 +42,6 @@ pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
         .map(|field| (field.written.clone(), field.aliases()))
         .filter(|(_, aliases)| !aliases.is_empty())
         .collect()
-}
-
-/// The names that serde writes and does not read.
-pub(super) fn unread(model: &Struct<'_>) -> Vec<String> {
-    let unread = model.fields.iter().filter(|field| field.is_written() && !field.is_read());
-    unread.map(|field| field.written.clone()).collect()
 }
 
 fn written_once<'m, 'a>(model: &'m Struct<'a>, errors: &mut Errors) -> Written<'m, 'a> {
@@ -97,13 +89,16 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
 
 fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     // A field with a role has been told more strictly.
-    if !field.is_written() || field.attrs.roles().next().is_some() {
+    if field.serde.not_written.is_some() || field.attrs.roles().next().is_some() {
         return;
     }
-    if let (Some(word), Some(_)) = (&field.serde.not_read, &model.serde.deny_unknown_fields) {
+    if let Some(word) = &field.serde.not_read {
         errors.at(
             word,
-            format_args!("`{}` is written, and could not be read: the struct has `deny_unknown_fields`", field.written),
+            format_args!(
+                "`{}` is written and not read: a value would not show what is stored, and would overwrite it; read it, too, or use `skip`",
+                field.written
+            ),
         );
     }
     if field.is_read() && !field.read_names().any(|name| name == field.written) {
@@ -116,13 +111,6 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
                 written = field.written,
             ),
         );
-    }
-}
-
-/// Every write needs to know the unread attributes by name.
-fn flattened_is_read(field: &Field<'_>, errors: &mut Errors) {
-    if let FieldAttrs { flatten: Some(_), not_written: None, not_read: Some(word), .. } = &field.serde {
-        errors.at(word, "a flattened field that is written has to be read, too: use `skip`, or leave `flatten` out");
     }
 }
 

@@ -19,7 +19,12 @@ cases![
     aliases_of_a_flattened_option_and_of_a_flattened_field_inside_it_are_moved,
     a_key_of_a_flattened_map_that_is_an_alias_is_refused,
     foreign_attributes_beside_a_flattened_field_survive,
-    an_item_stored_under_its_written_names_is_read_once,
+    an_update_costs_no_further_request,
+    a_value_that_was_just_written_undoes_nothing_of_others,
+    an_unchanged_value_that_was_just_written_sends_nothing,
+    an_option_that_would_not_be_read_back_is_refused,
+    a_value_of_the_wrong_type_is_no_alias,
+    an_attribute_that_was_added_to_an_item_without_a_version_is_noticed,
 ];
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,7 +251,7 @@ async fn foreign_attributes_beside_a_flattened_field_survive(shop: &Shop) {
     assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "town-twinning", "visits"]);
 }
 
-async fn an_item_stored_under_its_written_names_is_read_once(shop: &Shop) {
+async fn an_update_costs_no_further_request(shop: &Shop) {
     let table = shop.table::<Person>().await;
     table.items.create(person()).await.unwrap();
     table.items.update_with("a", |person| person.address.city = "Berlin".to_owned()).await.unwrap();
@@ -254,4 +259,94 @@ async fn an_item_stored_under_its_written_names_is_read_once(shop: &Shop) {
     read.address.zip = None;
     table.items.update(read).await.unwrap();
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [2, 2]);
+}
+
+async fn a_value_that_was_just_written_undoes_nothing_of_others(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    let mut person = table.items.create(person()).await.unwrap();
+    // A program without versions.
+    table.raw.set("a", "visits", n(50)).await;
+    person.address.city = "Berlin".to_owned();
+    let mut person = table.items.update(person).await.unwrap();
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["visits"], &stored["city"]), (&n(50), &s("Berlin")));
+    person.address.zip = None;
+    table.items.update(person).await.unwrap();
+    assert_eq!(table.raw.get("a").await.unwrap()["visits"], n(50));
+    assert_eq!(shop.counts(["GetItem"]), [0]);
+}
+
+async fn an_unchanged_value_that_was_just_written_sends_nothing(shop: &Shop) {
+    let table = shop.table::<Person>().await;
+    let person = table.items.create(person()).await.unwrap();
+    table.others.update_with("a", |person| person.visits += 1).await.unwrap();
+    let requests = shop.requests();
+    assert_eq!(table.items.update(person).await.unwrap().version(), 1);
+    assert_eq!(shop.requests(), requests);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Discount {
+    #[serde(alias = "rebate")]
+    percent: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "offers")]
+struct Offer {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    discount: Option<Discount>,
+}
+
+/// Serde takes a flattened option that it cannot read for `None`.
+async fn an_option_that_would_not_be_read_back_is_refused(shop: &Shop) {
+    for other in [("percent", "rebate"), ("rebate", "percent")] {
+        let table = shop.table::<Offer>().await;
+        table.items.create(Offer { id: "a".to_owned(), discount: None }).await.unwrap();
+        table.raw.set("a", other.0, n(1)).await;
+        table.raw.set("a", other.1, n(2)).await;
+        let offer = table.items.update_with("a", |offer| offer.discount = Some(Discount { percent: 5, until: None }));
+        expect_error!(offer.await, Error::Encode(_));
+        let stored = table.raw.get("a").await.unwrap();
+        assert_eq!((&stored[other.0], &stored[other.1]), (&n(1), &n(2)));
+    }
+}
+
+async fn a_value_of_the_wrong_type_is_no_alias(shop: &Shop) {
+    let table = shop.table::<Offer>().await;
+    table.items.create(Offer { id: "a".to_owned(), discount: None }).await.unwrap();
+    table.raw.set("a", "until", s("Christmas")).await;
+    let offer = table.items.update_with("a", |offer| offer.discount = Some(Discount { percent: 5, until: None }));
+    expect_error!(offer.await, Error::Encode(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["until"], s("Christmas"));
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Place {
+    city: String,
+    zip: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "visitors")]
+struct Visitor {
+    #[dynalock(partition_key)]
+    id: String,
+    #[serde(flatten)]
+    place: Place,
+    visits: u64,
+}
+
+async fn an_attribute_that_was_added_to_an_item_without_a_version_is_noticed(shop: &Shop) {
+    let table = shop.table::<Visitor>().await;
+    table.raw.put(item([("id", s("a")), ("city", s("Bonn")), ("visits", n(1))])).await;
+    let mut visitor = table.items.get("a").await.unwrap().unwrap();
+    table.raw.set("a", "zip", s("53111")).await;
+    visitor.visits += 1;
+    expect_error!(table.items.update(visitor).await, Error::Conflict(_));
+    assert_eq!(table.raw.get("a").await.unwrap()["zip"], s("53111"));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use dynalock::{Error, Transaction, Versioned};
+use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -13,8 +13,6 @@ cases![
     an_option_stored_under_an_alias_and_set_to_none_is_gone,
     an_attribute_of_an_alias_that_is_not_written_stays,
     a_skipped_option_is_removed_when_it_is_set_to_none,
-    a_field_that_is_written_and_not_read_is_stored_as_the_value_says,
-    a_field_that_is_written_and_not_read_is_written_without_other_changes,
     entries_of_a_flattened_map_are_added_and_removed,
     a_set_is_stored_as_a_set_and_an_empty_one_is_refused_by_name,
     a_number_that_is_not_finite_is_refused_by_name,
@@ -82,65 +80,6 @@ async fn a_skipped_option_is_removed_when_it_is_set_to_none(shop: &Shop) {
     assert!(!written.contains_key("quantity") && !written.contains_key("price"), "{written:?}");
     assert_eq!(table.raw.get("a").await.unwrap().get("note"), None);
     assert_eq!(table.items.get("a").await.unwrap(), Some(aliased));
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[serde(rename_all = "camelCase")]
-#[dynalock(table = "counted")]
-struct Counted {
-    #[dynalock(partition_key)]
-    id: String,
-    lines: Vec<String>,
-    #[serde(skip_deserializing)]
-    line_count: usize,
-    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
-    pending_since: Option<u64>,
-}
-
-impl Counted {
-    fn new() -> Self {
-        Self { id: "a".to_owned(), lines: vec!["x".to_owned()], line_count: 1, pending_since: Some(5) }
-    }
-
-    fn clear(&mut self) {
-        self.lines.clear();
-        self.line_count = 0;
-        self.pending_since = None;
-    }
-}
-
-async fn a_field_that_is_written_and_not_read_is_stored_as_the_value_says(shop: &Shop) {
-    let table = shop.table::<Counted>().await;
-    for round in 0..3 {
-        let id = round.to_string();
-        let counted = table.items.create(Counted { id: id.clone(), ..Counted::new() }).await.unwrap();
-        match round {
-            0 => drop(table.items.update_with(id.clone(), Counted::clear).await.unwrap()),
-            1 => {
-                let mut read = table.items.get(id.clone()).await.unwrap().unwrap();
-                read.clear();
-                table.items.update(read).await.unwrap();
-            }
-            _ => {
-                let mut counted = counted;
-                counted.clear();
-                let mut tx = Transaction::new(&shop.client);
-                tx.update(&table.items, counted);
-                tx.commit().await.unwrap();
-            }
-        }
-        let stored = table.raw.get(&id).await.unwrap();
-        assert_eq!((&stored["lineCount"], stored.get("pendingSince")), (&n(0), None), "{round}");
-    }
-}
-
-async fn a_field_that_is_written_and_not_read_is_written_without_other_changes(shop: &Shop) {
-    let table = shop.table::<Counted>().await;
-    table.items.create(Counted::new()).await.unwrap();
-    let counted = table.items.update_with("a", |counted| counted.line_count = 0).await.unwrap();
-    assert_eq!((counted.line_count, counted.pending_since, counted.version()), (0, None, 2));
-    let stored = table.raw.get("a").await.unwrap();
-    assert_eq!((&stored["lineCount"], stored.get("pendingSince")), (&n(0), None));
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]

@@ -176,7 +176,10 @@ async fn adoption_of_an_item_put_without_write_ids_fails_if_its_content_changed(
 
 async fn an_adopted_value_is_what_is_stored(shop: &Shop) {
     let table = unversioned(shop).await;
+    let raw = table.raw.clone();
+    shop.rival.before("UpdateItem", 0, async move || raw.set("a", "note", s("theirs")).await);
     let product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
+    assert_eq!((product.stock, product.note.as_deref()), (6, Some("theirs")));
     assert_eq!(table.items.get("a").await.unwrap(), Some(product));
 }
 

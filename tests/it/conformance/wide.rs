@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Error, Stored, Transaction, Versioned};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -20,6 +21,10 @@ cases![
     a_put_of_a_leased_item_is_refused,
     a_lockable_item_is_replaced_whatever_its_size,
     a_transaction_says_that_the_update_is_too_long,
+    a_put_keeps_all_that_did_not_change,
+    a_put_takes_a_dead_head_out_of_the_queue_like_an_update,
+    a_put_is_sent_again_after_a_lease_that_came_and_went,
+    a_put_of_an_item_that_its_holder_has_written_is_locked,
 ];
 
 /// As many attributes as there are measurements.
@@ -235,9 +240,81 @@ async fn a_transaction_says_that_the_update_is_too_long(shop: &Shop) {
     let mut tx = Transaction::new(&shop.client);
     tx.update(&table.items, readings.clone());
     let remedy = expect_error!(tx.commit().await, Error::ExpressionTooLong { remedy, .. } => remedy);
-    assert!(remedy.contains("outside of a transaction"), "{remedy}");
+    assert!(remedy.contains("use `Repository::update`"), "{remedy}");
     let mut tx = Transaction::new(&shop.client);
     tx.replace(&table.items, readings);
     tx.commit().await.unwrap();
     assert_eq!(table.others.get("a").await.unwrap().unwrap().values, measurements(700, 2));
+}
+
+/// With attributes that a put of the value would lose or change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "mixed")]
+struct Mixed {
+    #[dynalock(partition_key)]
+    id: String,
+    color: String,
+    place: BTreeMap<String, String>,
+    tags: Vec<String>,
+    #[serde(default, skip_serializing)]
+    legacy: Option<String>,
+    #[serde(flatten)]
+    values: Measurements,
+}
+
+async fn a_put_keeps_all_that_did_not_change(shop: &Shop) {
+    let table = shop.table::<Mixed>().await;
+    let mixed = Mixed {
+        id: "a".to_owned(),
+        color: "red".to_owned(),
+        place: BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]),
+        tags: vec!["x".to_owned()],
+        legacy: None,
+        values: measurements(700, 1),
+    };
+    table.others.create(mixed).await.unwrap();
+    table.raw.set("a", "legacy", s("precious")).await;
+    table.raw.set("a", "tags", AttributeValue::Ss(vec!["x".to_owned()])).await;
+    let mut mixed = table.items.get("a").await.unwrap().unwrap();
+    // A program without versions writes in between.
+    table.raw.set("a", "color", s("blue")).await;
+    mixed.values = measurements(700, 2);
+    let mixed = table.items.update(mixed).await.unwrap();
+    assert_eq!((mixed.version(), shop.counts(["PutItem"])), (2, [1]));
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["legacy"], &stored["color"], &stored["m0"]), (&s("precious"), &s("blue"), &n(2)));
+    assert_eq!(stored["tags"], AttributeValue::Ss(vec!["x".to_owned()]));
+    assert_eq!(stored["place"], AttributeValue::M([("city".to_owned(), s("Oslo"))].into()));
+}
+
+async fn a_put_takes_a_dead_head_out_of_the_queue_like_an_update(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let long_ago = AttributeValue::L(vec![s("dead:0/1000/1")]);
+    table.raw.set("a", "_queue", long_ago).await;
+    table.raw.set("a", "_fence", n(7)).await;
+    let mut samples = table.items.get("a").await.unwrap().unwrap();
+    samples.values = measurements(700, 2);
+    assert_eq!(table.items.update(samples).await.unwrap().version(), 2);
+    assert_eq!(table.raw.get("a").await.unwrap()["m0"], n(2));
+}
+
+async fn a_put_is_sent_again_after_a_lease_that_came_and_went(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let mut samples = table.items.get("a").await.unwrap().unwrap();
+    let others = table.others.clone();
+    shop.rival.before("PutItem", 0, async move || drop(others.lock("a").await.unwrap().release().await.unwrap()));
+    samples.values = measurements(700, 2);
+    assert_eq!(table.items.update(samples).await.unwrap().version(), 2);
+    assert_eq!(shop.counts(["PutItem"]), [2]);
+    assert!(table.raw.get("a").await.unwrap().contains_key("_fence"), "the fence of that lease is kept");
+}
+
+async fn a_put_of_an_item_that_its_holder_has_written_is_locked(shop: &Shop) {
+    let table = samples(shop, 700).await;
+    let mut samples = table.items.get("a").await.unwrap().unwrap();
+    let mut lease = table.others.lock("a").await.unwrap();
+    lease.update(|samples| samples.values.0.extend([("m0".to_owned(), 9)])).await.unwrap();
+    samples.values = measurements(700, 2);
+    expect_error!(table.items.update(samples).await, Error::Locked(_));
+    lease.release().await.unwrap();
 }

@@ -12,6 +12,7 @@ mod separate;
 mod storm;
 mod tombstone;
 mod unusual;
+mod wide;
 
 use std::time::Duration;
 

@@ -107,6 +107,40 @@ async fn a_set_in_another_order_under_its_token_was_committed_before() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn another_content_in_doubt_under_a_token_that_was_committed_is_not_applied() {
+    for fault in [Fault::LoseRequest, Fault::LoseReply] {
+        let shop = Shop::in_process(Faults::none());
+        let table = shop.table::<Account>().await;
+        let create = |cents| {
+            let mut tx = Transaction::new(&shop.client).token("order-7");
+            tx.create(&table.items, Account::new("a", cents));
+            tx.commit()
+        };
+        create(1).await.unwrap();
+        settle().await;
+        shop.faults.script_on(TRANSACT, 0, fault.clone());
+        expect_error!(create(2).await, Error::AlreadyCommitted { .. });
+        assert_eq!(table.others.get("a").await.unwrap().unwrap().cents, 1, "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_is_made_again_from_a_form_was_committed_before_as_another_item_shows() {
+    let shop = Shop::in_process(Faults::none());
+    let table = purse(&shop).await;
+    let etag = table.others.get("delete").await.unwrap().unwrap().etag();
+    let take = async || {
+        let form = dynalock::Stored::assume(Account::new("delete", 5), etag.clone());
+        let mut tx = Transaction::new(&shop.client).token("form-8");
+        tx.delete(&table.items, form);
+        tx.create(&table.items, Account::new("receipt", 5));
+        tx.commit().await.map(drop)
+    };
+    take().await.unwrap();
+    expect_error!(take().await, Error::AlreadyCommitted { .. });
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reused_token_stays_an_error_if_the_items_cannot_be_read() {
     let shop = Shop::in_process(Faults::none());
     let table = purse(&shop).await;

@@ -4,7 +4,7 @@ mod transact;
 mod write;
 
 pub(crate) use repeated::{Answered, Paired};
-pub(crate) use transact::{Rests, Transacted, TransactionAim};
+pub(crate) use transact::{Rests, TokenOrigin, Transacted, TransactionAim};
 pub(crate) use write::{Aim, Proof, Release, Written};
 
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};

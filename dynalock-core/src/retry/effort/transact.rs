@@ -12,8 +12,18 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(crate) struct TransactionAim<'a> {
     pub(crate) id: WriteId,
+    pub(crate) token: TokenOrigin,
     /// By write: what its condition rests on.
     pub(crate) rests: &'a [Rests<'a>],
+}
+
+/// Where a ClientRequestToken comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenOrigin {
+    /// It was drawn for this evaluation alone.
+    Drawn,
+    /// It is the caller's, who may have used it before.
+    Given,
 }
 
 /// What the condition of one write rests on.
@@ -95,10 +105,13 @@ impl Effort {
             verdict(expected, aim.id, Doubt::UnderToken, found.as_ref())
         };
         let verdicts: Vec<_> = reasons.iter().zip(aim.rests).map(judged).collect();
-        if verdicts.contains(&Verdict::Applied) {
-            return Some(Transacted::Applied);
+        let knows_token = self.elapsed() < TOKEN_LIFE;
+        match verdicts.contains(&Verdict::Applied) {
+            // If this call had been applied, DynamoDB would have recognized its token. An earlier one has left the id.
+            true if knows_token && aim.token == TokenOrigin::Given => Some(Transacted::Cancelled(reasons)),
+            true => Some(Transacted::Applied),
+            false if knows_token && verdicts.contains(&Verdict::Conflict) => Some(Transacted::Cancelled(reasons)),
+            false => None,
         }
-        let is_certain = verdicts.contains(&Verdict::Conflict) && self.elapsed() < TOKEN_LIFE;
-        is_certain.then_some(Transacted::Cancelled(reasons))
     }
 }

@@ -152,7 +152,7 @@ impl Client {
     fn is_answered(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, steps: &mut Vec<Step>) {
         let mut next = world.clone();
         let Some(applied) = next.receive(&attempt.request, setup) else { return };
-        next.comes_again(&attempt.request, setup.creates);
+        next.comes_again(&attempt.request, setup);
         if applied {
             steps.push((self.number, Event::IsAnswered, self.ends(setup, next, End::Applied)));
             return;

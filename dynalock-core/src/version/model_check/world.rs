@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Creates, Deletes, Setup,
+    Answered, Creates, Deletes, Setup,
     client::{Client, End, Foreign},
     rules::Rules,
 };
@@ -243,8 +243,12 @@ impl World {
     }
 
     /// A second copy of a request that was answered.
-    pub(super) fn comes_again(&mut self, request: &Request, creates: Creates) {
-        if request.change != Change::Create || creates == Creates::ComeTwice {
+    pub(super) fn comes_again(&mut self, request: &Request, setup: &Setup) {
+        let comes_again = match request.change {
+            Change::Create => setup.creates == Creates::ComeTwice,
+            Change::Update(_) | Change::Delete(_) => setup.answered == Answered::MayComeAgain,
+        };
+        if comes_again {
             self.is_late(request);
         }
     }
