@@ -15,13 +15,15 @@ use crate::{
     error::{Error, Lost},
     operation::{Failure, Reason, Transact, Write},
     random,
-    retry::Effort,
+    retry::{Effort, Limits},
 };
 
 /// What it is asked for, each lock once, in the order in which they are waited for: that of their names.
 pub(super) struct AskingAll {
     /// At least one.
     pub(super) locks: Vec<Asking>,
+    /// Those of the transaction.
+    pub(super) limits: Limits,
 }
 
 /// What one request came to.
@@ -115,7 +117,7 @@ impl AskingAll {
 
     /// One transaction.
     async fn ask(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
-        let mut effort = self.locks[0].effort(watcher);
+        let mut effort = Effort::new(&self.locks[0].connection, watcher.within_wait(self.limits));
         // All of it is of this moment, whichever attempt is applied.
         let sent = clock::now();
         let writes = self.locks.iter().map(|asking| {

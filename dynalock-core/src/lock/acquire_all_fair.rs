@@ -17,6 +17,7 @@ use crate::{
     codec::Item,
     error::Error,
     operation::{Reason, Write},
+    retry::{Effort, Limits},
 };
 
 /// What it is asked for in turn, each lock once: at least one.
@@ -25,6 +26,8 @@ use crate::{
 /// waits for one who waits for him.
 pub(super) struct AskingAllFair {
     pub(super) locks: Vec<Asking>,
+    /// Those of the transaction. A read must not take that long: a head that is silent for a ttl is taken out.
+    pub(super) limits: Limits,
     /// How many may stand in each queue, its head counted.
     pub(super) most: usize,
 }
@@ -137,7 +140,7 @@ impl AskingAllFair {
     /// One transaction; its reasons if it was refused.
     async fn enqueue(&self, me: &str, now: u64, watcher: &Watcher) -> Result<Option<Vec<Reason>>, Error> {
         let first = &self.locks[0];
-        let mut effort = first.effort(watcher);
+        let mut effort = Effort::new(&first.connection, watcher.within_wait(self.limits));
         let writes = self.locks.iter().map(|asking| Write::from(asking.row.enqueue(me, now, self.most)));
         together(&mut effort, first, writes).await
     }

@@ -156,8 +156,8 @@ impl Locks {
         self
     }
 
-    /// The time that one request, with its repetitions after lost and throttled ones, may take; 5 seconds by default, and 10 for several locks at
-    /// once. A call to which nothing answers ends after this time. A [wait](Self::wait) for a lock that somebody holds may last longer.
+    /// The time that one request, with its repetitions after lost and throttled ones, may take; 5 seconds by default, and 10 for the
+    /// transaction that asks for several locks at once. A call to which nothing answers ends after this time. A [wait](Self::wait) for a lock that somebody holds may last longer.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self.limits_of_all.deadline = deadline;

@@ -132,10 +132,7 @@ impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
         match self.names.len() {
             0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => {
-                let limits = self.locks.limits_of_all;
-                self.names.iter().map(|name| Ok(Asking { limits, ..self.asking(name)? })).collect()
-            }
+            _ => self.names.iter().map(|name| self.asking(name)).collect(),
         }
     }
 }
@@ -204,7 +201,10 @@ impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(async move { HeldAll::acquire(AskingAll { locks: self.asking_all()? }).await })
+        Box::pin(async move {
+            let (locks, limits) = (self.asking_all()?, self.locks.limits_of_all);
+            HeldAll::acquire(AskingAll { locks, limits }).await
+        })
     }
 }
 
@@ -215,7 +215,7 @@ impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>, Fair> {
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
             let (locks, most) = (self.asking_all()?, self.order.most(self.locks.wait)?);
-            HeldAll::acquire_fair(AskingAllFair { locks, most }).await
+            HeldAll::acquire_fair(AskingAllFair { locks, limits: self.locks.limits_of_all, most }).await
         })
     }
 }

@@ -69,6 +69,14 @@ impl Watcher {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
 
+    /// The limits of a request that ends with the wait. A call that only tries has no wait: its deadline ends it.
+    pub(super) fn within_wait(&self, limits: Limits) -> Limits {
+        match self.only_tries() {
+            true => limits,
+            false => Limits { deadline: limits.deadline.min(self.left().max(LAST_REQUEST)), ..limits },
+        }
+    }
+
     /// The end of a call to whose last request no answer came in time.
     pub(super) fn unanswered(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::Timeout));
@@ -92,12 +100,9 @@ impl Asking {
         Watcher { started, requests: 0, end, rng: random::generator(), watched: None, seen: None, in_vain: 0 }
     }
 
-    /// The limits of the next request, which ends with the wait. A call that only tries has no wait: its deadline ends it.
+    /// The limits of the next request, which ends with the wait.
     pub(super) fn limits(&self, watcher: &Watcher) -> Limits {
-        match watcher.only_tries() {
-            true => self.limits,
-            false => Limits { deadline: self.limits.deadline.min(watcher.left().max(LAST_REQUEST)), ..self.limits },
-        }
+        watcher.within_wait(self.limits)
     }
 
     /// The next request of a call, with its repetitions.

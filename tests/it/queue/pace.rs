@@ -74,7 +74,9 @@ async fn a_dead_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() 
         let held = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
         // It has watched the head for a ttl, which is enough also where clocks are asked.
         let took = started.elapsed();
-        assert!(took >= TTL && took < TTL + millis(30), "{expiry:?}: {took:?}");
+        // Where clocks are asked, it does not wait for that moment, but for the next look.
+        let late = if expiry == Expiry::Observed { millis(30) } else { millis(400) };
+        assert!(took >= TTL && took < TTL + late, "{expiry:?}: {took:?}");
         let [reads, writes] = shop.counts(["GetItem", "UpdateItem"]);
         // Its place, and the head out of it; a quarter of a second between two reads.
         assert_eq!(writes, 2, "{expiry:?}");
