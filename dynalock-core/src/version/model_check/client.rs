@@ -35,8 +35,6 @@ pub(super) enum Foreign {
     PutNew,
     /// Takes the version out.
     Strip,
-    /// Sets the version to the one before, and leaves the ids alone.
-    PutVersionBack,
     Delete,
 }
 
@@ -152,7 +150,7 @@ impl Client {
     fn is_answered(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, steps: &mut Vec<Step>) {
         let mut next = world.clone();
         let Some(applied) = next.receive(&attempt.request, setup) else { return };
-        next.comes_again(&attempt.request, setup);
+        next.comes_again(&attempt.request, setup.creates);
         if applied {
             steps.push((self.number, Event::IsAnswered, self.ends(setup, next, End::Applied)));
             return;

@@ -36,7 +36,6 @@ struct Setup<'a> {
     sending: Sending,
     deletes: Deletes,
     creates: Creates,
-    answered: Answered,
     looks_for: fn(&Violation) -> bool,
 }
 
@@ -90,13 +89,6 @@ enum Creates {
     ComeTwice,
 }
 
-/// Whether an update or a delete that was answered may arrive again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Answered {
-    MayComeAgain,
-    NeverAgain,
-}
-
 impl<'a> Setup<'a> {
     fn new(start: Start, scripts: &'a [&'a [Call]]) -> Self {
         Self {
@@ -108,7 +100,6 @@ impl<'a> Setup<'a> {
             sending: Sending::Plain,
             deletes: Deletes::OfSettledItems,
             creates: Creates::ComeOnce,
-            answered: Answered::MayComeAgain,
             looks_for: |_| true,
         }
     }
@@ -436,16 +427,4 @@ fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
     let unit = units_of_work(Start::Absent, &[&[Upsert], &[Delete]]);
     assert_eq!(Setup { sending: Sending::Plain, ..unit.clone() }.breaks(), Violation::CreatedTwice(0));
     assert_eq!(unit.holds(), 54);
-}
-
-/// Another program that puts an old version back makes the condition of a late copy true again.
-#[test]
-fn a_ring_that_has_moved_on_does_not_show_that_a_revision_is_over() {
-    let rules = judged_by(rules::the_ring_alone_shows_that_a_revision_is_over);
-    let setup = Setup::new(Start::Written, &[&[Update], &[Update, Call::Foreign(Foreign::PutVersionBack)]]);
-    // A request that was answered may pass for a second time then, which nothing can prevent.
-    let looks_for = |v: &Violation| matches!(v, Violation::FalseConflict(_));
-    let setup = Setup { answered: Answered::NeverAgain, looks_for, ..setup };
-    assert!(matches!(Setup { rules, ..setup.clone() }.breaks(), Violation::FalseConflict(_)));
-    assert_eq!(setup.holds(), 0);
 }

@@ -120,23 +120,6 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// Takes a ring that has moved on for the proof that a late copy is refused.
-pub(super) fn the_ring_alone_shows_that_a_revision_is_over(
-    expected: Expected<'_>,
-    id: WriteId,
-    doubt: Doubt,
-    found: Option<&Revision>,
-) -> Verdict {
-    let proven = match (expected, found) {
-        (Expected::Unchanged(was) | Expected::Deleted(was), Some(now)) => {
-            let moved = |now: &Ring| was.ring.as_ref().is_some_and(|read| same_life(was, now).is_some() && read != now);
-            now.ring.as_ref().is_some_and(moved)
-        }
-        _ => false,
-    };
-    or_conflict(verdict(expected, id, doubt, found), proven)
-}
-
 /// Takes the absence of an item that was to be deleted for success, under a token too.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,

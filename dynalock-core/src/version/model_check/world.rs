@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Answered, Creates, Deletes, Setup,
+    Creates, Deletes, Setup,
     client::{Client, End, Foreign},
     rules::Rules,
 };
@@ -198,7 +198,6 @@ impl World {
             (Foreign::Count, Some(version)) => Some(Revision { version: Some(version + 1), ring }),
             (Foreign::Put, Some(version)) => Some(Revision { version: Some(version + 1), ring: None }),
             (Foreign::Strip, Some(_)) => Some(Revision { version: None, ring }),
-            (Foreign::PutVersionBack, Some(version)) => Some(Revision { version: Some(version - 1), ring }),
             (Foreign::PutNew, None) => Some(Revision { version: Some(1), ring: None }),
             (Foreign::Delete, Some(_)) if self.may_delete(setup) => None,
             _ => return None,
@@ -243,12 +242,8 @@ impl World {
     }
 
     /// A second copy of a request that was answered.
-    pub(super) fn comes_again(&mut self, request: &Request, setup: &Setup) {
-        let comes_again = match request.change {
-            Change::Create => setup.creates == Creates::ComeTwice,
-            Change::Update(_) | Change::Delete(_) => setup.answered == Answered::MayComeAgain,
-        };
-        if comes_again {
+    pub(super) fn comes_again(&mut self, request: &Request, creates: Creates) {
+        if request.change != Change::Create || creates == Creates::ComeTwice {
             self.is_late(request);
         }
     }
