@@ -1,8 +1,8 @@
-//! Why serde_dynamo could not read a value, without the value.
+//! Why `serde_dynamo` could not read a value, without the value.
 
 use crate::error::{CodecReason, SerdeError};
 
-/// The reason behind an error of serde_dynamo. Its type gives nothing but a text. The texts of serde and serde_dynamo have fixed shapes, in
+/// The reason behind an error of `serde_dynamo`. Its type gives nothing but a text. The texts of serde and `serde_dynamo` have fixed shapes, in
 /// which the value, if there is one, stands before the expectation. Any other text is that of the type's own code, and is kept apart.
 ///
 /// `found` is the kind of the stored attribute.

@@ -36,7 +36,7 @@ fn count(samples: &mut Samples) {
 }
 
 /// The first put arrives late. A waiter enters before the second one, which is refused for that, and leaves again.
-async fn refused_for_a_waiter(shop: &Shop, table: &Table<Samples>) {
+fn refused_for_a_waiter(shop: &Shop, table: &Table<Samples>) {
     shop.faults.script_on("PutItem", 0, Fault::DeliverLate(millis(300)));
     let waiter = Arc::new(Mutex::new(None));
     let (others, entered) = (table.others.clone(), Arc::clone(&waiter));
@@ -53,7 +53,7 @@ async fn a_put_in_doubt_that_met_another_queue_is_indeterminate() {
     let shop = Shop::in_process(Faults::none());
     let table = samples(&shop).await;
     let mut lease = table.items.lock("a").fair().await.unwrap();
-    refused_for_a_waiter(&shop, &table).await;
+    refused_for_a_waiter(&shop, &table);
     let mut runs = 0;
     let update = lease.update(|samples| {
         runs += 1;

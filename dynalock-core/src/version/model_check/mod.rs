@@ -139,8 +139,8 @@ impl Start {
 
 /// Three clients with one call each, in every combination; the number of worlds.
 fn every_three_calls_hold(start: Start) -> usize {
-    let mut worlds = 0;
     const CALLS: [Call; 4] = [Create, Update, Upsert, Delete];
+    let mut worlds = 0;
     for (first, one) in CALLS.iter().enumerate() {
         for (second, two) in CALLS.iter().enumerate().skip(first) {
             for three in &CALLS[second..] {

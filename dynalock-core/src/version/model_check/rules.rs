@@ -60,7 +60,8 @@ pub(super) fn adoption_keeps_the_incarnation(
     keep: u8,
 ) -> Option<Revision> {
     let ring = was.ring.clone().unwrap_or(Ring::new(begins));
-    Some(Revision { version: Some(was.number() + 1), ring: Some(ring.push(id, keep)) })
+    let version = was.number().checked_add(1)?;
+    Some(Revision { version: Some(version), ring: Some(ring.push(id, keep)) })
 }
 
 pub(super) fn every_failed_condition_is_a_conflict(
