@@ -21,11 +21,13 @@ impl Refusal {
 
     /// Whether DynamoDB refused the request because the table has another key.
     pub(crate) fn is_of_key_schema(&self) -> bool {
-        const KNOWN: [&str; 5] = [
+        const KNOWN: [&str; 6] = [
             "The provided key element does not match the schema",
+            // DynamoDB Local's words for a key attribute that is missing.
+            "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
-            "Missing the key ",
-            "Type mismatch for key ",
+            "Missing the key",
+            "Type mismatch for key",
             "This attribute is part of the key",
         ];
         self.code().starts_with("Validation") && KNOWN.iter().any(|known| self.message().contains(known))
