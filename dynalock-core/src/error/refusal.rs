@@ -30,7 +30,9 @@ impl Refusal {
             "Type mismatch for key",
             "This attribute is part of the key",
         ];
-        self.code().starts_with("Validation") && KNOWN.iter().any(|known| self.message().contains(known))
+        // A transaction of reads is cancelled as a whole.
+        let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
+        is_validation && KNOWN.iter().any(|known| self.message().contains(known))
     }
 
     /// Whether DynamoDB refused the request because an item is larger than it stores.
