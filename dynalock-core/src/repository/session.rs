@@ -96,8 +96,8 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn not_found(&self, key: &Key) -> Error {
-        let (attempts, elapsed) = self.effort.spent();
-        Error::NotFound { table: Arc::clone(self.table()), key: T::MODEL.shown_key(key), attempts, elapsed }
+        let key = T::MODEL.shown_key(key);
+        Error::NotFound { table: Arc::clone(self.table()), key, spent: self.effort.spent() }
     }
 
     pub(super) fn key_changed(&self) -> Error {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     codec::{Item, ring_of},
-    error::{CancellationClass, Cancelled, Error},
+    error::{CancellationClass, Cancelled, Error, Spent},
     operation::{Reason, Snapshot, Transact},
     plan::{Marks, Repeats},
     random,
@@ -130,8 +130,7 @@ async fn is_shown(effort: &mut Effort, items: impl Iterator<Item = &Subject>, id
 }
 
 fn already_committed(effort: &Effort) -> Error {
-    let (attempts, elapsed) = effort.spent();
-    Error::AlreadyCommitted { attempts, elapsed }
+    Error::AlreadyCommitted { spent: effort.spent() }
 }
 
 /// A cancellation for the item of one operation, among others.
@@ -140,7 +139,7 @@ fn refuse(
     before: impl Iterator<Item = Subject>,
     (guilty, item): (Subject, Option<Item>),
     after: impl Iterator<Item = Subject>,
-    spent: (u32, Duration),
+    spent: Spent,
 ) -> Error {
     let innocent = |subject| (subject, Reason::innocent());
     let guilty = (guilty, Reason::conflict(item));
@@ -255,7 +254,7 @@ pub(super) fn cancelled(
     operations: &[Operation],
     places: &[Place],
     reasons: &[Reason],
-    spent: (u32, Duration),
+    spent: Spent,
 ) -> Error {
     let mut asked = asked(operations, places, reasons);
     if let Some(refusal) = asked.find_map(|(operation, reason)| operation.refusal(reason.item.as_ref(), spent)) {

@@ -83,7 +83,7 @@ impl Unit {
         let pauses = self.effort.as_ref().map_or(0, Effort::pauses);
         let sent = self.write(drafts, &known).await;
         if let Some(effort) = &self.effort {
-            self.session.attempts = effort.spent().0;
+            self.session.attempts = effort.spent().attempts;
         }
         match sent {
             Ok(Sent::Everything) => Ok(Next::Done),

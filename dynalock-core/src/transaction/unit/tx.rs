@@ -172,7 +172,7 @@ impl Tx {
     /// The attempts of a read are among those of the unit of work.
     fn count<O>(&self, outcome: O, effort: &Effort) -> O {
         let mut run = self.run();
-        run.session.attempts = run.session.attempts.max(effort.spent().0);
+        run.session.attempts = run.session.attempts.max(effort.spent().attempts);
         outcome
     }
 
