@@ -203,10 +203,10 @@ impl Asking {
                 let crashed = mark.crashed();
                 // Most of the lease may be over by the time of the answer.
                 if clock::now().duration_since(sent) >= self.terms.ttl / 2 {
-                    let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
+                    let grip = self.grip(Arc::clone(owner), fence, crashed, clock::now());
                     return self.confirm(grip, before, watcher).await;
                 }
-                let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, sent);
+                let grip = self.grip(Arc::clone(owner), fence, crashed, sent);
                 Ok(Asked::Granted(Granted { grip, row: before }))
             }
             Answered::Refused(None) if self.row.existing.is_some() => Err(self.not_found(effort.spent())),
@@ -216,7 +216,7 @@ impl Asking {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
                         let crashed = mark.crashed.or(fence.checked_sub(1));
-                        let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
+                        let grip = self.grip(Arc::clone(owner), fence, crashed, clock::now());
                         self.confirm(grip, met, watcher).await
                     }
                     _ => Ok(Asked::Refused(mark)),
@@ -266,9 +266,10 @@ impl Asking {
         }
     }
 
-    pub(super) fn grip(&self, owner: Arc<str>, fences: (u64, Option<u64>), beat: u64, sent: Instant) -> Arc<Grip> {
+    /// The grant of a request that was sent at this moment, before its first heartbeat.
+    pub(super) fn grip(&self, owner: Arc<str>, fence: u64, crashed: Option<u64>, sent: Instant) -> Arc<Grip> {
         let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
-        Arc::new(Grip::new(of, (Hold::Plain, owner), fences, beat, sent))
+        Arc::new(Grip::new(of, (Hold::Plain, owner), (fence, crashed), 0, sent))
     }
 
     /// Releases, in the background, what may have been granted.

@@ -113,7 +113,8 @@ impl Stance {
     pub(crate) async fn make_way(
         &self,
         effort: &mut Effort,
-        (model, table): (&'static Model, &Arc<str>),
+        model: &'static Model,
+        table: &Arc<str>,
         met: &Item,
     ) -> Result<bool, Error> {
         let (Self::Outside { terms, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };

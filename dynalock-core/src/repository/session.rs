@@ -310,7 +310,7 @@ impl<T: Versioned> Session<T> {
             let refusal = stance.refusal(T::MODEL, &table, met.as_ref(), self.effort.spent());
             let Some(refusal) = refusal.or(beside) else { return Ok(Applied::No(met)) };
             match met {
-                Some(met) if stance.make_way(&mut self.effort, (T::MODEL, &table), &met).await? => write = again()?,
+                Some(met) if stance.make_way(&mut self.effort, T::MODEL, &table, &met).await? => write = again()?,
                 Some(_) | None => return Err(refusal),
             }
         }

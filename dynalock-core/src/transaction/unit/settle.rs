@@ -154,7 +154,7 @@ impl Unit {
             |operation: &Operation| !matches!(operation.expected(), Some(Expected::Absent | Expected::Deleted(_)));
         match assembly.is_one_write() && operations.iter().all(is_update) {
             true => write_alone(effort, self.id, &operations, assembly, marks).await?,
-            false => send(effort, self.id, &operations, assembly, (token, marks)).await.map(drop)?,
+            false => send(effort, self.id, &operations, assembly, token, marks).await.map(drop)?,
         }
         Ok(Sent::Everything)
     }
