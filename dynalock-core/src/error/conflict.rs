@@ -91,7 +91,7 @@ impl fmt::Display for Conflict {
         }
         match (self.found(), &self.0.item) {
             (Some(found), _) if self.0.expected == Some(found) => {
-                write!(f, "found version {found} with another content or lease")?
+                write!(f, "found version {found} with another content or lease")?;
             }
             (Some(found), _) => write!(f, "found version {found}")?,
             (None, Some(_)) => f.write_str("found one without a version")?,

@@ -17,12 +17,12 @@ use super::{
     token::LockToken,
 };
 use crate::{
-    Repository,
     codec::{Stored, decode},
     error::{Error, Lost, Result, Spent},
     key::Key,
     model::{IntoKey, LockPlace, Lockable},
     plan::{checked_key, key_beside},
+    repository::Repository,
     retry::Effort,
 };
 

@@ -16,12 +16,13 @@ use super::{
     operation::{Act, Operation},
 };
 use crate::{
-    Condition, Repository,
     codec::Stored,
     error::{Error, InvalidTransaction, Result},
+    expression::Condition,
     lock::Leased,
     model::{IntoKey, Versioned},
     plan::Requirement,
+    repository::Repository,
     retry::{Effort, Limits},
     version::Revision,
 };

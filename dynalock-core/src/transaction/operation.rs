@@ -2,7 +2,6 @@ use std::{fmt, sync::Arc};
 
 use super::change::Change;
 use crate::{
-    Repository,
     codec::{Item, State},
     error::{Error, Spent},
     expression::Holder,
@@ -11,6 +10,7 @@ use crate::{
     model::{Model, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
+    repository::Repository,
     version::Expected,
 };
 

@@ -10,14 +10,15 @@ use super::{
     run::Run,
 };
 use crate::{
-    Condition, Repository,
     codec::{Item, Stored, decode, key_of},
     error::{Error, InvalidTransaction, Result},
+    expression::Condition,
     key::Key,
     lock::Leased,
     model::{IntoKey, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
+    repository::Repository,
     retry::Effort,
 };
 

@@ -36,7 +36,7 @@ async fn an_item_that_does_not_fit_is_a_conflict_that_shows_its_attributes(shop:
         assert!(matches!(cancelled.reason(other), Reason::None), "{cancelled:?}");
         match cancelled.reason(create) {
             Reason::Unreadable { item, error: Error::Decode(_) | Error::Corrupt { .. }, .. } => {
-                assert_eq!(item, misfit)
+                assert_eq!(item, misfit);
             }
             other => panic!("{other:?}"),
         }
