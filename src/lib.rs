@@ -7,9 +7,9 @@ pub use dynalock_core::{
     DeleteUnchecked, Deleted, Error, Etag, Expiry, Fair, Get, Heartbeat, Held, HeldAll, IntoKey, InvalidSetting,
     InvalidTransaction, Key, KeyAttribute, KeyModel, KeyType, KeyValue, Lease, Leased, Lock, LockInfo, LockList,
     LockModel, LockPlace, LockToken, Lockable, Locked, Locks, Lost, Misconfigured, Model, Op, Opaque, OperationReason,
-    Pace, ParseEtagError, ParseLockTokenError, Queued, Reason, Refusal, Repository, Request, Result, Snapshot, Stored,
-    TimeUnit, Transaction, TransactionGet, TryUpdateWith, Tx, Unavailable, UnitOfWork, Update, UpdateWith, UpsertWith,
-    Versioned, Wait, Waiter, Waiting, transact,
+    Pace, ParseEtagError, ParseLockTokenError, Queued, Reason, Refusal, Repository, Request, Result, Snapshot, Spent,
+    Stored, TimeUnit, Transaction, TransactionGet, TryUpdateWith, Tx, Unavailable, UnitOfWork, Update, UpdateWith,
+    UpsertWith, Versioned, Wait, Waiter, Waiting, transact,
 };
 
 pub use dynalock_core::lock;

@@ -32,7 +32,7 @@ pub mod private;
 pub use codec::{Etag, ParseEtagError, Stored};
 pub use error::{
     CancellationClass, Cancelled, CodecError, CodecReason, Conflict, Error, InvalidSetting, InvalidTransaction, Locked,
-    Lost, Misconfigured, OperationReason, Reason, Refusal, Result, Unavailable,
+    Lost, Misconfigured, OperationReason, Reason, Refusal, Result, Spent, Unavailable,
 };
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};

@@ -65,7 +65,7 @@ pub(crate) fn create<T: Versioned>(
     let next = Revision { version: Some(1), ring: Some(ring) };
     let mut placeholders = Placeholders::default();
     let condition = absent(T::MODEL, &mut placeholders);
-    put(table, value, next, (condition, placeholders), standing)
+    put(table, value, next, condition, placeholders, standing)
 }
 
 /// A put of a whole item over the one that was read: attributes that the value does not have are gone after it.
@@ -80,7 +80,7 @@ pub(crate) fn replace<T: Versioned>(
     let mut placeholders = Placeholders::default();
     let flattened = basis.names_in_flattened(value);
     let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
-    put(table, value, next, (condition, placeholders), standing)
+    put(table, value, next, condition, placeholders, standing)
 }
 
 /// A put of `content` over the item, where an expression for the update would be too long. `stored` is the item as it was read. The put
@@ -346,7 +346,8 @@ fn put<T: Versioned>(
     table: &Arc<str>,
     value: &T,
     next: Revision,
-    (condition, placeholders): (String, Placeholders),
+    condition: String,
+    placeholders: Placeholders,
     standing: &Standing,
 ) -> Result<Plan, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;

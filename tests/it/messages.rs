@@ -209,6 +209,6 @@ async fn of_a_foreign_holder_is_said_what_is_known() {
     let table = shop.table::<Crate>().await;
     table.raw.put(item([("id", s("a")), ("_version", n(1)), ("_owner", s("a program"))])).await;
     let locked = expect_error!(table.items.try_lock("a").await, Error::Locked(locked) => locked);
-    let said = format!("`a program` holds the lock in table `{}` (1 requests in ", table.name());
+    let said = format!("`a program` holds the lock in table `{}` (1 request in ", table.name());
     assert!(locked.to_string().starts_with(&said), "{locked}");
 }

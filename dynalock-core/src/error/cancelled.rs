@@ -1,6 +1,6 @@
-use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Borrow, fmt, sync::Arc};
 
-use super::{Error, Refusal, Result};
+use super::{Error, Refusal, Result, Spent};
 use crate::{
     codec::{Item, Stored, decode, version_in},
     key::Key,
@@ -19,8 +19,7 @@ struct Parts {
     transaction: TransactionId,
     /// In the order of the calls; those that became one action share its reason.
     operations: Vec<(Subject, Reported)>,
-    attempts: u32,
-    elapsed: Duration,
+    spent: Spent,
 }
 
 /// The part of one operation in a cancellation.
@@ -32,6 +31,7 @@ pub enum Reason<T> {
     /// nothing if there was none.
     Conflict(Option<Stored<T>>),
     /// As [`Conflict`](Self::Conflict), with an item that does not fit its struct.
+    #[non_exhaustive]
     Unreadable {
         /// The item as it is stored.
         item: Item,
@@ -77,12 +77,8 @@ pub struct OperationReason<'c> {
 }
 
 impl Cancelled {
-    pub(crate) fn new(
-        transaction: TransactionId,
-        operations: Vec<(Subject, Reported)>,
-        (attempts, elapsed): (u32, Duration),
-    ) -> Self {
-        Self(Arc::new(Parts { transaction, operations, attempts, elapsed }))
+    pub(crate) fn new(transaction: TransactionId, operations: Vec<(Subject, Reported)>, spent: Spent) -> Self {
+        Self(Arc::new(Parts { transaction, operations, spent }))
     }
 
     /// Why the operation behind a handle was refused, with the item that it met. No request is made.
@@ -107,14 +103,16 @@ impl Cancelled {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Requests sent.
-    pub fn attempts(&self) -> u32 {
-        self.0.attempts
+    /// Whether every guilty operation met contention or a lack of capacity.
+    pub(super) fn is_retryable(&self) -> bool {
+        let mut classes = self.reasons().filter_map(|reason| reason.class()).peekable();
+        classes.peek().is_some()
+            && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
     }
 
-    /// Time since the transaction began.
-    pub fn elapsed(&self) -> Duration {
-        self.0.elapsed
+    /// The requests that the call sent, and the time that it took.
+    pub fn spent(&self) -> Spent {
+        self.0.spent
     }
 }
 
@@ -207,8 +205,8 @@ impl<'c> OperationReason<'c> {
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guilty: Vec<_> = self.reasons().filter(|reason| reason.class().is_some()).collect();
-        let Parts { operations, attempts, elapsed, .. } = &*self.0;
-        write!(f, "the transaction was cancelled ({attempts} requests in {elapsed:.1?})")?;
+        let Parts { operations, spent, .. } = &*self.0;
+        write!(f, "the transaction was cancelled ({spent})")?;
         for (nth, reason) in guilty.iter().take(SHOWN).enumerate() {
             write!(f, "{}{reason}", if nth == 0 { ": " } else { "; " })?;
         }
@@ -275,8 +273,7 @@ impl fmt::Debug for Cancelled {
         f.debug_struct("Cancelled")
             .field("class", &self.class())
             .field("reasons", &self.reasons().collect::<Vec<_>>())
-            .field("attempts", &self.0.attempts)
-            .field("elapsed", &self.0.elapsed)
+            .field("spent", &self.0.spent)
             .finish_non_exhaustive()
     }
 }

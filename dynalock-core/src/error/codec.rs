@@ -19,6 +19,7 @@ struct Parts {
 pub enum CodecReason {
     /// The value is of another type than the field.
     #[error("expected {expected}, found {found}")]
+    #[non_exhaustive]
     Type {
         /// What the type of the field reads.
         expected: Box<str>,
@@ -27,6 +28,7 @@ pub enum CodecReason {
     },
     /// The value is of the right type, and the field cannot hold it: a number that is too large, or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
+    #[non_exhaustive]
     Value {
         /// What the type of the field reads.
         expected: Box<str>,
@@ -35,24 +37,28 @@ pub enum CodecReason {
     },
     /// A field has no attribute, and no default.
     #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
+    #[non_exhaustive]
     MissingField {
         /// The field, under the name by which serde reads it.
         field: Box<str>,
     },
     /// A field is stored under two names that serde reads.
     #[error("the field `{field}` is there twice")]
+    #[non_exhaustive]
     DuplicateField {
         /// The field, under the name by which serde reads it.
         field: Box<str>,
     },
     /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not know.
     #[error("the attribute is not known, and the type denies unknown fields; expected {expected}")]
+    #[non_exhaustive]
     UnknownField {
         /// The fields of the type.
         expected: Box<str>,
     },
     /// The value names no variant of the enum.
     #[error("expected {expected}, found another variant")]
+    #[non_exhaustive]
     UnknownVariant {
         /// The variants of the enum.
         expected: Box<str>,

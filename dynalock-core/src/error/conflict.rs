@@ -1,6 +1,6 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
-use super::{Result, shown};
+use super::{Result, Spent, shown};
 use crate::{
     codec::{Item, Stored, decode, version_in},
     key::Key,
@@ -18,8 +18,7 @@ struct ConflictParts {
     key: Key,
     expected: Option<u64>,
     item: Option<Item>,
-    attempts: u32,
-    elapsed: Duration,
+    spent: Spent,
 }
 
 impl Conflict {
@@ -29,9 +28,9 @@ impl Conflict {
         key: Key,
         expected: Option<u64>,
         item: Option<Item>,
-        (attempts, elapsed): (u32, Duration),
+        spent: Spent,
     ) -> Self {
-        Self(Box::new(ConflictParts { model, table, key, expected, item, attempts, elapsed }))
+        Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
     }
 
     /// The item as DynamoDB saw it when it refused the write; nothing if there was none. No request is made.
@@ -75,14 +74,9 @@ impl Conflict {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// Requests sent.
-    pub fn attempts(&self) -> u32 {
-        self.0.attempts
-    }
-
-    /// Time since the operation began.
-    pub fn elapsed(&self) -> Duration {
-        self.0.elapsed
+    /// The requests that the call sent, and the time that it took.
+    pub fn spent(&self) -> Spent {
+        self.0.spent
     }
 }
 
@@ -113,8 +107,7 @@ impl fmt::Debug for Conflict {
             .field("table", &self.0.table)
             .field("expected", &self.0.expected)
             .field("found", &self.found())
-            .field("attempts", &self.0.attempts)
-            .field("elapsed", &self.0.elapsed)
+            .field("spent", &self.0.spent)
             .finish_non_exhaustive()
     }
 }

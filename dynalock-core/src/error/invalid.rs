@@ -12,6 +12,7 @@ pub enum InvalidTransaction {
         "it touches {items} items, each lease that is kept beside its item being one more, and DynamoDB takes 100; \
          split it where its parts may be seen apart"
     )]
+    #[non_exhaustive]
     TooManyItems {
         /// The items that it touches, the rows of leases beside them included.
         items: usize,
@@ -21,6 +22,7 @@ pub enum InvalidTransaction {
         "its items have {bytes} bytes, and DynamoDB takes 4194304 (4 MB); split it where its parts may be seen apart \
          (the largest is that of operation {largest}, in table `{table}`)"
     )]
+    #[non_exhaustive]
     TooLarge {
         /// What its items have together, by DynamoDB's rules for item sizes.
         bytes: usize,
@@ -34,6 +36,7 @@ pub enum InvalidTransaction {
         "the item of operation {operation}, in table `{table}`, has {bytes} bytes, and DynamoDB stores 409600 (400 KB); \
          keep large content elsewhere, in S3 for example"
     )]
+    #[non_exhaustive]
     ItemTooLarge {
         /// The operation.
         operation: usize,
@@ -47,6 +50,7 @@ pub enum InvalidTransaction {
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
     )]
+    #[non_exhaustive]
     SameItem {
         /// The first of them.
         first: usize,
@@ -59,6 +63,7 @@ pub enum InvalidTransaction {
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]
+    #[non_exhaustive]
     ReadAfterWrite {
         /// The table.
         table: Arc<str>,
@@ -72,6 +77,7 @@ pub enum InvalidTransaction {
     #[error(
         "a ClientRequestToken has 1 to 36 characters, and this one has {characters}; choose another, or leave it to be drawn"
     )]
+    #[non_exhaustive]
     Token {
         /// Its characters.
         characters: usize,

@@ -1,5 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use super::Spent;
+
 /// A lock that somebody else holds.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -15,10 +17,8 @@ pub struct Locked {
     /// How long until somebody else can have it, if its lease is not renewed: to the end of the lease by this machine's clock, and under
     /// [`Expiry::Clock`](crate::Expiry::Clock) for `max_skew` after that.
     pub remaining: Duration,
-    /// Requests sent.
-    pub attempts: u32,
-    /// Time since the operation began.
-    pub elapsed: Duration,
+    /// The requests that the call sent, and the time that it took.
+    pub spent: Spent,
 }
 
 /// Why a lock is held no more.
@@ -27,6 +27,7 @@ pub struct Locked {
 pub enum Lost {
     /// Somebody else has it.
     #[error("`{by}` has taken it, under fence {fence}")]
+    #[non_exhaustive]
     Stolen {
         /// Who.
         by: Arc<str>,
@@ -46,7 +47,7 @@ pub enum Lost {
 
 impl fmt::Display for Locked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { table, name, owner, fence, remaining, attempts, elapsed } = self;
+        let Self { table, name, owner, fence, remaining, spent } = self;
         match &**owner {
             "" => f.write_str("somebody")?,
             owner => write!(f, "`{owner}`")?,
@@ -62,6 +63,6 @@ impl fmt::Display for Locked {
         if !remaining.is_zero() {
             write!(f, ", for {remaining:.1?} more unless it is renewed")?;
         }
-        write!(f, " ({attempts} requests in {elapsed:.1?})")
+        write!(f, " ({spent})")
     }
 }

@@ -8,6 +8,9 @@ mod lock;
 mod misconfigured;
 mod refusal;
 mod setting;
+mod spent;
+#[cfg(test)]
+mod tests;
 
 pub use cancelled::{CancellationClass, Cancelled, OperationReason, Reason};
 pub use codec::{CodecError, CodecReason};
@@ -18,6 +21,7 @@ pub use lock::{Locked, Lost};
 pub use misconfigured::Misconfigured;
 pub use refusal::{Refusal, Unavailable};
 pub use setting::InvalidSetting;
+pub use spent::Spent;
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,14 +63,13 @@ pub enum Error {
 
     /// A transaction under the caller's token has happened before, as an item shows that it wrote. Nothing was written by this one.
     #[error(
-        "a transaction with this token was committed before ({attempts} requests in {elapsed:.1?}); \
+        "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
     )]
+    #[non_exhaustive]
     AlreadyCommitted {
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// Another content was committed under this ClientRequestToken in the last ten minutes. This call wrote nothing.
@@ -76,14 +79,13 @@ pub enum Error {
     /// use a `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier transaction was committed, the error is
     /// [`Error::AlreadyCommitted`] instead.
     #[error(
-        "another content was committed under this token in the last ten minutes ({attempts} requests in {elapsed:.1?}); \
+        "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
     )]
+    #[non_exhaustive]
     TokenReused {
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// Somebody else holds the lock, and the time to wait for it is over.
@@ -94,18 +96,17 @@ pub enum Error {
     ///
     /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::Acquire::max_queue).
     #[error(
-        "the queue of a lock in table `{table}` is full: {waiting} stand in it ({attempts} requests in {elapsed:.1?}); \
+        "the queue of a lock in table `{table}` is full: {waiting} stand in it ({spent}); \
          ask again later"
     )]
+    #[non_exhaustive]
     QueueFull {
         /// The table.
         table: Arc<str>,
         /// How many stand in the queue, the holder counted.
         waiting: usize,
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// The place in the fair queue is gone: its turn came, it did not show itself for a whole ttl, and others took it out. Nothing is held.
@@ -113,15 +114,14 @@ pub enum Error {
     /// The process or its runtime stood still for that long, or DynamoDB could not be reached. Ask again, at the end of the queue.
     #[error(
         "the place in the queue of a lock in table `{table}` was taken away, since it did not show itself when its turn had come \
-         ({attempts} requests in {elapsed:.1?}); ask again"
+         ({spent}); ask again"
     )]
+    #[non_exhaustive]
     Evicted {
         /// The table.
         table: Arc<str>,
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// The lock is held no more: whatever it protects may be somebody else's by now.
@@ -130,21 +130,21 @@ pub enum Error {
 
     /// There is no item under the key to update.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
+    #[non_exhaustive]
     NotFound {
         /// The table.
         table: Arc<str>,
         /// The key, if the type has `#[dynalock(show_key)]`.
         key: Option<Arc<str>>,
-        /// Requests sent before, reads that were answered not counted.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// The key of a value differs from the key that its item was read under. Nothing was written.
     ///
     /// DynamoDB cannot change a key: create an item under the new one and delete the old one.
     #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
+    #[non_exhaustive]
     KeyChanged {
         /// The table.
         table: Arc<str>,
@@ -152,6 +152,7 @@ pub enum Error {
 
     /// A key cannot be sent: it is empty, or serde writes it differently from what its `KeyAttribute` says.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
+    #[non_exhaustive]
     InvalidKey {
         /// The table.
         table: Arc<str>,
@@ -163,6 +164,7 @@ pub enum Error {
 
     /// A bookkeeping attribute of the stored item is not what it must be; another program wrote it. Nothing was written.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
+    #[non_exhaustive]
     Corrupt {
         /// The table.
         table: Arc<str>,
@@ -174,6 +176,7 @@ pub enum Error {
 
     /// The item is at the last version that a `u64` can hold. Nothing was written.
     #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
+    #[non_exhaustive]
     VersionExhausted {
         /// The table.
         table: Arc<str>,
@@ -183,6 +186,7 @@ pub enum Error {
     #[error(
         "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
     )]
+    #[non_exhaustive]
     ExpressionTooLong {
         /// The table.
         table: Arc<str>,
@@ -197,9 +201,10 @@ pub enum Error {
     /// Read the item to see what it is now. A write after this one is safe, since its own condition decides; repeating this
     /// one may apply it twice.
     #[error(
-        "it cannot be told whether a write to table `{table}` was applied ({attempts} requests in {elapsed:.1?}); \
+        "it cannot be told whether a write to table `{table}` was applied ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
+    #[non_exhaustive]
     Indeterminate {
         /// The table; of a transaction, all tables that it touches, with commas.
         table: Arc<str>,
@@ -207,21 +212,18 @@ pub enum Error {
         expected: Option<u64>,
         /// The version that the item had when it was last seen; none if it was absent or not seen.
         found: Option<u64>,
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
         /// The failure that ended it; none if the item itself showed that it cannot be told. It is part of the message.
         last: Option<Box<Error>>,
     },
 
     /// The deadline, the number of attempts or the retry budget was reached. Nothing was written.
-    #[error("gave up after {attempts} requests in {elapsed:.1?}: {last}")]
+    #[error("gave up after {spent}: {last}")]
+    #[non_exhaustive]
     Exhausted {
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
         /// What the last attempt met. It is part of the message.
         last: Box<Error>,
     },
@@ -243,13 +245,12 @@ pub enum Error {
     #[error(
         "table `{table}` does not exist in this account and Region; create it, or name another with `Repository::table`"
     )]
+    #[non_exhaustive]
     TableNotFound {
         /// The table.
         table: Arc<str>,
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// The key of the table differs from the key that the type describes. Nothing was written.
@@ -257,6 +258,7 @@ pub enum Error {
     /// [`Repository::create_table`](crate::Repository::create_table) compares both keys, and says what differs. Every other call
     /// learns it from DynamoDB, which says less.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
+    #[non_exhaustive]
     TableMismatch {
         /// The table.
         table: Arc<str>,
@@ -281,15 +283,14 @@ pub enum Error {
         "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \
          (400 KB); keep large content elsewhere, in S3 for example"
     )]
+    #[non_exhaustive]
     ItemTooLarge {
         /// The table.
         table: Arc<str>,
         /// The bytes that the write has, by DynamoDB's rules: all of the item for a create or replace, the new values for an update.
         bytes: usize,
-        /// Requests sent.
-        attempts: u32,
-        /// Time since the operation began.
-        elapsed: Duration,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
     },
 
     /// DynamoDB refused the request for good: validation, access, limits. Nothing was written.
@@ -303,6 +304,107 @@ pub enum Error {
     /// A value cannot be stored. Nothing was written.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
+}
+
+impl Error {
+    /// Returns the number of requests that the call sent, or `None` if the error does not know it.
+    ///
+    /// An error knows it if it carries a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`].
+    pub fn attempts(&self) -> Option<u32> {
+        self.spent().map(|spent| spent.attempts)
+    }
+
+    /// Returns the time from the start of the call to the error, or `None` where [`attempts`](Self::attempts) returns `None`.
+    pub fn elapsed(&self) -> Option<Duration> {
+        self.spent().map(|spent| spent.elapsed)
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        match self {
+            Self::Conflict(conflict) | Self::AlreadyExists(conflict) => Some(conflict.spent()),
+            Self::Cancelled(cancelled) => Some(cancelled.spent()),
+            Self::Locked(locked) => Some(locked.spent),
+            Self::Contention(refusal)
+            | Self::Throttled(refusal)
+            | Self::Rejected(refusal)
+            | Self::Unavailable(Unavailable::Server(refusal)) => Some(refusal.spent()),
+            Self::AlreadyCommitted { spent }
+            | Self::TokenReused { spent }
+            | Self::QueueFull { spent, .. }
+            | Self::Evicted { spent, .. }
+            | Self::NotFound { spent, .. }
+            | Self::Indeterminate { spent, .. }
+            | Self::Exhausted { spent, .. }
+            | Self::TableNotFound { spent, .. }
+            | Self::ItemTooLarge { spent, .. } => Some(*spent),
+            Self::InvalidTransaction(_)
+            | Self::ForeignHandle
+            | Self::Lost(_)
+            | Self::KeyChanged { .. }
+            | Self::InvalidKey { .. }
+            | Self::Corrupt { .. }
+            | Self::VersionExhausted { .. }
+            | Self::ExpressionTooLong { .. }
+            | Self::Unavailable(_)
+            | Self::TableMismatch { .. }
+            | Self::Misconfigured(_)
+            | Self::InvalidSetting(_)
+            | Self::Decode(_)
+            | Self::Encode(_) => None,
+        }
+    }
+
+    /// Returns whether the same call may succeed later, though its caller changes nothing.
+    ///
+    /// The call has made its own retries before it returns an error. Wait a while before you repeat the call.
+    ///
+    /// | error | `is_retryable` | reason |
+    /// |---|---|---|
+    /// | [`Exhausted`](Self::Exhausted) | `true` | the deadline, the attempts or the retry budget ended the call |
+    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the other transaction ends, and capacity comes back |
+    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard whose runtime ended is gone |
+    /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
+    /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or its lease ends |
+    /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | the call can enter the queue later |
+    /// | [`Indeterminate`](Self::Indeterminate) | `false` | the write may have been applied, and would be applied twice |
+    /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller decides anew from the current item |
+    /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | the token is used |
+    /// | [`Lost`](Self::Lost) | `false` | the lock has to be acquired anew |
+    /// | all others | `false` | the call, its data, the table or the client has to be changed |
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Exhausted { .. }
+            | Self::Contention(_)
+            | Self::Throttled(_)
+            | Self::Locked(_)
+            | Self::QueueFull { .. }
+            | Self::Evicted { .. } => true,
+            Self::Unavailable(why) => !matches!(why, Unavailable::RuntimeEnded),
+            Self::Cancelled(cancelled) => cancelled.is_retryable(),
+            Self::Conflict(_)
+            | Self::AlreadyExists(_)
+            | Self::InvalidTransaction(_)
+            | Self::ForeignHandle
+            | Self::AlreadyCommitted { .. }
+            | Self::TokenReused { .. }
+            | Self::Lost(_)
+            | Self::NotFound { .. }
+            | Self::KeyChanged { .. }
+            | Self::InvalidKey { .. }
+            | Self::Corrupt { .. }
+            | Self::VersionExhausted { .. }
+            | Self::ExpressionTooLong { .. }
+            | Self::Indeterminate { .. }
+            | Self::TableNotFound { .. }
+            | Self::TableMismatch { .. }
+            | Self::Misconfigured(_)
+            | Self::InvalidSetting(_)
+            | Self::ItemTooLarge { .. }
+            | Self::Rejected(_)
+            | Self::Decode(_)
+            | Self::Encode(_) => false,
+        }
+    }
 }
 
 /// A key as far as it may be shown.

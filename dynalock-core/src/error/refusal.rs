@@ -1,4 +1,6 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
+
+use super::Spent;
 
 /// DynamoDB's own words for a refusal, and what had been tried by then.
 #[derive(Debug, Clone)]
@@ -9,14 +11,13 @@ struct Parts {
     code: String,
     message: String,
     request_id: Option<String>,
-    attempts: u32,
-    elapsed: Duration,
+    spent: Spent,
 }
 
 impl Refusal {
     pub(crate) fn new(code: impl Into<String>, message: impl Into<String>, request_id: Option<String>) -> Self {
         let (code, message) = (code.into(), message.into());
-        Self(Box::new(Parts { code, message, request_id, attempts: 0, elapsed: Duration::ZERO }))
+        Self(Box::new(Parts { code, message, request_id, spent: Spent::default() }))
     }
 
     /// Whether DynamoDB refused the request because the table has another key.
@@ -43,9 +44,8 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    pub(crate) fn after(mut self, (attempts, elapsed): (u32, Duration)) -> Self {
-        self.0.attempts = attempts;
-        self.0.elapsed = elapsed;
+    pub(crate) fn after(mut self, spent: Spent) -> Self {
+        self.0.spent = spent;
         self
     }
 
@@ -64,20 +64,15 @@ impl Refusal {
         self.0.request_id.as_deref()
     }
 
-    /// Requests sent.
-    pub fn attempts(&self) -> u32 {
-        self.0.attempts
-    }
-
-    /// Time since the operation began.
-    pub fn elapsed(&self) -> Duration {
-        self.0.elapsed
+    /// The requests that the call sent, and the time that it took.
+    pub fn spent(&self) -> Spent {
+        self.0.spent
     }
 }
 
 impl Unavailable {
     /// The same, with what had been tried by then.
-    pub(crate) fn after(self, spent: (u32, Duration)) -> Self {
+    pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),
             other => other,
@@ -87,7 +82,7 @@ impl Unavailable {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { code, message, request_id, attempts, elapsed } = &*self.0;
+        let Parts { code, message, request_id, spent: Spent { attempts, elapsed } } = &*self.0;
         write!(f, "{code}: {message}; ")?;
         if let Some(id) = request_id {
             write!(f, "request {id}, ")?;

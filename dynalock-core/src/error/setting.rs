@@ -6,6 +6,7 @@ use std::time::Duration;
 pub enum InvalidSetting {
     /// The ttl of a lease is shorter than a millisecond or longer than a year of 366 days.
     #[error("the ttl of a lease is between a millisecond and a year, and this one is {ttl:?}; set another `ttl`")]
+    #[non_exhaustive]
     Ttl {
         /// The ttl that was set.
         ttl: Duration,

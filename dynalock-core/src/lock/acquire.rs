@@ -1,6 +1,6 @@
 //! Asking for a lock, and waiting for it.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc};
 
 use tokio::sync::oneshot;
 
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    error::{Error, Locked, Lost},
+    error::{Error, Locked, Lost, Spent},
     expression::Hold,
     random,
     retry::{Answered, Backoff, Connection, Effort, Limits},
@@ -166,8 +166,8 @@ impl Asking {
                 if let Err(error) = granted.grip.release(&self.connection).await {
                     tracing::debug!(%error, "the lease of an item that is not there ends by itself");
                 }
-                let (attempts, elapsed) = effort.spent();
-                Err(self.not_found(attempts + 1, elapsed))
+                let spent = effort.spent();
+                Err(self.not_found(Spent { attempts: spent.attempts + 1, ..spent }))
             }
             Err(error) => {
                 release_later(granted.grip);
@@ -203,23 +203,20 @@ impl Asking {
                 let crashed = mark.crashed();
                 // Most of the lease may be over by the time of the answer.
                 if clock::now().duration_since(sent) >= self.terms.ttl / 2 {
-                    let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
+                    let grip = self.grip(Arc::clone(owner), fence, crashed, clock::now());
                     return self.confirm(grip, before, watcher).await;
                 }
-                let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, sent);
+                let grip = self.grip(Arc::clone(owner), fence, crashed, sent);
                 Ok(Asked::Granted(Granted { grip, row: before }))
             }
-            Answered::Refused(None) if self.row.existing.is_some() => {
-                let (attempts, elapsed) = effort.spent();
-                Err(self.not_found(attempts, elapsed))
-            }
+            Answered::Refused(None) if self.row.existing.is_some() => Err(self.not_found(effort.spent())),
             Answered::Refused(met) => {
                 let mark = Mark::of(&self.row.layout, met.as_ref());
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
                         let crashed = mark.crashed.or(fence.checked_sub(1));
-                        let grip = self.grip(Arc::clone(owner), (fence, crashed), 0, clock::now());
+                        let grip = self.grip(Arc::clone(owner), fence, crashed, clock::now());
                         self.confirm(grip, met, watcher).await
                     }
                     _ => Ok(Asked::Refused(mark)),
@@ -269,9 +266,10 @@ impl Asking {
         }
     }
 
-    pub(super) fn grip(&self, owner: Arc<str>, fences: (u64, Option<u64>), beat: u64, sent: Instant) -> Arc<Grip> {
+    /// The grant of a request that was sent at this moment, before its first heartbeat.
+    pub(super) fn grip(&self, owner: Arc<str>, fence: u64, crashed: Option<u64>, sent: Instant) -> Arc<Grip> {
         let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
-        Arc::new(Grip::new(of, (Hold::Plain, owner), fences, beat, sent))
+        Arc::new(Grip::new(of, (Hold::Plain, owner), (fence, crashed), 0, sent))
     }
 
     /// Releases, in the background, what may have been granted.
@@ -286,8 +284,8 @@ impl Asking {
     }
 
     /// The error of a lease of an item that is not there.
-    pub(super) fn not_found(&self, attempts: u32, elapsed: Duration) -> Error {
-        Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), attempts, elapsed }
+    pub(super) fn not_found(&self, spent: Spent) -> Error {
+        Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), spent }
     }
 
     /// The name of the lock, or the key of the item, as far as errors show it.
@@ -306,8 +304,7 @@ impl Asking {
             owner: mark.holder().unwrap_or_default().into(),
             fence: mark.last_fence().unwrap_or(0),
             remaining: mark.remaining(self.terms.passed(), self.terms.ttl),
-            attempts: watcher.requests,
-            elapsed: watcher.elapsed(),
+            spent: watcher.spent(),
         }))
     }
 }

@@ -168,7 +168,7 @@ impl AskingAll {
             let mark = self.mark(place, row.as_ref());
             match mark.fence {
                 Some(fence) if mark.owner.as_deref() == Some(owner) => {
-                    let grip = asking.grip(Arc::clone(owner), (fence, mark.crashed), 0, sent);
+                    let grip = asking.grip(Arc::clone(owner), fence, mark.crashed, sent);
                     granted.push(Granted { grip, row });
                 }
                 _ => taken.push((place, mark)),

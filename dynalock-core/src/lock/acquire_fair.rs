@@ -163,8 +163,7 @@ impl AskingFair {
         let (item, is_applied) = match answer {
             Answered::Applied(before) => (before, true),
             Answered::Refused(None) if row.existing.is_some() => {
-                let (attempts, elapsed) = effort.spent();
-                return Err(self.asking.not_found(attempts, elapsed));
+                return Err(self.asking.not_found(effort.spent()));
             }
             Answered::Refused(met) => (met, false),
         };
@@ -202,8 +201,7 @@ impl AskingFair {
                     return Ok(Place { row: item, mark, index: index.min(place.index), last_other, ..place });
                 }
                 None if consistent && item.is_none() && row.existing.is_some() => {
-                    let (attempts, elapsed) = (watcher.requests, watcher.elapsed());
-                    return Err(self.asking.not_found(attempts, elapsed));
+                    return Err(self.asking.not_found(watcher.spent()));
                 }
                 None if consistent => return Err(self.asking.evicted(watcher)),
                 None => consistent = true,
@@ -255,16 +253,11 @@ impl Asking {
         if watcher.only_tries() {
             return self.locked(mark, watcher);
         }
-        Error::QueueFull {
-            table: Arc::clone(&self.row.table),
-            waiting: mark.queue.len(),
-            attempts: watcher.requests,
-            elapsed: watcher.elapsed(),
-        }
+        Error::QueueFull { table: Arc::clone(&self.row.table), waiting: mark.queue.len(), spent: watcher.spent() }
     }
 
     pub(super) fn evicted(&self, watcher: &Watcher) -> Error {
         let table = Arc::clone(&self.row.table);
-        Error::Evicted { table, attempts: watcher.requests, elapsed: watcher.elapsed() }
+        Error::Evicted { table, spent: watcher.spent() }
     }
 }

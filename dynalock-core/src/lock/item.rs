@@ -17,12 +17,12 @@ use super::{
     token::LockToken,
 };
 use crate::{
-    Repository,
     codec::{Stored, decode},
-    error::{Error, Lost, Result},
+    error::{Error, Lost, Result, Spent},
     key::Key,
     model::{IntoKey, LockPlace, Lockable},
     plan::{checked_key, key_beside},
+    repository::Repository,
     retry::Effort,
 };
 
@@ -267,7 +267,7 @@ impl<T: Lockable, Q> Lock<T, Q> {
 
     fn nothing(&self) -> Error {
         let table = Arc::clone(&self.repository.table);
-        Error::NotFound { table, key: None, attempts: 0, elapsed: Duration::ZERO }
+        Error::NotFound { table, key: None, spent: Spent::default() }
     }
 
     /// Asks for any of the keys.

@@ -6,12 +6,12 @@ use super::{
     token::LockToken,
 };
 use crate::{
-    Repository, clock,
+    clock,
     codec::{Item, Stored, decode},
     error::{Error, Lost, Result},
     expression::Holder,
     model::Lockable,
-    repository::{Outcome, Session},
+    repository::{Outcome, Repository, Session},
 };
 
 /// An item that is leased: [`Repository::lock`]. It derefs to the value, as it was read with the grant and changed since.

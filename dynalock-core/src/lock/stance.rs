@@ -1,9 +1,6 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use super::{
@@ -14,7 +11,7 @@ use super::{
 };
 use crate::{
     codec::{Item, key_of},
-    error::{Error, Locked},
+    error::{Error, Locked, Spent},
     expression::Standing,
     model::{LockModel, Model},
     plan::Repeats,
@@ -116,7 +113,8 @@ impl Stance {
     pub(crate) async fn make_way(
         &self,
         effort: &mut Effort,
-        (model, table): (&'static Model, &Arc<str>),
+        model: &'static Model,
+        table: &Arc<str>,
         met: &Item,
     ) -> Result<bool, Error> {
         let (Self::Outside { terms, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
@@ -146,13 +144,7 @@ impl Stance {
     }
 
     /// The error that a write would be if it met this item now, and the lease in it were the reason.
-    pub(crate) fn refusal_now(
-        &self,
-        model: &Model,
-        table: &Arc<str>,
-        item: &Item,
-        spent: (u32, Duration),
-    ) -> Option<Error> {
+    pub(crate) fn refusal_now(&self, model: &Model, table: &Arc<str>, item: &Item, spent: Spent) -> Option<Error> {
         // A lease is compared with the moment of the last request that was planned.
         let _ = self.standing(Repeats::InThisCall);
         self.refusal(model, table, Some(item), spent)
@@ -160,13 +152,7 @@ impl Stance {
 
     /// The error that a refused write is, if the lease that it met is the reason, in the item or in the row beside it. Before the version is
     /// looked at.
-    pub(crate) fn refusal(
-        &self,
-        model: &Model,
-        table: &Arc<str>,
-        met: Option<&Item>,
-        (attempts, elapsed): (u32, Duration),
-    ) -> Option<Error> {
+    pub(crate) fn refusal(&self, model: &Model, table: &Arc<str>, met: Option<&Item>, spent: Spent) -> Option<Error> {
         let lock = model.lock?;
         match (self, met) {
             (Self::Ignoring, _) | (Self::Outside { .. }, None) => None,
@@ -179,8 +165,7 @@ impl Stance {
                         owner: mark.holder().unwrap_or_default().into(),
                         fence: mark.last_fence().unwrap_or(0),
                         remaining: mark.remaining(terms.passed(), terms.ttl),
-                        attempts,
-                        elapsed,
+                        spent,
                     }))
                 })
             }

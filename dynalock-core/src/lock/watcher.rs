@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
-    error::{Error, Unavailable},
+    error::{Error, Spent, Unavailable},
     random,
     retry::{Backoff, Effort, Limits},
 };
@@ -60,7 +60,12 @@ impl Watcher {
         self.watched.as_ref().is_some_and(|watched| clock::now() >= watched.since + ttl)
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    /// The requests of the call so far, and the time since it began.
+    pub(super) fn spent(&self) -> Spent {
+        Spent::new(self.requests, self.elapsed())
+    }
+
+    fn elapsed(&self) -> Duration {
         clock::now().duration_since(self.started)
     }
 
@@ -80,7 +85,7 @@ impl Watcher {
     /// The end of a call to whose last request no answer came in time.
     pub(super) fn unanswered(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::Timeout));
-        Error::Exhausted { attempts: self.requests, elapsed: self.elapsed(), last }
+        Error::Exhausted { spent: self.spent(), last }
     }
 
     /// Whether the call asks once and does not wait.

@@ -96,8 +96,8 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn not_found(&self, key: &Key) -> Error {
-        let (attempts, elapsed) = self.effort.spent();
-        Error::NotFound { table: Arc::clone(self.table()), key: T::MODEL.shown_key(key), attempts, elapsed }
+        let key = T::MODEL.shown_key(key);
+        Error::NotFound { table: Arc::clone(self.table()), key, spent: self.effort.spent() }
     }
 
     pub(super) fn key_changed(&self) -> Error {
@@ -310,7 +310,7 @@ impl<T: Versioned> Session<T> {
             let refusal = stance.refusal(T::MODEL, &table, met.as_ref(), self.effort.spent());
             let Some(refusal) = refusal.or(beside) else { return Ok(Applied::No(met)) };
             match met {
-                Some(met) if stance.make_way(&mut self.effort, (T::MODEL, &table), &met).await? => write = again()?,
+                Some(met) if stance.make_way(&mut self.effort, T::MODEL, &table, &met).await? => write = again()?,
                 Some(_) | None => return Err(refusal),
             }
         }

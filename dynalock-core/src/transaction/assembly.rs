@@ -30,8 +30,17 @@ pub(super) struct Assembly {
     pub(super) places: Vec<Place>,
     /// By operation: the revision that it makes.
     pub(super) next: Vec<Option<Revision>>,
-    /// By write: the bytes of its item, and the operation that it is made of.
-    sizes: Vec<(usize, usize)>,
+    /// By write.
+    sizes: Vec<Size>,
+}
+
+/// The size of one write. Sizes compare by their bytes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Size {
+    /// The bytes of its item.
+    bytes: usize,
+    /// The operation that the write is made of.
+    operation: usize,
 }
 
 /// Where an operation is among the writes.
@@ -78,7 +87,7 @@ impl Assembly {
             }
             row = planned.beside.take().map(|row| *row);
             self.next[lead] = next;
-            write = Some(self.push(planned, (bytes, lead)));
+            write = Some(self.push(planned, Size { bytes, operation: lead }));
         }
         for guard in &guards {
             match &mut row {
@@ -88,7 +97,7 @@ impl Assembly {
         }
         let row = row.map(|row| {
             let bytes = size(&row.key);
-            self.push(row, (bytes, group[0]))
+            self.push(row, Size { bytes, operation: group[0] })
         });
         for index in others {
             let lease = if operations[index].subject.model.lock_beside().is_some() { row } else { write };
@@ -101,7 +110,7 @@ impl Assembly {
     }
 
     /// Adds a write, and says which it is.
-    fn push(&mut self, write: Write, size: (usize, usize)) -> usize {
+    fn push(&mut self, write: Write, size: Size) -> usize {
         self.writes.push(write);
         self.sizes.push(size);
         self.writes.len() - 1
@@ -169,13 +178,15 @@ fn check_item(operation: usize, write: &Write, bytes: usize) -> Result<(), Error
     Err(Error::InvalidTransaction(InvalidTransaction::ItemTooLarge { operation, table, bytes }))
 }
 
-fn check_whole(operations: &[Operation], sizes: &[(usize, usize)]) -> Result<(), Error> {
+fn check_whole(operations: &[Operation], sizes: &[Size]) -> Result<(), Error> {
     let invalid = |why| Err(Error::InvalidTransaction(why));
-    let Some((_, largest)) = sizes.iter().copied().max() else { return invalid(InvalidTransaction::Empty) };
+    let Some(Size { operation: largest, .. }) = sizes.iter().copied().max() else {
+        return invalid(InvalidTransaction::Empty);
+    };
     if sizes.len() > MOST_ITEMS {
         return invalid(InvalidTransaction::TooManyItems { items: sizes.len() });
     }
-    let bytes = sizes.iter().map(|(bytes, _)| bytes).sum();
+    let bytes = sizes.iter().map(|size| size.bytes).sum();
     if bytes > LARGEST_TRANSACTION {
         let table = Arc::clone(&operations[largest].subject.table);
         return invalid(InvalidTransaction::TooLarge { bytes, largest, table });

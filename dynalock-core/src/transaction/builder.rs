@@ -16,12 +16,13 @@ use super::{
     operation::{Act, Operation},
 };
 use crate::{
-    Condition, Repository,
     codec::Stored,
     error::{Error, InvalidTransaction, Result},
+    expression::Condition,
     lock::Leased,
     model::{IntoKey, Versioned},
     plan::Requirement,
+    repository::Repository,
     retry::{Effort, Limits},
     version::Revision,
 };
@@ -211,7 +212,7 @@ impl Transaction {
         let operations = commit::resolve(&mut effort, id, drafts, token.known(&marks)).await?;
         commit::refuse_committed(&effort, &operations, token.known(&marks))?;
         let assembly = assemble(&operations, &mut marks)?;
-        let next = commit::send(&mut effort, id, &operations, assembly, (token, marks)).await?;
+        let next = commit::send(&mut effort, id, &operations, assembly, token, marks).await?;
         Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })
     }
 

@@ -1,8 +1,8 @@
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc};
 
 use crate::{
     codec::{Basis, Item, State, Stored, encode, size},
-    error::Error,
+    error::{Error, Spent},
     expression::{Holder, Standing},
     lock::Stance,
     model::Versioned,
@@ -25,7 +25,7 @@ pub(super) trait Change: Send + Sync {
     fn plan(&self, mark: Mark, held: Option<&Holder>) -> Result<Planned, Error>;
 
     /// The error that its refusal is, if the lease of the item that it met is the reason.
-    fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error>;
+    fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: Spent) -> Option<Error>;
 
     /// How it stands to the lease of its item.
     fn stance(&self) -> &Stance;
@@ -123,7 +123,7 @@ impl<T: Versioned> Change for ChangeOf<T> {
         }
     }
 
-    fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
+    fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: Spent) -> Option<Error> {
         let asked = match &self.kind {
             Kind::Create => T::MODEL.lock_beside().is_some(),
             // Of a value that did not change there is only a check.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     codec::{Item, ring_of},
-    error::{CancellationClass, Cancelled, Error},
+    error::{CancellationClass, Cancelled, Error, Spent},
     operation::{Reason, Snapshot, Transact},
     plan::{Marks, Repeats},
     random,
@@ -82,7 +82,7 @@ pub(super) async fn resolve(
                             return Err(already_committed(effort));
                         }
                         let (before, after) = (before.into_iter(), after.into_iter());
-                        return Err(refuse(transaction, before, (subject, item), after, effort.spent()));
+                        return Err(refuse(transaction, before, subject, item, after, effort.spent()));
                     }
                 }
             }
@@ -130,20 +130,20 @@ async fn is_shown(effort: &mut Effort, items: impl Iterator<Item = &Subject>, id
 }
 
 fn already_committed(effort: &Effort) -> Error {
-    let (attempts, elapsed) = effort.spent();
-    Error::AlreadyCommitted { attempts, elapsed }
+    Error::AlreadyCommitted { spent: effort.spent() }
 }
 
 /// A cancellation for the item of one operation, among others.
 fn refuse(
     transaction: TransactionId,
     before: impl Iterator<Item = Subject>,
-    (guilty, item): (Subject, Option<Item>),
+    guilty: Subject,
+    met: Option<Item>,
     after: impl Iterator<Item = Subject>,
-    spent: (u32, Duration),
+    spent: Spent,
 ) -> Error {
     let innocent = |subject| (subject, Reason::innocent());
-    let guilty = (guilty, Reason::conflict(item));
+    let guilty = (guilty, Reason::conflict(met));
     let reasons = before.map(innocent).chain([guilty]).chain(after.map(innocent)).collect();
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
@@ -155,7 +155,8 @@ pub(super) async fn send(
     transaction: TransactionId,
     operations: &[Operation],
     mut assembly: Assembly,
-    (mut token, mut marks): (Token, Marks),
+    mut token: Token,
+    mut marks: Marks,
 ) -> Result<Vec<Option<Revision>>, Error> {
     let id = marks.id;
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
@@ -208,7 +209,7 @@ pub(super) async fn make_way(
         let Subject { model, table, .. } = &operation.subject;
         let met = place.lease.and_then(|lease| reasons[lease].item.as_ref());
         if let (Some(stance), Some(met)) = (operation.stance(), met) {
-            is_made |= stance.make_way(effort, (model, table), met).await?;
+            is_made |= stance.make_way(effort, model, table, met).await?;
         }
     }
     Ok(is_made)
@@ -255,7 +256,7 @@ pub(super) fn cancelled(
     operations: &[Operation],
     places: &[Place],
     reasons: &[Reason],
-    spent: (u32, Duration),
+    spent: Spent,
 ) -> Error {
     let mut asked = asked(operations, places, reasons);
     if let Some(refusal) = asked.find_map(|(operation, reason)| operation.refusal(reason.item.as_ref(), spent)) {

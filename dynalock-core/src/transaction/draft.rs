@@ -7,14 +7,14 @@ use super::{
     operation::{Act, Operation, Subject},
 };
 use crate::{
-    Condition, Repository,
     codec::{Basis, Etag, Item, Stored, decode, state_of},
     error::Error,
-    expression::Placeholders,
+    expression::{Condition, Placeholders},
     key::Key,
     lock::{Leased, Stance},
     model::Versioned,
     plan::Requirement,
+    repository::Repository,
 };
 
 /// One operation as it was called.

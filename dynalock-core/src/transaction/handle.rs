@@ -22,7 +22,7 @@ pub struct Op<T, Out = Stored<T>> {
 pub(crate) struct TransactionId(u64);
 
 impl TransactionId {
-    pub(super) fn next() -> Self {
+    pub(crate) fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }

@@ -1,16 +1,16 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use super::change::Change;
 use crate::{
-    Repository,
     codec::{Item, State},
-    error::Error,
+    error::{Error, Spent},
     expression::Holder,
     key::Key,
     lock::Stance,
     model::{Model, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
+    repository::Repository,
     version::Expected,
 };
 
@@ -91,7 +91,7 @@ impl Operation {
     }
 
     /// The error that a false condition is, if a lease is the reason.
-    pub(super) fn refusal(&self, met: Option<&Item>, spent: (u32, Duration)) -> Option<Error> {
+    pub(super) fn refusal(&self, met: Option<&Item>, spent: Spent) -> Option<Error> {
         let Subject { table, model, .. } = &self.subject;
         match &self.act {
             Act::Change(change) => change.refusal(table, met, spent),

@@ -4,11 +4,11 @@ use aws_sdk_dynamodb::Client;
 
 use super::{Op, Subject, TransactionId, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
 use crate::{
-    Repository,
     codec::{Item, Stored, decode},
     error::{Error, InvalidTransaction, Result},
     model::{IntoKey, Versioned},
     operation,
+    repository::Repository,
     retry::{Effort, Limits},
 };
 

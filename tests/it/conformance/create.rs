@@ -29,7 +29,7 @@ async fn create_over_a_versioned_item_returns_it(shop: &Shop) {
     let first = table.items.create(Product::new("a", 5)).await.unwrap();
     let met = expect_error!(table.items.create(Product::new("a", 9)).await, Error::AlreadyExists(met) => met);
     assert_eq!(met.current::<Product>().unwrap(), Some(first));
-    assert_eq!((met.attempts(), met.expected(), met.found()), (1, None, Some(1)));
+    assert_eq!((met.spent().attempts, met.expected(), met.found()), (1, None, Some(1)));
     assert_eq!(table.items.get("a").await.unwrap().unwrap().stock, 5);
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dynalock::{Error, Locks, Lost, Wait};
 
-use crate::support::{Shop, expect_error, secs};
+use crate::support::{Shop, expect_error, secs, stolen_by};
 
 cases![
     a_lock_is_granted_once_renewed_and_released,
@@ -44,8 +44,8 @@ async fn a_dead_owner_is_taken_over_and_learns_it(shop: &Shop) {
     let dead = locks.acquire("report").heartbeat(false).await.unwrap();
     let next = later.acquire("report").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (dead.fence() + 1, Some(dead.fence())));
-    let by = next.owner().into();
-    assert_eq!(expect_error!(dead.extend().await, Error::Lost(lost) => lost), Lost::Stolen { by, fence: next.fence() });
+    let lost = expect_error!(dead.extend().await, Error::Lost(lost) => lost);
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     dead.release().await.unwrap();
     assert_eq!(locks.inspect("report").await.unwrap().unwrap().owner.as_deref(), Some(next.owner()));
     next.release().await.unwrap();
@@ -113,7 +113,7 @@ async fn a_dead_head_is_taken_out_of_the_queue(shop: &Shop) {
         let next = later.try_acquire("printer").fair().await.unwrap().unwrap();
         assert_eq!((next.fence(), next.acquired_after_crash()), (dead.fence() + 1, Some(dead.fence())));
         let lost = expect_error!(dead.extend().await, Error::Lost(lost) => lost);
-        assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+        assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
         next.release().await.unwrap();
         let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
         let plain = even_later.try_acquire("printer").await.unwrap().unwrap();

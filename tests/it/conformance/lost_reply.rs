@@ -131,7 +131,7 @@ async fn an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate(sh
     product.note = Some("mine".to_owned());
     let told = expect_error!(
         table.items.update(product).await,
-        Error::Indeterminate { expected, found, attempts, last, .. } => (expected, found, attempts, last.is_none())
+        Error::Indeterminate { expected, found, spent, last, .. } => (expected, found, spent.attempts, last.is_none())
     );
     assert_eq!(told, (Some(1), Some(18), 2, true));
 }
@@ -145,7 +145,7 @@ async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
         product.stock = 6;
         let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
         assert_eq!(lost.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
-        assert_eq!(lost.attempts(), 2);
+        assert_eq!(lost.spent().attempts, 2);
     }
 }
 

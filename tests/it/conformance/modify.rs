@@ -225,7 +225,7 @@ async fn attempts_bound_the_writes(shop: &Shop) {
         let update = table.items.update_with("a", |product| product.stock += 1).attempts(allowed);
         let (attempts, last) = expect_error!(
             update.await,
-            Error::Exhausted { attempts, last, .. } => (attempts, last)
+            Error::Exhausted { spent, last, .. } => (spent.attempts, last)
         );
         assert_eq!(attempts, allowed);
         let met = expect_error!(Err::<(), _>(*last), Error::Conflict(met) => met);

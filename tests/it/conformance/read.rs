@@ -54,7 +54,7 @@ async fn an_item_without_a_field_is_a_decode_error(shop: &Shop) {
     let table = shop.table::<Product>().await;
     table.raw.put(item([("sku", s("a")), ("note", s(SECRET))])).await;
     let error = expect_error!(table.items.get("a").await, Error::Decode(error) => error);
-    assert_eq!(error.reason(), &CodecReason::MissingField { field: "stock".into() });
+    assert!(matches!(error.reason(), CodecReason::MissingField { field, .. } if &**field == "stock"), "{error:?}");
     assert!(!format!("{error} {error:?}").contains(SECRET));
 }
 

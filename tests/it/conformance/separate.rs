@@ -3,7 +3,7 @@
 use dynalock::{Error, Expiry, Lost, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Digest, Shop, b, expect_error};
+use crate::support::{Digest, Shop, b, expect_error, stolen_by};
 
 cases![
     a_lease_in_a_row_beside_the_item_keeps_everybody_else_out,
@@ -82,7 +82,7 @@ async fn a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once(shop: &S
     tx.guard(&lease);
     tx.replace(&table.items, stored);
     let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     next.release().await.unwrap();
 }
 

@@ -94,7 +94,10 @@ async fn update_of_a_stale_value_returns_the_current_item(shop: &Shop) {
     stale.stock = 4;
     let lost = expect_error!(table.items.update(stale).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap(), Some(current));
-    assert_eq!((lost.expected(), lost.found(), lost.attempts(), lost.table()), (Some(1), Some(2), 1, table.name()));
+    assert_eq!(
+        (lost.expected(), lost.found(), lost.spent().attempts, lost.table()),
+        (Some(1), Some(2), 1, table.name())
+    );
     assert_eq!(shop.counts(["UpdateItem", "GetItem"]), [1, 0]);
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(9));
 }

@@ -1,7 +1,7 @@
 //! An outage is not multiplied.
 
 use dynalock::{
-    Error,
+    Error, Spent,
     local::{Fault, Faults},
 };
 
@@ -72,7 +72,7 @@ async fn each_repository_has_a_budget_of_its_own() {
     }
     shop.faults.clear();
     shop.faults.script(0, Fault::LoseRequest);
-    expect_error!(table.items.clone().get("a").await, Error::Exhausted { attempts: 1, .. });
+    expect_error!(table.items.clone().get("a").await, Error::Exhausted { spent: Spent { attempts: 1, .. }, .. });
     shop.faults.script(0, Fault::LoseRequest);
     assert_eq!(shop.named::<Product>(table.name()).get("a").await.unwrap().unwrap().stock, 5);
 }

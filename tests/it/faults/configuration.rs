@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Builder, Credentials, ProvideCredentials, Region},
 };
 use dynalock::{
-    Error, Locks, Misconfigured, Repository, Transaction, Unavailable,
+    Error, Locks, Misconfigured, Repository, Spent, Transaction, Unavailable,
     local::{Database, Fault, Faults},
 };
 
@@ -162,7 +162,8 @@ async fn requests_that_were_never_sent_are_not_counted() {
     for result in [items.get("a").await.map(drop), items.create(Product::new("a", 5)).attempts(3).await.map(drop)] {
         let error = result.unwrap_err();
         assert!(error.to_string().starts_with("gave up after 0 requests"), "{error}");
-        let last = expect_error!(Err::<(), _>(error), Error::Exhausted { attempts: 0, last, .. } => last);
+        let last =
+            expect_error!(Err::<(), _>(error), Error::Exhausted { spent: Spent { attempts: 0, .. }, last, .. } => last);
         expect_error!(Err::<(), _>(*last), Error::Unavailable(Unavailable::Credentials(_)));
     }
 }
@@ -174,6 +175,6 @@ async fn a_server_error_counts_the_requests_before_it() {
     shop.faults.always(Fault::ServerError);
     let last = expect_error!(table.items.get("a").attempts(3).await, Error::Exhausted { last, .. } => last);
     let refusal = expect_error!(Err::<(), _>(*last), Error::Unavailable(Unavailable::Server(refusal)) => refusal);
-    assert_eq!(refusal.attempts(), 3);
-    assert!(refusal.elapsed() > Duration::ZERO);
+    assert_eq!(refusal.spent().attempts, 3);
+    assert!(refusal.spent().elapsed > Duration::ZERO);
 }

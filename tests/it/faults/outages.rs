@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Region, timeout::TimeoutConfig},
 };
 use dynalock::{
-    Error, Misconfigured, Repository, Unavailable,
+    Error, Misconfigured, Repository, Spent, Unavailable,
     local::{Database, Fault, Faults},
 };
 
@@ -44,7 +44,7 @@ async fn a_read_from_a_server_that_never_answers_ends_at_the_deadline() {
         let (result, took) = timed(items.get("a").deadline(deadline)).await;
         let (attempts, elapsed, last) = expect_error!(
             result,
-            Error::Exhausted { attempts, elapsed, last } => (attempts, elapsed, last)
+            Error::Exhausted { spent, last, .. } => (spent.attempts, spent.elapsed, last)
         );
         ends_at(deadline, attempt_timeout.min(deadline), took);
         assert_eq!(elapsed, took);
@@ -62,7 +62,7 @@ async fn the_deadline_is_five_seconds_and_the_first_timeout_one_by_default() {
     expect_error!(result, Error::Exhausted { .. });
     ends_at(secs(5), secs(1), took);
     let (result, took) = timed(table.items.get("a").attempts(1)).await;
-    expect_error!(result, Error::Exhausted { attempts: 1, .. });
+    expect_error!(result, Error::Exhausted { spent: Spent { attempts: 1, .. }, .. });
     ends_at(secs(1), Duration::ZERO, took);
 }
 
@@ -87,7 +87,7 @@ async fn a_write_to_a_server_that_never_answers_is_indeterminate_at_the_deadline
         for (result, took) in writes.into_iter().chain([delete, unchecked]) {
             let (attempts, elapsed, last) = expect_error!(
                 result,
-                Error::Indeterminate { attempts, elapsed, last, .. } => (attempts, elapsed, last)
+                Error::Indeterminate { spent, last, .. } => (spent.attempts, spent.elapsed, last)
             );
             ends_at(secs(3), secs(1), took);
             assert!(attempts >= 2, "{attempts}");
@@ -226,7 +226,9 @@ async fn a_write_in_doubt_that_is_throttled_or_refused_until_the_end_is_indeterm
             shop.faults.script(0, doubt.clone());
             let (attempts, last) = expect_error!(
                 table.items.update(product).await,
-                Error::Indeterminate { expected: Some(1), found: None, attempts, last, .. } => (attempts, last.unwrap())
+                Error::Indeterminate { expected: Some(1), found: None, spent, last, .. } => {
+                    (spent.attempts, last.unwrap())
+                }
             );
             assert!(attempts >= 2, "{doubt:?}, {then:?}");
             match then {
@@ -286,12 +288,12 @@ async fn attempts_bound_the_retries_of_lost_requests() {
         let before = shop.requests();
         let attempts = expect_error!(
             table.items.get("a").attempts(allowed).await,
-            Error::Exhausted { attempts, .. } => attempts
+            Error::Exhausted { spent, .. } => spent.attempts
         );
         assert_eq!(attempts, allowed);
         let attempts = expect_error!(
             table.items.create(Product::new("b", 5)).attempts(allowed).await,
-            Error::Indeterminate { attempts, .. } => attempts
+            Error::Indeterminate { spent, .. } => spent.attempts
         );
         assert_eq!(attempts, allowed);
         assert_eq!(shop.requests() - before, 2 * usize::try_from(allowed).unwrap());

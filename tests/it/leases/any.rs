@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Wait, local::Faults};
+use dynalock::{Error, Expiry, Spent, Wait, local::Faults};
 
 use super::{Crate, SKEW, TTL, kill};
 use crate::support::{Shop, Table, expect_error, millis, secs, travel};
@@ -56,8 +56,11 @@ async fn a_wait_ends_with_the_first_that_is_released_or_dies() {
 async fn nothing_to_lock_is_not_found() {
     let shop = Shop::in_process(Faults::none());
     let table = crates(&shop).await;
-    expect_error!(table.items.lock_any(["x", "y"]).await, Error::NotFound { attempts: 1, .. });
-    expect_error!(table.items.lock_any(Vec::<&str>::new()).await, Error::NotFound { attempts: 0, .. });
+    expect_error!(table.items.lock_any(["x", "y"]).await, Error::NotFound { spent: Spent { attempts: 1, .. }, .. });
+    expect_error!(
+        table.items.lock_any(Vec::<&str>::new()).await,
+        Error::NotFound { spent: Spent { attempts: 0, .. }, .. }
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,10 @@
 use dynalock::{
-    Error, LockToken, Lost, Transaction,
+    Error, LockToken, Transaction,
     local::{Fault, Faults},
 };
 
 use super::{Crate, SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, n, secs, travel};
+use crate::support::{Shop, expect_error, millis, n, secs, stolen_by, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_reads_the_item_and_the_last_write_releases_it_one_request_each() {
@@ -99,7 +99,7 @@ async fn a_late_write_of_a_killed_holder_that_was_resumed_is_refused() {
     travel(TTL + SKEW + millis(10)).await;
     let next = table.items.lock("a").await.unwrap();
     let lost = expect_error!(table.others.resume(token).await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,7 +155,7 @@ async fn a_transaction_under_a_lease_happens_only_while_it_is_held() {
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
     let lost = expect_error!(write(2).await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     assert_eq!((next.items, table.others.get("b").await.unwrap().unwrap().items), (1, 1));
 }
 
@@ -204,7 +204,7 @@ async fn a_unit_of_work_under_a_lock_by_name_happens_only_while_it_is_held() {
     travel(TTL + SKEW + millis(10)).await;
     let next = locks.acquire("shelf").await.unwrap();
     let lost = expect_error!(add().await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 6);
 }
 

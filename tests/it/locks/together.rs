@@ -59,9 +59,9 @@ async fn one_that_is_taken_is_waited_for_and_none_is_held_meanwhile() {
     let taken = others.acquire("b").await.unwrap();
     let locked = locks.acquire_all(["a", "b", "c"]).wait(Wait::No).await;
     let locked = expect_error!(locked, Error::Locked(locked) => locked);
-    assert_eq!((&*locked.owner, locked.attempts), (taken.owner(), 1));
+    assert_eq!((&*locked.owner, locked.spent.attempts), (taken.owner(), 1));
     let locked = locks.acquire_all(["a", "b", "c"]).wait(secs(3)).await;
-    assert!(expect_error!(locked, Error::Locked(locked) => locked).elapsed >= secs(3));
+    assert!(expect_error!(locked, Error::Locked(locked) => locked).spent.elapsed >= secs(3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ async fn too_many_none_and_bad_names_are_errors_of_their_own() {
     let (locks, _) = shop.locks().await;
     let names = |count: u32| (0..count).map(|number| format!("lock-{number}"));
     let why = expect_error!(locks.acquire_all(names(101)).await, Error::InvalidTransaction(why) => why);
-    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101 }), "{why:?}");
+    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");
     let why = expect_error!(locks.acquire_all([""; 0]).await, Error::InvalidTransaction(why) => why);
     assert!(matches!(why, InvalidTransaction::Empty), "{why:?}");
     expect_error!(locks.acquire_all(["a", ""]).await, Error::InvalidKey { attribute: "name", .. });

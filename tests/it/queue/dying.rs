@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Error, Expiry, Locks, Lost,
+    Error, Expiry, Locks, Lost, Spent,
     local::{Database, Fault, Faults},
 };
 use tokio::task::JoinHandle;
@@ -86,7 +86,7 @@ async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
     first.release().await.unwrap();
     let next = behind.await.unwrap().unwrap();
     slow.faults.clear();
-    expect_error!(waiting.await.unwrap(), Error::Evicted { attempts: 1, .. });
+    expect_error!(waiting.await.unwrap(), Error::Evicted { spent: Spent { attempts: 1, .. }, .. });
     settle().await;
     assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
     assert!(next.remaining() > secs(1));

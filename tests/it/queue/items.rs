@@ -4,7 +4,7 @@ use dynalock::{Error, Lease, Lost, Repository, Transaction, Versioned, local::Fa
 use serde::{Deserialize, Serialize};
 
 use super::{SKEW, TTL};
-use crate::support::{Shop, Table, expect_error, item, millis, n, s, secs, travel};
+use crate::support::{Shop, Table, expect_error, item, millis, n, s, secs, stolen_by, travel};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "crates")]
@@ -118,7 +118,7 @@ async fn a_head_that_was_taken_out_writes_nothing_any_more() {
     tx.guard(&paused);
     tx.delete(&table.items, b);
     let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     let b = table.items.get("b").await.unwrap().unwrap();
     let mut tx = Transaction::new(&shop.plain);
     tx.guard(&next);

@@ -165,7 +165,7 @@ async fn tickets_that_end_or_are_dropped_leave_nothing() {
     let locked = expect_error!(locked, Error::Locked(locked) => locked);
     assert_eq!((&*locked.owner, locked.fence), (first.owner(), first.fence()));
     let locked = locks.acquire_all(["a", "b", "c"]).fair().wait(secs(3)).await;
-    assert!(expect_error!(locked, Error::Locked(locked) => locked).elapsed >= secs(3));
+    assert!(expect_error!(locked, Error::Locked(locked) => locked).spent.elapsed >= secs(3));
     for steps in 0..60 {
         let ticket = tokio::spawn(locks.acquire_all(["a", "b", "c"]).fair().into_future());
         match steps {
@@ -196,7 +196,7 @@ async fn a_hundred_are_one_ticket_and_one_more_is_too_many() {
     let (locks, others) = shop.queues().await;
     let names = |count: u32| (0..count).map(|number| format!("lock-{number}"));
     let why = expect_error!(locks.acquire_all(names(101)).fair().await, Error::InvalidTransaction(why) => why);
-    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101 }), "{why:?}");
+    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");
     let why = expect_error!(locks.acquire_all([""; 0]).fair().await, Error::InvalidTransaction(why) => why);
     assert!(matches!(why, InvalidTransaction::Empty), "{why:?}");
     expect_error!(locks.acquire_all(["a", ""]).fair().await, Error::InvalidKey { attribute: "name", .. });

@@ -6,7 +6,7 @@ use std::{
     task::Poll,
 };
 
-use dynalock::{Error, Held, Wait, local::Faults};
+use dynalock::{Error, Held, Spent, Wait, local::Faults};
 use tokio::task::JoinSet;
 
 use super::TTL;
@@ -190,7 +190,7 @@ async fn a_full_queue_is_an_error_of_its_own() {
     let second = locks.acquire("printer").fair().max_queue(3).enter().await.unwrap();
     let third = locks.acquire("printer").fair().max_queue(3).enter().await.unwrap();
     let full = locks.acquire("printer").fair().max_queue(3).await;
-    let waiting = expect_error!(full, Error::QueueFull { waiting, attempts: 1, .. } => waiting);
+    let waiting = expect_error!(full, Error::QueueFull { waiting, spent: Spent { attempts: 1, .. }, .. } => waiting);
     assert_eq!(waiting, 3);
     expect_error!(locks.acquire("printer").fair().max_queue(2).enter().await, Error::QueueFull { waiting: 3, .. });
     let fourth = locks.acquire("printer").fair().max_queue(4).enter().await.unwrap();

@@ -23,6 +23,8 @@ pub(crate) use shop::{Shop, Table};
 
 use std::time::Duration;
 
+use dynalock::Lost;
+
 pub(crate) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -47,6 +49,15 @@ pub(crate) fn now() -> tokio::time::Instant {
 #[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 pub(crate) async fn travel(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+/// The owner and the fence of the grant that a lock was lost to.
+#[track_caller]
+pub(crate) fn stolen_by(lost: &Lost) -> (&str, u64) {
+    match lost {
+        Lost::Stolen { by, fence, .. } => (by, *fence),
+        other => panic!("expected a stolen lock, not {other:?}"),
+    }
 }
 
 /// Asserts the variant of an error and gives what it carries.

@@ -44,7 +44,7 @@ async fn unprocessed_keys_are_asked_for_until_none_is_left() {
 async fn keys_that_are_never_processed_are_an_error() {
     let (partial, client, items) = products(std::iter::repeat_n(0, 10_000)).await;
     let (elapsed, last) =
-        expect_error!(read(&client, &items).await, Error::Exhausted { elapsed, last, .. } => (elapsed, last));
+        expect_error!(read(&client, &items).await, Error::Exhausted { spent, last, .. } => (spent.elapsed, last));
     assert!(elapsed <= secs(20) && matches!(*last, Error::Throttled(_)), "{elapsed:?} {last:?}");
     assert!(partial.asked().len() > 10, "it is asked with pauses: {}", partial.asked().len());
     assert!(partial.asked().len() < 200, "it is asked with pauses: {}", partial.asked().len());

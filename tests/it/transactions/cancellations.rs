@@ -102,7 +102,7 @@ async fn only_contention_and_lack_of_capacity_are_sent_again() {
                 for (handle, code) in handles.iter().zip(reported) {
                     assert!(is_of(&cancelled.reason(handle), code), "{code}: {:?}", cancelled.reason(handle));
                 }
-                assert_eq!((cancelled.attempts(), shop.counts([TRANSACT])), (1, [1]), "{reported:?}");
+                assert_eq!((cancelled.spent().attempts, shop.counts([TRANSACT])), (1, [1]), "{reported:?}");
                 assert_eq!(table.raw.get("a").await, None);
             }
         }
@@ -116,8 +116,10 @@ async fn contention_to_the_end_is_exhausted_with_the_cancellation_inside() {
         let table = shop.table::<Account>().await;
         let (tx, handles) = creates(&shop, &table);
         shop.faults.always(Fault::canceled(reported));
-        let (attempts, last) =
-            expect_error!(tx.attempts(5).commit().await, Error::Exhausted { attempts, last, .. } => (attempts, last));
+        let (attempts, last) = expect_error!(
+            tx.attempts(5).commit().await,
+            Error::Exhausted { spent, last, .. } => (spent.attempts, last)
+        );
         assert_eq!((attempts, shop.counts([TRANSACT])), (5, [5]));
         let cancelled = cancelled(Err::<(), _>(*last));
         assert_eq!(codes(&cancelled), reported);

@@ -1,7 +1,7 @@
 //! A transaction under every fault: what is returned is held against what is stored.
 
 use dynalock::{
-    Error, Result, Unavailable,
+    Error, Result, Spent, Unavailable,
     local::{Fault, Faults},
 };
 
@@ -127,7 +127,7 @@ async fn a_transaction_whose_every_attempt_fails_is_exhausted_or_indeterminate_b
                 (Fault::TransactionConflict, Err(Error::Exhausted { last, .. })) => {
                     assert!(matches!(*last, Error::Contention(_)), "{what}: {last:?}");
                 }
-                (Fault::TransactionCanceled(_), Err(Error::Exhausted { last, attempts, .. })) => {
+                (Fault::TransactionCanceled(_), Err(Error::Exhausted { last, spent: Spent { attempts, .. }, .. })) => {
                     assert!(matches!(*last, Error::Cancelled(_)) && attempts > 10, "{what}: {last:?}");
                 }
                 (

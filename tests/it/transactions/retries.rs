@@ -82,14 +82,14 @@ async fn attempts_and_deadline_bound_it() {
     shop.faults.always(Fault::Throttle);
     let attempts = expect_error!(
         transaction(&shop, table).await.attempts(3).commit().await,
-        Error::Exhausted { attempts, .. } => attempts
+        Error::Exhausted { spent, .. } => spent.attempts
     );
     assert_eq!((attempts, shop.counts([TRANSACT])), (3, [3]));
     shop.faults.clear();
     shop.faults.always(Fault::canceled(["TransactionConflict", "None", "None", "None"]));
     let (elapsed, last) = expect_error!(
         transaction(&shop, table).await.deadline(secs(2)).commit().await,
-        Error::Exhausted { elapsed, last, .. } => (elapsed, last)
+        Error::Exhausted { spent, last, .. } => (spent.elapsed, last)
     );
     assert!(elapsed <= secs(2) && matches!(*last, Error::Cancelled(_)), "{elapsed:?} {last:?}");
     shop.faults.clear();
@@ -98,12 +98,12 @@ async fn attempts_and_deadline_bound_it() {
         let elapsed = match way {
             Way::Commit => {
                 let tx = transaction(&shop, table).await.attempt_timeout(millis(100)).deadline(secs(1));
-                expect_error!(tx.commit().await, Error::Indeterminate { elapsed, .. } => elapsed)
+                expect_error!(tx.commit().await, Error::Indeterminate { spent, .. } => spent.elapsed)
             }
             Way::Transact => {
                 let unit = transact(&shop.client, |tx| async move { tx.get(&table.items, "update").await });
                 let unit = unit.attempt_timeout(millis(100)).deadline(secs(1));
-                expect_error!(unit.await, Error::Exhausted { elapsed, .. } => elapsed)
+                expect_error!(unit.await, Error::Exhausted { spent, .. } => spent.elapsed)
             }
         };
         assert!(elapsed <= secs(1), "{way:?} {elapsed:?}");
@@ -129,7 +129,7 @@ async fn a_unit_that_meets_conflicts_for_ever_ends_at_its_deadline() {
     });
     let (elapsed, last) = expect_error!(
         unit.deadline(millis(300)).await,
-        Error::Exhausted { elapsed, last, .. } => (elapsed, last)
+        Error::Exhausted { spent, last, .. } => (spent.elapsed, last)
     );
     assert!(elapsed > millis(150) && elapsed <= millis(300), "{elapsed:?}");
     assert!(matches!(*last, Error::Cancelled(_)), "{last:?}");

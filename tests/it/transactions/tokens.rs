@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use dynalock::{
-    Error, Transaction, Versioned,
+    Error, Spent, Transaction, Versioned,
     local::{Fault, Faults},
 };
 
@@ -60,7 +60,10 @@ async fn after_ten_minutes_the_items_show_that_it_was_committed() {
     let read = table.others.get("update").await.unwrap().unwrap();
     update(&shop, &table, &read).commit().await.unwrap();
     settle().await;
-    expect_error!(update(&shop, &table, &read).commit().await, Error::AlreadyCommitted { attempts: 1, .. });
+    expect_error!(
+        update(&shop, &table, &read).commit().await,
+        Error::AlreadyCommitted { spent: Spent { attempts: 1, .. }, .. }
+    );
     let account = table.others.get("update").await.unwrap().unwrap();
     assert_eq!((account.cents, account.version()), (6, 2));
 }
@@ -78,7 +81,7 @@ async fn values_that_were_read_again_after_the_commit_show_that_it_happened() {
         // The process died before it could note that, and begins anew.
         travel(later).await;
         let sent = shop.counts([TRANSACT]);
-        expect_error!(pay().await, Error::AlreadyCommitted { attempts: 0, .. });
+        expect_error!(pay().await, Error::AlreadyCommitted { spent: Spent { attempts: 0, .. }, .. });
         assert_eq!(shop.counts([TRANSACT]), sent, "nothing is sent");
         let account = table.others.get("update").await.unwrap().unwrap();
         assert_eq!((account.cents, account.version()), (6, 2));

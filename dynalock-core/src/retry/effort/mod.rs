@@ -17,7 +17,7 @@ use super::{
 use crate::{
     clock::{self, Instant},
     codec::{self, Item},
-    error::{Error, Refusal, Unavailable},
+    error::{Error, Refusal, Spent, Unavailable},
     operation::{Failure, Get},
     random,
 };
@@ -58,9 +58,9 @@ impl Effort {
         }
     }
 
-    /// Requests sent so far, and the time since the call began.
-    pub(crate) fn spent(&self) -> (u32, Duration) {
-        (self.attempts.saturating_sub(self.unsent), self.elapsed())
+    /// The requests that were sent so far, and the time since the call began.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent::new(self.attempts.saturating_sub(self.unsent), self.elapsed())
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -123,7 +123,7 @@ impl Effort {
         returned: Option<Item>,
         get: &Get,
         version: impl Fn(&Item) -> u64,
-        conflict: impl FnOnce(Option<Item>, (u32, Duration)) -> Error,
+        conflict: impl FnOnce(Option<Item>, Spent) -> Error,
     ) -> Result<Option<Item>, Error> {
         let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
         let size = returned.as_ref().map_or(0, codec::size);
@@ -145,7 +145,7 @@ impl Effort {
         &mut self,
         size: usize,
         version: u64,
-        conflict: impl FnOnce((u32, Duration)) -> Error,
+        conflict: impl FnOnce(Spent) -> Error,
     ) -> Result<bool, Error> {
         let pause = self.pace(size, version);
         if !self.may_go_on(pause) {
@@ -229,8 +229,7 @@ impl Effort {
     async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         let (last, costs) = match failure {
             Failure::NoTable => {
-                let (attempts, elapsed) = self.spent();
-                return Err(Error::TableNotFound { table: Arc::clone(table), attempts, elapsed });
+                return Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() });
             }
             Failure::Misconfigured(why) => return Err(Error::Misconfigured(why)),
             Failure::InvalidSetting(why) => return Err(Error::InvalidSetting(why)),
@@ -241,10 +240,7 @@ impl Effort {
             Failure::Condition(_) | Failure::Beside { .. } | Failure::Cancelled(_) => {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
-            Failure::TokenReused => {
-                let (attempts, elapsed) = self.spent();
-                return Err(Error::TokenReused { attempts, elapsed });
-            }
+            Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
             // Both will end, and are no outage that retries could make worse.
             Failure::Contention(refusal) | Failure::InProgress(refusal) => {
                 (Error::Contention(refusal.after(self.spent())), false)
@@ -292,8 +288,7 @@ impl Effort {
     }
 
     fn exhausted(&self, last: Error) -> Error {
-        let (attempts, elapsed) = self.spent();
-        Error::Exhausted { attempts, elapsed, last: Box::new(last) }
+        Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
     /// A write in doubt of which no more can be found out, and what ended the search.
@@ -302,8 +297,7 @@ impl Effort {
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });
-        let (attempts, elapsed) = self.spent();
-        Error::Indeterminate { table: Arc::clone(table), expected, found, attempts, elapsed, last }
+        Error::Indeterminate { table: Arc::clone(table), expected, found, spent: self.spent(), last }
     }
 }
 

@@ -1,9 +1,9 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{Effort, TOKEN_LIFE, mismatch};
 use crate::{
     codec::revision_in,
-    error::{CancellationClass, Error},
+    error::{CancellationClass, Error, Spent},
     operation::{Failure, Reason, Reasons, Transact},
     version::{Doubt, Expected, Revision, Verdict, WriteId, verdict},
 };
@@ -49,7 +49,7 @@ impl Effort {
         transact: &Transact,
         table: &Arc<str>,
         aim: TransactionAim<'_>,
-        cancelled: impl Fn(Vec<Reason>, (u32, Duration)) -> Error,
+        cancelled: impl Fn(Vec<Reason>, Spent) -> Error,
     ) -> Result<Transacted, Error> {
         let client = self.connection.client.clone();
         let mut in_doubt = false;

@@ -87,10 +87,10 @@ impl Effort {
                 Err(Failure::Condition(item)) => self.seen(item, &mut again).await.map(Met::Item),
                 Err(Failure::Beside { own, row }) => self.seen_beside(own, row, aim, in_doubt, &mut again).await,
                 Err(Failure::Permanent(refusal)) if refusal.is_of_item_size() => {
-                    let (attempts, elapsed) = self.spent();
+                    let spent = self.spent();
                     again().and_then(|same| {
                         let (table, bytes) = (Arc::clone(&table), same.size());
-                        Err(Error::ItemTooLarge { table, bytes, attempts, elapsed })
+                        Err(Error::ItemTooLarge { table, bytes, spent })
                     })
                 }
                 Err(failure) => {

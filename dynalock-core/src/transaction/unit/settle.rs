@@ -83,7 +83,7 @@ impl Unit {
         let pauses = self.effort.as_ref().map_or(0, Effort::pauses);
         let sent = self.write(drafts, &known).await;
         if let Some(effort) = &self.effort {
-            self.session.attempts = effort.spent().0;
+            self.session.attempts = effort.spent().attempts;
         }
         match sent {
             Ok(Sent::Everything) => Ok(Next::Done),
@@ -154,7 +154,7 @@ impl Unit {
             |operation: &Operation| !matches!(operation.expected(), Some(Expected::Absent | Expected::Deleted(_)));
         match assembly.is_one_write() && operations.iter().all(is_update) {
             true => write_alone(effort, self.id, &operations, assembly, marks).await?,
-            false => send(effort, self.id, &operations, assembly, (token, marks)).await.map(drop)?,
+            false => send(effort, self.id, &operations, assembly, token, marks).await.map(drop)?,
         }
         Ok(Sent::Everything)
     }

@@ -10,14 +10,15 @@ use super::{
     run::Run,
 };
 use crate::{
-    Condition, Repository,
     codec::{Item, Stored, decode, key_of},
     error::{Error, InvalidTransaction, Result},
+    expression::Condition,
     key::Key,
     lock::Leased,
     model::{IntoKey, Versioned},
     operation::Get,
     plan::{Requirement, checked_key},
+    repository::Repository,
     retry::Effort,
 };
 
@@ -172,7 +173,7 @@ impl Tx {
     /// The attempts of a read are among those of the unit of work.
     fn count<O>(&self, outcome: O, effort: &Effort) -> O {
         let mut run = self.run();
-        run.session.attempts = run.session.attempts.max(effort.spent().0);
+        run.session.attempts = run.session.attempts.max(effort.spent().attempts);
         outcome
     }
 

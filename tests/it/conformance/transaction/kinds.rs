@@ -203,7 +203,7 @@ impl<'s> Items<'s> {
         let before = self.state().await;
         let cancelled = cancelled(tx.commit().await);
         assert_eq!(self.state().await, before, "nothing was written");
-        assert_eq!((cancelled.class(), cancelled.attempts()), (CancellationClass::Conflict, 1));
+        assert_eq!((cancelled.class(), cancelled.spent().attempts), (CancellationClass::Conflict, 1));
         assert_eq!(cancelled.reasons().len(), 8);
         for ((index, (kind, ask)), reason) in order.into_iter().zip(asks).enumerate().zip(cancelled.reasons()) {
             let blame = blames.iter().find(|(guilty, _)| *guilty == kind).map_or(&Blame::Innocent, |(_, blame)| blame);

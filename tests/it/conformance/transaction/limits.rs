@@ -42,7 +42,7 @@ async fn a_transaction_without_operations_is_refused(shop: &Shop) {
 async fn a_hundred_items_are_written_and_no_more(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let why = invalid(creates(shop, &table, 101).commit().await);
-    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101 }), "{why:?}");
+    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");
     assert!(why.to_string().contains("101 items"), "{why}");
     assert_eq!(shop.requests(), 0);
     creates(shop, &table, 100).commit().await.unwrap();
@@ -161,7 +161,7 @@ async fn a_token_has_1_to_36_characters(shop: &Shop) {
     let table = shop.table::<Product>().await;
     for token in [String::new(), "x".repeat(37)] {
         let why = invalid(creates(shop, &table, 1).token(token.clone()).commit().await);
-        assert!(matches!(why, InvalidTransaction::Token { characters } if characters == token.len()), "{why:?}");
+        assert!(matches!(why, InvalidTransaction::Token { characters, .. } if characters == token.len()), "{why:?}");
         assert!(why.to_string().contains("1 to 36 characters"), "{why}");
     }
     assert_eq!(shop.requests(), 0);

@@ -143,7 +143,7 @@ async fn an_item_cannot_be_read_after_it_was_written(shop: &Shop) {
             });
             let why = invalid(result.await);
             assert!(
-                matches!(&why, InvalidTransaction::ReadAfterWrite { table: of } if **of == *table.name()),
+                matches!(&why, InvalidTransaction::ReadAfterWrite { table: of, .. } if **of == *table.name()),
                 "{why:?}"
             );
         }

@@ -35,7 +35,9 @@ async fn an_item_that_does_not_fit_is_a_conflict_that_shows_its_attributes(shop:
         assert_eq!(cancelled.class(), CancellationClass::Conflict);
         assert!(matches!(cancelled.reason(other), Reason::None), "{cancelled:?}");
         match cancelled.reason(create) {
-            Reason::Unreadable { item, error: Error::Decode(_) | Error::Corrupt { .. } } => assert_eq!(item, misfit),
+            Reason::Unreadable { item, error: Error::Decode(_) | Error::Corrupt { .. }, .. } => {
+                assert_eq!(item, misfit);
+            }
             other => panic!("{other:?}"),
         }
         let reason = cancelled.reasons().nth(1).unwrap();

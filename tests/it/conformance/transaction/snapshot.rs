@@ -57,7 +57,7 @@ async fn no_items_and_more_than_a_hundred_are_refused_before_sending(shop: &Shop
         get.item(&table.items, index.to_string());
     }
     let why = invalid(get.fetch().await);
-    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101 }), "{why:?}");
+    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");
     let mut get = Transaction::get(&shop.client);
     get.item(&table.items, "");
     expect_error!(get.fetch().await, Error::InvalidKey { attribute: "sku", .. });

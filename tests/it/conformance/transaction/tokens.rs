@@ -1,6 +1,6 @@
 //! A token of the caller's own: what is made again under it happens once.
 
-use dynalock::{Error, Stored, Transaction};
+use dynalock::{Error, Spent, Stored, Transaction};
 
 use crate::support::{
     Account, Item, Product, Shop, Table, expect_error, n,
@@ -68,7 +68,7 @@ async fn another_content_under_a_known_token_is_refused(shop: &Shop) {
         tx
     };
     delete(&alice).commit().await.unwrap();
-    expect_error!(delete(&bob).commit().await, Error::TokenReused { attempts: 1, .. });
+    expect_error!(delete(&bob).commit().await, Error::TokenReused { spent: Spent { attempts: 1, .. }, .. });
     assert_eq!(stored(&table).await.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
 }
 
@@ -80,7 +80,7 @@ async fn another_content_under_a_token_that_an_item_shows_was_committed_before(s
     let before = stored(&table).await;
     let mut other = transfer(shop, &table, &alice, &bob).token(token);
     other.check_exists(&table.items, "dave");
-    expect_error!(other.commit().await, Error::AlreadyCommitted { attempts: 1, .. });
+    expect_error!(other.commit().await, Error::AlreadyCommitted { spent: Spent { attempts: 1, .. }, .. });
     expect_error!(transfer(shop, &table, &bob, &alice).token(token).commit().await, Error::AlreadyCommitted { .. });
     assert_eq!(stored(&table).await, before);
 }

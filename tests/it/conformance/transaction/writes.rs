@@ -127,7 +127,7 @@ async fn a_create_over_an_item_that_was_not_read_is_refused_at_once(shop: &Shop)
         });
         let cancelled = cancelled(unit.await);
         let expected = if alone { &[FAILED][..] } else { &[NONE, FAILED] };
-        assert_eq!((&*codes(&cancelled), cancelled.attempts(), runs.load(SeqCst)), (expected, 1, 1));
+        assert_eq!((&*codes(&cancelled), cancelled.spent().attempts, runs.load(SeqCst)), (expected, 1, 1));
         let met = cancelled.reasons().last().unwrap().current::<Product>().unwrap().unwrap();
         assert_eq!((met.version(), met.stock), (1, 5));
     }
@@ -207,7 +207,7 @@ async fn a_unit_that_never_gets_through_gives_up_after_its_attempts(shop: &Shop)
     });
     let (attempts, last) = expect_error!(
         unit.attempts(6).await,
-        Error::Exhausted { attempts, last, .. } => (attempts, last)
+        Error::Exhausted { spent, last, .. } => (spent.attempts, last)
     );
     assert_eq!((attempts, shop.counts(["TransactWriteItems"])), (6, [6]));
     let cancelled = expect_error!(Err::<(), _>(*last), Error::Cancelled(cancelled) => cancelled);

@@ -1,8 +1,8 @@
-use dynalock::{Error, LockToken, Lost, local::Faults};
+use dynalock::{Error, LockToken, Spent, local::Faults};
 
 use super::super::{SKEW, TTL};
 use super::{Archive, action, actions, archives};
-use crate::support::{Shop, expect_error, millis, n, s, secs, travel};
+use crate::support::{Shop, expect_error, millis, n, s, secs, stolen_by, travel};
 
 #[tokio::test(start_paused = true)]
 async fn heartbeats_of_a_large_item_write_the_row_beside_it_alone() {
@@ -65,7 +65,7 @@ async fn a_holder_that_is_resumed_after_a_takeover_is_refused() {
     let next = table.items.lock("a").await.unwrap();
     assert_eq!((next.pages, next.acquired_after_crash()), (4, Some(token.fence())));
     let lost = expect_error!(table.others.resume(token).await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +77,7 @@ async fn a_write_of_a_holder_that_another_one_has_followed_is_refused_by_the_row
     let next = table.others.clone().clock_ahead_by_millis(60_000).lock("a").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (stale.fence() + 1, Some(stale.fence())));
     let lost = expect_error!(stale.update(|it| it.pages = 0).await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(5));
 }
 
@@ -101,7 +101,7 @@ async fn the_fence_grows_over_delete_and_recreate_whatever_the_clocks_show() {
 async fn what_is_not_there_cannot_be_leased_and_is_created_by_anybody() {
     let shop = Shop::in_process(Faults::none());
     let table = archives(&shop).await;
-    expect_error!(table.items.lock("x").await, Error::NotFound { attempts: 1, .. });
+    expect_error!(table.items.lock("x").await, Error::NotFound { spent: Spent { attempts: 1, .. }, .. });
     table.items.create(Archive::new("x", 1)).await.unwrap();
     let lease = table.items.lock_any(["y", "x", "a"]).await.unwrap();
     assert_eq!(lease.id, "x");

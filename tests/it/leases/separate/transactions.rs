@@ -8,7 +8,7 @@ use super::{Archive, action, actions, archives, kill};
 use crate::support::{
     Product, Shop, expect_error, millis, n,
     refused::{codes, invalid, met},
-    travel,
+    stolen_by, travel,
 };
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +78,7 @@ async fn the_rows_count_among_the_hundred_items_of_a_transaction() {
         tx.create(&table.items, Archive::new(&format!("n{id}"), 1));
     }
     let why = invalid(tx.commit().await);
-    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 102 }), "{why:?}");
+    assert!(matches!(why, InvalidTransaction::TooManyItems { items: 102, .. }), "{why:?}");
     assert!(why.to_string().contains("each lease that is kept beside its item being one more"), "{why}");
     let mut tx = Transaction::new(&shop.client);
     for id in 0..50 {
@@ -125,7 +125,7 @@ async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_th
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
     let lost = expect_error!(write(2).await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     let mut tx = Transaction::new(&shop.client);
     tx.guard(&lease);
     tx.create(&table.items, Archive::new("d", 1));
@@ -162,7 +162,7 @@ async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() 
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("b").await.unwrap();
     let lost = expect_error!(add().await, Error::Lost(lost) => lost);
-    assert_eq!(lost, Lost::Stolen { by: next.owner().into(), fence: next.fence() });
+    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
 }
 
 #[tokio::test(start_paused = true)]

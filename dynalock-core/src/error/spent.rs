@@ -1,0 +1,25 @@
+use std::{fmt, time::Duration};
+
+/// The requests that a call sent before it ended with an error, and the time that it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Spent {
+    /// The requests that the call sent. A read of items that was answered does not count.
+    pub attempts: u32,
+    /// The time since the call began.
+    pub elapsed: Duration,
+}
+
+impl Spent {
+    pub(crate) fn new(attempts: u32, elapsed: Duration) -> Self {
+        Self { attempts, elapsed }
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempts, elapsed } = self;
+        let requests = if *attempts == 1 { "request" } else { "requests" };
+        write!(f, "{attempts} {requests} in {elapsed:.1?}")
+    }
+}

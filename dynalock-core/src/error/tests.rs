@@ -1,0 +1,155 @@
+use std::{sync::Arc, time::Duration};
+
+use super::*;
+use crate::{
+    key::{Key, KeyType, KeyValue},
+    model::{KeyModel, Model},
+    operation,
+    transaction::{Subject, TransactionId},
+};
+
+const MODEL: &Model = &Model {
+    table: "products",
+    partition_key: KeyModel { name: "sku", key_type: KeyType::S },
+    sort_key: None,
+    version: "_version",
+    version_is_field: false,
+    write_ids: 10,
+    attributes: &["sku"],
+    show_key: false,
+    aliases: &[],
+    flattens: false,
+    lock: None,
+};
+
+const SPENT: Spent = Spent { attempts: 3, elapsed: Duration::from_millis(1500) };
+
+const TIMEOUT: Error = Error::Unavailable(Unavailable::Timeout);
+
+fn table() -> Arc<str> {
+    MODEL.table.into()
+}
+
+fn key() -> Key {
+    Key::new(KeyValue::S("a".to_owned()), None)
+}
+
+fn conflict() -> Conflict {
+    Conflict::new(MODEL, table(), key(), Some(1), None, SPENT)
+}
+
+fn refusal() -> Refusal {
+    Refusal::new("Code", "message", None).after(SPENT)
+}
+
+/// A cancellation with one operation for each code.
+fn cancelled(codes: &[&str]) -> Cancelled {
+    let subject = Subject { table: table(), model: MODEL, key: key(), expected: Some(1) };
+    let reason = |code: &&str| operation::Reason { refusal: Refusal::new(*code, "message", None), item: None };
+    let operations = codes.iter().map(|code| (subject.clone(), reason(code))).collect();
+    Cancelled::new(TransactionId::next(), operations, SPENT)
+}
+
+fn locked() -> Error {
+    let (name, owner) = (None, "worker".into());
+    Error::Locked(Box::new(Locked { table: table(), name, owner, fence: 1, remaining: Duration::ZERO, spent: SPENT }))
+}
+
+fn codec() -> CodecError {
+    CodecError::new(table(), None, SerdeError::not_storable("a reason"))
+}
+
+/// The errors that know what the call had used, and whether each is retryable.
+fn with_spent() -> Vec<(Error, bool)> {
+    let last = || Box::new(TIMEOUT);
+    vec![
+        (Error::Conflict(conflict()), false),
+        (Error::AlreadyExists(conflict()), false),
+        (Error::Cancelled(cancelled(&["ConditionalCheckFailed"])), false),
+        (Error::AlreadyCommitted { spent: SPENT }, false),
+        (Error::TokenReused { spent: SPENT }, false),
+        (locked(), true),
+        (Error::QueueFull { table: table(), waiting: 2, spent: SPENT }, true),
+        (Error::Evicted { table: table(), spent: SPENT }, true),
+        (Error::NotFound { table: table(), key: None, spent: SPENT }, false),
+        (Error::Indeterminate { table: table(), expected: None, found: None, spent: SPENT, last: Some(last()) }, false),
+        (Error::Exhausted { spent: SPENT, last: last() }, true),
+        (Error::Contention(refusal()), true),
+        (Error::Throttled(refusal()), true),
+        (Error::Unavailable(Unavailable::Server(refusal())), true),
+        (Error::TableNotFound { table: table(), spent: SPENT }, false),
+        (Error::ItemTooLarge { table: table(), bytes: 409_601, spent: SPENT }, false),
+        (Error::Rejected(refusal()), false),
+    ]
+}
+
+/// The others.
+fn without_spent() -> Vec<(Error, bool)> {
+    vec![
+        (Error::InvalidTransaction(InvalidTransaction::Empty), false),
+        (Error::ForeignHandle, false),
+        (Error::Lost(Lost::Expired), false),
+        (Error::KeyChanged { table: table() }, false),
+        (Error::InvalidKey { table: table(), attribute: "sku", reason: "it is empty" }, false),
+        (Error::Corrupt { table: table(), attribute: "_version", reason: "a reason" }, false),
+        (Error::VersionExhausted { table: table() }, false),
+        (Error::ExpressionTooLong { table: table(), bytes: 4097, remedy: "a remedy" }, false),
+        (Error::Unavailable(Unavailable::Refused), true),
+        (Error::Unavailable(Unavailable::Credentials("why".into())), true),
+        (Error::Unavailable(Unavailable::NotSent("why".into())), true),
+        (Error::Unavailable(Unavailable::Connection("why".into())), true),
+        (TIMEOUT, true),
+        (Error::Unavailable(Unavailable::TooLate), true),
+        (Error::Unavailable(Unavailable::RuntimeEnded), false),
+        (Error::Unavailable(Unavailable::NotActive), true),
+        (Error::Unavailable(Unavailable::Unreadable("why".into())), true),
+        (Error::TableMismatch { table: table(), reason: "a reason".to_owned() }, false),
+        (Error::Misconfigured(Misconfigured::Region("why".into())), false),
+        (Error::InvalidSetting(InvalidSetting::Attempts), false),
+        (Error::Decode(codec()), false),
+        (Error::Encode(codec()), false),
+    ]
+}
+
+#[test]
+fn each_variant_says_whether_the_same_call_may_succeed_later() {
+    for (error, is_retryable) in with_spent().into_iter().chain(without_spent()) {
+        assert_eq!(error.is_retryable(), is_retryable, "{error:?}");
+    }
+}
+
+#[test]
+fn a_cancellation_is_retryable_if_no_reason_asks_for_a_change() {
+    let rows: [(&[&str], bool); 8] = [
+        (&["TransactionConflict", "None"], true),
+        (&["ThrottlingError"], true),
+        (&["ProvisionedThroughputExceeded", "TransactionConflict"], true),
+        (&["ConditionalCheckFailed", "TransactionConflict"], false),
+        (&["ThrottlingError", "ValidationError"], false),
+        (&["ItemCollectionSizeLimitExceeded"], false),
+        (&["None"], false),
+        (&[], false),
+    ];
+    for (codes, is_retryable) in rows {
+        assert_eq!(Error::Cancelled(cancelled(codes)).is_retryable(), is_retryable, "{codes:?}");
+    }
+}
+
+#[test]
+fn an_error_says_what_the_call_had_used_if_it_knows() {
+    for (error, _) in with_spent() {
+        assert_eq!((error.attempts(), error.elapsed()), (Some(3), Some(Duration::from_millis(1500))), "{error:?}");
+    }
+    for (error, _) in without_spent() {
+        assert_eq!((error.attempts(), error.elapsed()), (None, None), "{error:?}");
+    }
+}
+
+#[test]
+fn one_request_is_singular() {
+    let shown = |attempts| Spent::new(attempts, Duration::from_millis(1500)).to_string();
+    assert_eq!([shown(0), shown(1), shown(2)], ["0 requests in 1.5s", "1 request in 1.5s", "2 requests in 1.5s"]);
+    let full = Error::QueueFull { table: table(), waiting: 2, spent: SPENT };
+    let text = "the queue of a lock in table `products` is full: 2 stand in it (3 requests in 1.5s); ask again later";
+    assert_eq!(full.to_string(), text);
+}
