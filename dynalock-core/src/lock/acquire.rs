@@ -187,7 +187,7 @@ impl Asking {
             let claim = Claim { owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
             self.row.acquire(&claim, dead)
         };
-        let answer = match self.with_fence(&mut effort, request).await {
+        let answer = match effort.update(request).await {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.

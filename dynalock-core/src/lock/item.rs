@@ -60,9 +60,8 @@ impl<T> Repository<T> {
     }
 
     /// Asks for the lease of an item, and waits while somebody else holds it: then the holder alone can write it, and everybody else gets
-    /// [`Error::Locked`]. The grant reads the item as well: it is one request, two if the lease is [beside](crate::Lockable) the item, and up to four
-    /// for the first grant of one that has a [tombstone](crate::Lockable). Dropped at any moment, it leaves no lease behind while the runtime lives,
-    /// and none for longer than its ttl.
+    /// [`Error::Locked`]. The grant reads the item as well: it is one request, and two if the lease is [beside](crate::Lockable) the item. Dropped
+    /// at any moment, it leaves no lease behind while the runtime lives, and none for longer than its ttl.
     ///
     /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or by another program, takes
     /// the lease with it. If it is created and leased again before the next heartbeat of the first holder, both believe to hold it until that
@@ -153,14 +152,13 @@ impl<T> Repository<T> {
     {
         let layout = T::MODEL.lock.unwrap_or(LAYOUT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
-        let beside = || key_beside(T::MODEL, &self.table, key);
         let existing = Some(T::MODEL.partition_key.name);
         Ok(match layout.place {
             LockPlace::Item => Row { table, key: item, layout, existing, beside: Beside::Nothing },
-            LockPlace::ItemWithTombstone => {
-                Row { table, key: item, layout, existing, beside: Beside::Tombstone(beside()?) }
+            LockPlace::Beside => {
+                let key = key_beside(T::MODEL, &self.table, key)?;
+                Row { table, key, layout, existing: None, beside: Beside::Item(item) }
             }
-            LockPlace::Beside => Row { table, key: beside()?, layout, existing: None, beside: Beside::Item(item) },
         })
     }
 }
