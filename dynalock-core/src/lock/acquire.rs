@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::{
     grip::Grip,
-    guard::Ask,
+    guard::{Ask, Background},
     mark::Mark,
     name::parts,
     row::{Claim, Dead, Note, Row},
@@ -35,6 +35,7 @@ pub(super) struct Asking {
     pub(super) name: Arc<str>,
     pub(super) payload: Option<Arc<[u8]>>,
     pub(super) limits: Limits,
+    pub(super) background: Background,
 }
 
 /// What one request came to.
