@@ -111,8 +111,6 @@ pub struct LockModel {
 pub enum LockPlace {
     /// In the item itself.
     Item,
-    /// In the item itself, and a row beside it keeps its fences from being given again after it was deleted.
-    ItemWithTombstone,
     /// In a row beside it, in the same table: under its key with `#lock` after the last key attribute.
     Beside,
 }
@@ -155,7 +153,7 @@ impl TimeUnit {
 impl LockModel {
     /// Whether the lease is in the item itself.
     pub(crate) fn is_in_item(&self) -> bool {
-        self.place != LockPlace::Beside
+        self.place == LockPlace::Item
     }
 
     /// The attribute names.
@@ -181,22 +179,18 @@ impl LockModel {
 /// - Who asks for the lease of an item that is not there holds it until that is found out: a create in this moment is
 ///   [`Error::Locked`](crate::Error::Locked).
 ///
-/// Fences usually grow over delete and recreate too, since the first one of an item is the time of day. They do not if the clock of the caller is behind, or
-/// if a request that was made in the earlier life of the item arrives in the next one. Where that is not enough, `separate` keeps the row and its fence, and `#[lockable(tombstone)]` remembers the fences in a row that is kept, with the lease in
-/// the item as ever:
+/// Which place to choose:
 ///
-/// - The row stands beside the item, as that of `separate` does, with the same needs of the key, and has nothing but a fence: the first one of the next life is
-///   above it. It is written before the first grant of a life, and sets 2^32 fences aside for that. So it is right however the item ends: by any delete of this library
-///   or of another program, by time to live, or by a put over it.
-/// - The first grant of an item's life is three requests instead of one, four where the clock stands before the earlier life. One of them is a
-///   transaction that writes the item and the row, at twice the write units of both. Later grants, heartbeats, writes and deletes are as they are without, and
-///   no transaction gets larger.
-/// - A life that begins within 50 days of the one before has its fences above the clock, by up to 2^32 each time: they stay within 2^53, which other systems may
-///   need, for two million lives of one key.
-/// - An item that was leased before its type had `tombstone` is remembered from its next life on. All programs that grant leases of the items have to
-///   know of the rows. With `separate` it is not needed: that row is kept as well.
+/// | the items | choose |
+/// |---|---|
+/// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the row and its fence outlive the item, so its fences grow whatever clocks show. |
+/// | The items are large, and leases of them last for several heartbeats. | `separate`: a heartbeat writes the row alone. |
+/// | All others. | the item itself: a grant is one request, and a write is no transaction. |
 ///
-/// With either, the last value of the key has to leave room for `#lock`, and policies by leading keys have to allow that row.
+/// The first fence of an item that keeps its own lease is the time of day. So its fences usually grow over delete and recreate. They do not if
+/// the clock of the caller is behind, or if a request that was made in the earlier life of the item arrives in the next one.
+///
+/// With `separate`, the last value of the key has to leave room for `#lock`, and policies by leading keys have to allow that row.
 ///
 /// All programs that write the items have to keep the leases in the same place. Who puts a whole item back, from a backup too, has to leave the
 /// attributes of the lease out: with an old fence it would be granted again.
@@ -244,11 +238,6 @@ impl Model {
     /// The lease, if it is in a row beside the item.
     pub(crate) fn lock_beside(&self) -> Option<LockModel> {
         self.lock.filter(|lock| !lock.is_in_item())
-    }
-
-    /// Whether rows stand beside the items, under keys that no item may have.
-    pub(crate) fn has_rows_beside(&self) -> bool {
-        self.lock.is_some_and(|lock| lock.place != LockPlace::Item)
     }
 
     /// The sort key if there is one, else the partition key.

@@ -319,7 +319,7 @@ pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<
             return Err(invalid(table, attribute, "its `KeyAttribute` makes another type than it declares"));
         }
     }
-    if model.has_rows_beside() && key.is_beside() {
+    if model.lock_beside().is_some() && key.is_beside() {
         return Err(invalid(table, model.last_key(), "it ends in `#lock`, as the key of a row beside an item does"));
     }
     Ok(key_item(model, key))

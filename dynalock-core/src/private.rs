@@ -35,20 +35,6 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// As [`takes_suffix`], for the tombstone of an item.
-///
-/// # Panics
-///
-/// If it is a number.
-#[track_caller]
-pub const fn takes_tombstone(last_key: KeyType) {
-    assert!(
-        !matches!(last_key, KeyType::N),
-        "`tombstone` remembers the fence in a row whose last key attribute ends in `#lock`, and a number cannot: \
-         make the sort key, or the partition key where there is no other, a string or bytes, or leave `tombstone` out"
-    );
-}
-
 /// The field that mirrors the stored version.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {

@@ -115,7 +115,6 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     let Lock { ttl, names, seconds, place } = lock;
     let place = match place {
         Place::Item => quote!(Item),
-        Place::ItemWithTombstone(_) => quote!(ItemWithTombstone),
         Place::Beside(_) => quote!(Beside),
     };
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
@@ -144,20 +143,16 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let krate = &item.krate;
     let last = item.sort_key.as_ref().unwrap_or(&item.partition_key).ty;
     let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
-    let check = match &lock.place {
+    let takes_suffix = match &lock.place {
         Place::Item => None,
-        Place::ItemWithTombstone(word) => Some((word, quote_spanned!(generated(word.span())=> takes_tombstone))),
-        Place::Beside(word) => Some((word, quote_spanned!(generated(word.span())=> takes_suffix))),
-    };
-    let takes_suffix = check.map(|(word, check)| {
         // The call is all at the word, where the error points.
-        quote_spanned! {generated(word.span())=>
+        Place::Beside(word) => Some(quote_spanned! {generated(word.span())=>
             const _: () = {
-                use #krate::private::#check;
-                #check(#key_type)
+                use #krate::private::takes_suffix;
+                takes_suffix(#key_type)
             };
-        }
-    });
+        }),
+    };
     let ident = type_ident(item.input);
     let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
     let where_clause = where_clause(item.input, &supertraits(krate));

@@ -9,20 +9,8 @@ use crate::{
     suggest::nearest,
 };
 
-const KEYS: &[&str] = &[
-    "ttl",
-    "owner",
-    "fence",
-    "beat",
-    "until",
-    "released",
-    "crashed",
-    "queue",
-    "turn",
-    "unit",
-    "separate",
-    "tombstone",
-];
+const KEYS: &[&str] =
+    &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
 /// `#[lockable(..)]` on the struct: the words themselves, where errors point.
 pub(crate) struct Lockable {
@@ -34,8 +22,6 @@ pub(crate) struct Lockable {
     pub(crate) unit: Option<LitStr>,
     /// The word itself: the lease is kept in a row beside the item.
     pub(crate) separate: Option<Ident>,
-    /// The word itself: a row beside the item remembers its fences.
-    pub(crate) tombstone: Option<Ident>,
 }
 
 impl Lockable {
@@ -58,8 +44,7 @@ impl Lockable {
             errors.at(second, "duplicate `#[lockable]`: write all of it in one");
         }
         let word = first.path().clone();
-        let mut lockable =
-            Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None, tombstone: None };
+        let mut lockable = Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None };
         if !matches!(first.meta, Meta::Path(_)) {
             for entries in entries(std::slice::from_ref(first), "lockable") {
                 match entries {
@@ -73,10 +58,8 @@ impl Lockable {
 
     fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
         let name = key.to_string();
-        match name.as_str() {
-            "separate" => return flag(&mut self.separate, key, &value, errors),
-            "tombstone" => return flag(&mut self.tombstone, key, &value, errors),
-            _ => {}
+        if name == "separate" {
+            return flag(&mut self.separate, key, &value, errors);
         }
         let slot = match (name.as_str(), Self::NAMES.iter().position(|(known, _)| *known == name)) {
             (_, Some(index)) => &mut self.names[index],

@@ -8,6 +8,7 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("version", &["version_attribute", "version_attr", "versioned", "rev", "revision", "lock_version", "etag"]),
     ("write_ids", &["writes", "ids", "ring"]),
     ("crate", &["krate", "crate_path", "path"]),
+    ("separate", &["tombstone"]),
 ];
 
 /// The one of `known` that `word` is most likely to mean.

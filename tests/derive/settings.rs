@@ -164,15 +164,6 @@ struct Beside<T> {
     content: T,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "counters")]
-#[lockable(tombstone)]
-struct Remembered<T> {
-    #[dynalock(partition_key)]
-    id: String,
-    content: T,
-}
-
 #[test]
 fn a_lease_has_names_a_time_a_unit_and_a_place() {
     fn lockable<T: dynalock::Lockable>() -> LockModel {
@@ -193,7 +184,6 @@ fn a_lease_has_names_a_time_a_unit_and_a_place() {
     };
     assert_eq!(lockable::<Leased>(), default);
     assert_eq!(lockable::<Beside<u8>>(), LockModel { place: LockPlace::Beside, ..default });
-    assert_eq!(lockable::<Remembered<u8>>(), LockModel { place: LockPlace::ItemWithTombstone, ..default });
     let said = LockModel {
         owner: "lockedBy",
         until: "lockTime",

@@ -62,23 +62,7 @@ struct SeparateHow {
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-#[lockable(tombstone = "yes", tombstone)]
-struct TombstoneHow {
-    #[dynalock(partition_key)]
-    id: String,
-}
-
-#[derive(Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
-#[lockable(tombstone, separate)]
-struct TombstoneOfARow {
-    #[dynalock(partition_key)]
-    id: String,
-}
-
-#[derive(Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
-#[lockable(tombestone)]
+#[lockable(tombstone)]
 struct UnknownFlag {
     #[dynalock(partition_key)]
     id: String,

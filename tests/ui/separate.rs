@@ -31,24 +31,4 @@ struct SortText {
     line: String,
 }
 
-#[derive(Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
-#[lockable(tombstone)]
-struct TombstoneOfANumber {
-    #[dynalock(partition_key)]
-    id: String,
-    #[dynalock(sort_key)]
-    line: u32,
-}
-
-#[derive(Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
-#[lockable(tombstone)]
-struct TombstoneOfAText {
-    #[dynalock(partition_key)]
-    id: u64,
-    #[dynalock(sort_key)]
-    line: String,
-}
-
 fn main() {}

@@ -237,7 +237,8 @@ pub enum Error {
     Throttled(Refusal),
 
     /// No usable answer came: no connection, a timeout, a 5xx, an unreadable body. Seen inside [`Error::Exhausted`] and
-    /// [`Error::Indeterminate`]; by itself from the release of a lock whose runtime was shut down.
+    /// [`Error::Indeterminate`]; by itself from the release of a lock whose runtime was shut down, and from a call for a lock
+    /// whose heartbeat thread could not be started.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 

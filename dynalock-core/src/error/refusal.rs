@@ -117,6 +117,9 @@ pub enum Unavailable {
     /// it is not, its lease ends by itself.
     #[error("the runtime of the lock was shut down before it was known to be released")]
     RuntimeEnded,
+    /// The thread that [`Heartbeat::Thread`](crate::Heartbeat::Thread) asks for could not be started. The lock was not asked for.
+    #[error("the thread for heartbeats could not be started: {0}")]
+    NoThread(Arc<str>),
     /// The table is there, but not active yet.
     #[error("the table is not active yet")]
     NotActive,

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::{
     grip::Grip,
-    guard::Ask,
+    guard::{Ask, Background},
     mark::Mark,
     name::parts,
     row::{Claim, Dead, Note, Row},
@@ -35,6 +35,7 @@ pub(super) struct Asking {
     pub(super) name: Arc<str>,
     pub(super) payload: Option<Arc<[u8]>>,
     pub(super) limits: Limits,
+    pub(super) background: Background,
 }
 
 /// What one request came to.
@@ -187,7 +188,7 @@ impl Asking {
             let claim = Claim { owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
             self.row.acquire(&claim, dead)
         };
-        let answer = match self.with_fence(&mut effort, request).await {
+        let answer = match effort.update(request).await {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.

@@ -186,7 +186,8 @@ impl<'a> Stand<'a> {
             None if index == 0 => {
                 let place = Place { row, mark, index, last_other: self.last_other, entered, copies: COPIES };
                 let Some(granted) = self.asking.take(me, place, &self.watcher).await? else { return Ok(false) };
-                self.held = Some(Held::new(Arc::clone(&self.asking.label), granted));
+                let Asking { label, background, .. } = self.asking;
+                self.held = Some(Held::new(Arc::clone(label), granted, background.clone()));
             }
             None => {
                 self.last_other = Some(sent);

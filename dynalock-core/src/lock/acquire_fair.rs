@@ -159,7 +159,7 @@ impl AskingFair {
             (sent, entered) = (clock::now(), terms.now());
             row.enqueue(me, entered, self.most)
         };
-        let answer = self.asking.with_fence(&mut effort, request).await?;
+        let answer = effort.update(request).await?;
         let (item, is_applied) = match answer {
             Answered::Applied(before) => (before, true),
             Answered::Refused(None) if row.existing.is_some() => {

@@ -1,6 +1,6 @@
 use std::{
     future::{Future, poll_fn},
-    mem,
+    io, mem,
     pin::pin,
     sync::Arc,
     task::Poll,
@@ -23,14 +23,14 @@ use crate::{
 pub(super) struct Guard {
     pub(super) grip: Arc<Grip>,
     heartbeat: Option<AbortHandle>,
-    place: Place,
+    background: Background,
     after: After,
 }
 
 /// Where a lock is renewed and released in the background.
-#[derive(Clone)]
-enum Place {
-    /// The runtime on which it was granted.
+#[derive(Debug, Clone)]
+pub(super) enum Background {
+    /// The runtime of the caller.
     Here {
         runtime: Handle,
         connection: Arc<Connection>,
@@ -45,18 +45,17 @@ enum After {
     Nothing,
 }
 
-impl Place {
-    fn of(grip: &Grip) -> Self {
-        let here = || Self::Here { runtime: Handle::current(), connection: Arc::clone(&grip.connection) };
-        match grip.terms.heartbeat {
-            Heartbeat::Task | Heartbeat::Off => here(),
-            Heartbeat::Thread => grip.connection.thread().map_or_else(
-                |error| {
-                    tracing::warn!(%error, "no thread could be started for heartbeats: a task sends them");
-                    here()
-                },
-                Self::Thread,
-            ),
+impl Background {
+    /// Starts the thread if the heartbeats need one. The caller does so before it asks for the lock, so that a failure costs no grant.
+    pub(super) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
+        match heartbeat {
+            Heartbeat::Task | Heartbeat::Off => {
+                Ok(Self::Here { runtime: Handle::current(), connection: Arc::clone(connection) })
+            }
+            Heartbeat::Thread => {
+                let no_thread = |error: io::Error| Error::Unavailable(Unavailable::NoThread(error.to_string().into()));
+                connection.thread().map(Self::Thread).map_err(no_thread)
+            }
         }
     }
 
@@ -74,19 +73,21 @@ impl Place {
         }
     }
 
-    /// Begins to release, in a task that keeps the place until it is done.
+    /// Begins to release, in a task that keeps the thread until it is done.
     fn release(&self, grip: &Arc<Grip>) -> JoinHandle<Result<()>> {
-        let (place, grip) = (self.clone(), Arc::clone(grip));
-        self.runtime().spawn(async move { grip.release(place.connection()).await })
+        let (background, grip) = (self.clone(), Arc::clone(grip));
+        self.runtime().spawn(async move { grip.release(background.connection()).await })
     }
 }
 
 impl Guard {
-    pub(super) fn new(grip: Arc<Grip>) -> Self {
-        let place = Place::of(&grip);
-        let keep = || place.runtime().spawn(Arc::clone(&grip).keep(Arc::clone(place.connection()))).abort_handle();
+    pub(super) fn new(grip: Arc<Grip>, background: Background) -> Self {
+        let keep = || {
+            let over = Arc::clone(background.connection());
+            background.runtime().spawn(Arc::clone(&grip).keep(over)).abort_handle()
+        };
         let heartbeat = (grip.terms.heartbeat != Heartbeat::Off).then(keep);
-        Self { grip, heartbeat, place, after: After::Release }
+        Self { grip, heartbeat, background, after: After::Release }
     }
 
     /// Lets the next one in.
@@ -97,7 +98,7 @@ impl Guard {
     /// In a task of its own, which has begun: a caller who goes away leaves no lock behind.
     pub(super) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
-        let released = self.place.release(&self.grip);
+        let released = self.background.release(&self.grip);
         // Nobody aborts the task but its runtime, when that is shut down under a caller who waits elsewhere.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
@@ -113,8 +114,8 @@ impl Guard {
         self.end();
         self.grip.lose(Lost::Expired);
         if self.grip.hold == Hold::Fair {
-            let (place, grip) = (self.place.clone(), Arc::clone(&self.grip));
-            self.place.runtime().spawn(async move { grip.tidy(place.connection()).await });
+            let (background, grip) = (self.background.clone(), Arc::clone(&self.grip));
+            self.background.runtime().spawn(async move { grip.tidy(background.connection()).await });
         }
     }
 
@@ -130,7 +131,7 @@ impl Drop for Guard {
         self.stop();
         if self.after == After::Release {
             // A runtime that has ended takes no tasks; the lease ends by itself then.
-            drop(self.place.release(&self.grip));
+            drop(self.background.release(&self.grip));
         }
     }
 }

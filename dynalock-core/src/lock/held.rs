@@ -4,7 +4,7 @@ use super::{
     acquire::{Asking, Granted},
     acquire_fair::AskingFair,
     grip::Grip,
-    guard::{self, Grant, Guard},
+    guard::{self, Background, Grant, Guard},
     name::parts,
     row::PAYLOAD,
     token::LockToken,
@@ -33,18 +33,18 @@ pub struct Held {
 
 impl Held {
     pub(super) async fn acquire(asking: Asking) -> Result<Self> {
-        guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted))).await
+        guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted, asking.background))).await
     }
 
     /// Not yet given.
     pub(super) fn acquire_fair(asking: AskingFair) -> impl Future<Output = Result<Self>> + Send + 'static {
-        guard::ask(asking, |asking, granted| Ok(Self::new(asking.asking.label, granted)))
+        guard::ask(asking, |AskingFair { asking, .. }, granted| Ok(Self::new(asking.label, granted, asking.background)))
     }
 
     /// Takes care of a grant.
-    pub(super) fn new(row_name: Arc<str>, Granted { grip, row }: Granted) -> Self {
+    pub(super) fn new(row_name: Arc<str>, Granted { grip, row }: Granted, background: Background) -> Self {
         let payload = row.as_ref().and_then(payload_of);
-        Self { row_name, guard: Guard::new(grip), payload }
+        Self { row_name, guard: Guard::new(grip, background), payload }
     }
 
     /// The name of the lock.

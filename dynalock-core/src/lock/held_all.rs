@@ -31,8 +31,9 @@ pub struct HeldAll {
 impl HeldAll {
     pub(super) async fn acquire(asking: AskingAll) -> Result<Self> {
         let make = |asking: AskingAll, all: Vec<Granted>| {
-            let names = asking.locks.into_iter().map(|asking| asking.label);
-            Ok(Self { locks: names.zip(all).map(|(name, granted)| Held::new(name, granted)).collect() })
+            let each = asking.locks.into_iter().zip(all);
+            let held = each.map(|(asking, granted)| Held::new(asking.label, granted, asking.background));
+            Ok(Self { locks: held.collect() })
         };
         guard::acquire(asking, make).await
     }

@@ -7,7 +7,7 @@ use super::{
     acquire_any::AskingAny,
     acquire_fair::AskingFair,
     grip::Grip,
-    guard::{self, Guard},
+    guard::{self, Background, Guard},
     lease::Lease,
     locks::LAYOUT,
     order::{AnyOne, AnyOrder, Fair},
@@ -60,9 +60,8 @@ impl<T> Repository<T> {
     }
 
     /// Asks for the lease of an item, and waits while somebody else holds it: then the holder alone can write it, and everybody else gets
-    /// [`Error::Locked`]. The grant reads the item as well: it is one request, two if the lease is [beside](crate::Lockable) the item, and up to four
-    /// for the first grant of one that has a [tombstone](crate::Lockable). Dropped at any moment, it leaves no lease behind while the runtime lives,
-    /// and none for longer than its ttl.
+    /// [`Error::Locked`]. The grant reads the item as well: it is one request, and two if the lease is [beside](crate::Lockable) the item. Dropped
+    /// at any moment, it leaves no lease behind while the runtime lives, and none for longer than its ttl.
     ///
     /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or by another program, takes
     /// the lease with it. If it is created and leased again before the next heartbeat of the first holder, both believe to hold it until that
@@ -71,8 +70,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if there is no item; [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Decode`] and
-    /// [`Error::Corrupt`] if the item does not fit; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
-    /// [`Error::Exhausted`].
+    /// [`Error::Corrupt`] if the item does not fit; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started: then nothing
+    /// was sent; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
     pub fn lock(&self, key: impl IntoKey<T>) -> Lock<T>
     where
         T: Lockable,
@@ -127,7 +126,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// [`Error::Lost`] if somebody else has the lease by now or had it, or the item is gone; [`Error::InvalidKey`] if the token is not one of an
-    /// item; [`Error::Decode`], [`Error::Corrupt`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// item; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started; [`Error::Decode`], [`Error::Corrupt`],
+    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
     pub async fn resume(&self, token: LockToken) -> Result<Lease<T>>
     where
         T: Lockable,
@@ -137,13 +137,14 @@ impl<T> Repository<T> {
             attribute: T::MODEL.partition_key.name,
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
+        let background = Background::start(self.terms.heartbeat, &self.connection)?;
         let grip = Arc::new(Grip::resumed(&self.connection, self.row(&key)?, self.terms, token));
         let item = Effort::new(&self.connection, self.limits).read(&grip.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
         grip.beat().await?;
         // The last step: a guard that is dropped releases.
-        Ok(Lease::of(self.clone(), Guard::new(grip), Stored::new(value, basis), item))
+        Ok(Lease::of(self.clone(), Guard::new(grip, background), Stored::new(value, basis), item))
     }
 
     /// The lease of an item. A type that can be locked says where it is kept.
@@ -153,14 +154,13 @@ impl<T> Repository<T> {
     {
         let layout = T::MODEL.lock.unwrap_or(LAYOUT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
-        let beside = || key_beside(T::MODEL, &self.table, key);
         let existing = Some(T::MODEL.partition_key.name);
         Ok(match layout.place {
             LockPlace::Item => Row { table, key: item, layout, existing, beside: Beside::Nothing },
-            LockPlace::ItemWithTombstone => {
-                Row { table, key: item, layout, existing, beside: Beside::Tombstone(beside()?) }
+            LockPlace::Beside => {
+                let key = key_beside(T::MODEL, &self.table, key)?;
+                Row { table, key, layout, existing: None, beside: Beside::Item(item) }
             }
-            LockPlace::Beside => Row { table, key: beside()?, layout, existing: None, beside: Beside::Item(item) },
         })
     }
 }
@@ -250,8 +250,9 @@ impl<T: Lockable> Lock<T, Fair> {
         let most = self.order.most(self.wait)?;
         // A request for one item has its key.
         let asking = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.asking(key))?;
-        let repository = self.repository;
-        Ok(guard::ask(AskingFair { asking, most, progress }, move |_, granted| leased(repository, granted)))
+        let (repository, background) = (self.repository, asking.background.clone());
+        let make = move |_, granted| leased(repository, granted, background);
+        Ok(guard::ask(AskingFair { asking, most, progress }, make))
     }
 }
 
@@ -262,7 +263,8 @@ impl<T: Lockable, Q> Lock<T, Q> {
         let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
         let (name, label) = (Arc::clone(owner), T::MODEL.shown_key(key).unwrap_or_default());
         let (terms, wait, limits) = (*terms, *wait, repository.limits);
-        Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits })
+        let background = Background::start(terms.heartbeat, &connection)?;
+        Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits, background })
     }
 
     fn nothing(&self) -> Error {
@@ -277,17 +279,20 @@ impl<T: Lockable, Q> Lock<T, Q> {
     {
         Box::pin(async move {
             let locks = self.keys.iter().map(|key| self.asking(key)).collect::<Result<Vec<_>>>()?;
-            if locks.is_empty() {
-                return Err(self.nothing());
-            }
+            // All of them go on in the same background.
+            let background = locks.first().ok_or_else(|| self.nothing())?.background.clone();
             let repository = self.repository;
-            guard::acquire(AskingAny { locks }, move |_, granted| leased(repository, granted)).await
+            guard::acquire(AskingAny { locks }, move |_, granted| leased(repository, granted, background)).await
         })
     }
 }
 
-fn leased<T: Lockable>(repository: Repository<T>, Granted { grip, row }: Granted) -> Result<Lease<T>> {
-    let guard = Guard::new(grip);
+fn leased<T: Lockable>(
+    repository: Repository<T>,
+    Granted { grip, row }: Granted,
+    background: Background,
+) -> Result<Lease<T>> {
+    let guard = Guard::new(grip, background);
     // The grant asks for an item, so there is one.
     Lease::new(repository, guard, row.unwrap_or_default())
 }

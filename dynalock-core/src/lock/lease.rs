@@ -59,7 +59,7 @@ impl<T: Lockable> Lease<T> {
     ///
     /// The first fence of an item is the time at which its request was made. After a delete and a create it can therefore be lower than an earlier fence, if the
     /// clock of the caller is behind, or if the request was made in the earlier life of the item and arrived late. The row of
-    /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow; [`#[lockable(tombstone)]`](crate::Lockable) remembers them, too.
+    /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow.
     pub fn fence(&self) -> u64 {
         self.guard.grip.fence
     }

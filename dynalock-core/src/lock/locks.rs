@@ -5,6 +5,7 @@ use aws_sdk_dynamodb::{Client, types::AttributeValue};
 use super::{
     acquire::Granted,
     grip::Grip,
+    guard::Background,
     held::Held,
     held_all::HeldAll,
     name::row_name,
@@ -201,8 +202,8 @@ impl Locks {
     /// # Errors
     ///
     /// [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Lost`] if it was granted without a reply, and not a
-    /// heartbeat was answered until its lease was over; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`],
-    /// [`Error::Rejected`], [`Error::Exhausted`].
+    /// heartbeat was answered until its lease was over; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started: then
+    /// nothing was sent; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Held> {
         Acquire::new(self, name.into())
     }
@@ -248,7 +249,8 @@ impl Locks {
     /// # Errors
     ///
     /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::InvalidKey`] if the token
-    /// is that of a lease on an item; [`Error::Rejected`], [`Error::TableNotFound`].
+    /// is that of a lease on an item; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started; [`Error::Rejected`],
+    /// [`Error::TableNotFound`].
     pub async fn resume(&self, token: LockToken) -> Result<Held> {
         if token.is_of_item() {
             return Err(Error::InvalidKey {
@@ -258,9 +260,10 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
+        let background = Background::start(self.terms.heartbeat, &self.connection)?;
         let grip = Arc::new(Grip::resumed(&self.connection, self.row_named(&name), self.terms, token));
         grip.beat().await?;
-        Ok(Held::new(name, Granted { grip, row: None }))
+        Ok(Held::new(name, Granted { grip, row: None }, background))
     }
 
     /// The name of a lock's row.

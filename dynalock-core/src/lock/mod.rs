@@ -25,13 +25,6 @@
 //! lease that has ended is made anew as a write that removes `_owner` and `_until`, if that has still ended: else a late heartbeat would revive
 //! the lease after the write.
 //!
-//! With `#[lockable(tombstone)]` the lease is in the item, and a row under that key keeps `_fence` alone, which no delete of the item takes away: where
-//! the fences of its next life begin. Nothing is granted in an item without `_fence`: an acquire or an enqueue asks for that attribute. Whoever is
-//! refused for it seeds the item, by one `TransactWriteItems` of `SET _fence = :s` in the item if that is there and has none, and
-//! `SET _fence = :s + 2^32` in the row if that has none or `_fence <= :s`, with `:s` the time of day, or what a refusal by the row has shown; and
-//! asks again. So each life has 2^32 fences of its own, above those of all lives before, whatever clocks show, however the item was deleted, and
-//! whichever copies come late.
-//!
 //! Rows of locks are never deleted but by [`Locks::retire`]. Time to live must not be switched on: it would delete a lock that is
 //! held, or begin its fence anew.
 //!
@@ -168,7 +161,6 @@ mod acquire_fair;
 mod departure;
 mod grip;
 mod leave;
-mod seed;
 mod watcher;
 
 mod guard;

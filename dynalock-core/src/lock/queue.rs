@@ -83,8 +83,8 @@ impl Row {
         condition.push(format_args!("attribute_not_exists({queue}[{}])", most.saturating_sub(1)));
         condition.push(format_args!("NOT contains({queue}, {me})"));
         condition.push(format_args!("{released} <> {me}"));
-        if let Some(needed) = self.needed() {
-            condition.push(format_args!("attribute_exists({})", to.name(needed)));
+        if let Some(key) = self.existing {
+            condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
         self.update(set.finish(), condition.finish(), to)
     }

@@ -7,7 +7,7 @@ use super::{
     acquire_all::AskingAll,
     acquire_all_fair::AskingAllFair,
     acquire_fair::AskingFair,
-    guard,
+    guard::{self, Background},
     held::Held,
     held_all::HeldAll,
     locks::Locks,
@@ -105,8 +105,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         let label = self.locks.row_name(name)?;
         let row = self.locks.row_named(&label);
         let Locks { connection, terms, wait, owner, limits, .. } = self.locks.clone();
-        let payload = self.payload.clone();
-        Ok(Asking { connection, row, label, terms, wait, name: owner, payload, limits })
+        let (payload, background) = (self.payload.clone(), Background::start(terms.heartbeat, &connection)?);
+        Ok(Asking { connection, row, label, terms, wait, name: owner, payload, limits, background })
     }
 }
 

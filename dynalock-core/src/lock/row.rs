@@ -32,8 +32,6 @@ pub(super) enum Beside {
     Nothing,
     /// The item whose lease it keeps.
     Item(Item),
-    /// The row that knows where the fences of its next life begin, of an item that keeps its own lease.
-    Tombstone(Item),
 }
 
 /// Whose lease may be taken over.
@@ -108,8 +106,8 @@ impl Row {
             Some(dead) => condition.push(format_args!("(attribute_not_exists({owner}) OR {dead})")),
         }
         condition.push(format_args!("{released} <> {me}"));
-        if let Some(needed) = self.needed() {
-            condition.push(format_args!("attribute_exists({})", to.name(needed)));
+        if let Some(key) = self.existing {
+            condition.push(format_args!("attribute_exists({})", to.name(key)));
         }
         // Nobody stands in it: it is empty, if it is there.
         let (queue, turn) = (to.name(self.layout.queue), to.name(self.layout.turn));
@@ -236,14 +234,6 @@ impl Row {
         matches!(self.beside, Beside::Item(_))
     }
 
-    /// An attribute without which nothing is granted: where earlier lives are remembered, a first fence that stands above theirs.
-    pub(super) fn needed(&self) -> Option<&'static str> {
-        match self.beside {
-            Beside::Tombstone(_) => Some(self.layout.fence),
-            Beside::Nothing | Beside::Item(_) => self.existing,
-        }
-    }
-
     pub(super) fn get(&self, consistent: bool) -> Get {
         Get { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
@@ -252,7 +242,7 @@ impl Row {
     pub(super) fn get_item(&self) -> Get {
         let key = match &self.beside {
             Beside::Item(item) => item,
-            Beside::Nothing | Beside::Tombstone(_) => &self.key,
+            Beside::Nothing => &self.key,
         };
         Get { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }

@@ -58,7 +58,7 @@ pub enum Heartbeat {
     Task,
     /// A thread with a runtime of its own, which blocking work cannot starve: one for all locks of a [`Locks`](crate::Locks) or a
     /// [`Repository`](crate::Repository) and its clones, started for the first and ended with the last. It releases what is dropped, too. If it
-    /// cannot be started, that is traced as a warning, and there is a task instead.
+    /// cannot be started, the call that asks for the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
     /// It has a client with connections of its own, made from the configuration of yours. An HTTP client that you have set there is shared, and
     /// so are connections that it keeps open: one that the blocked runtime has opened does not answer, and the heartbeat is sent again on another

@@ -14,7 +14,7 @@ mod thread;
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub(crate) use effort::{
-    Aim, Answered, Effort, Paired, Proof, Release, Rests, TokenOrigin, Transacted, TransactionAim, Written, tables,
+    Aim, Answered, Effort, Proof, Release, Rests, TokenOrigin, Transacted, TransactionAim, Written, tables,
     unexpected_condition,
 };
 pub use pace::Pace;

@@ -20,7 +20,6 @@ pub(crate) struct Lock {
 /// Where a lease is kept, and the word that says so.
 pub(crate) enum Place {
     Item,
-    ItemWithTombstone(Ident),
     Beside(Ident),
 }
 
@@ -32,7 +31,8 @@ const YEAR: Duration = Duration::from_hours(366 * 24);
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
     let lockable = model.lockable.as_ref()?;
     let (ttl, names, seconds) = (ttl(lockable, errors), names(lockable, errors), seconds(lockable, errors));
-    let lock = Lock { ttl, names, seconds, place: place(lockable, errors) };
+    let place = lockable.separate.clone().map_or(Place::Item, Place::Beside);
+    let lock = Lock { ttl, names, seconds, place };
     distinct(lockable, &lock, version, errors);
     Some(lock)
 }
@@ -78,20 +78,6 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
         _ => {
             errors.at(unit, "expected `seconds` or `milliseconds`: the unit of the epoch time in `until`");
             false
-        }
-    }
-}
-
-fn place(lockable: &Lockable, errors: &mut Errors) -> Place {
-    match (&lockable.separate, &lockable.tombstone) {
-        (None, None) => Place::Item,
-        (None, Some(word)) => Place::ItemWithTombstone(word.clone()),
-        (Some(word), tombstone) => {
-            if let Some(tombstone) = tombstone {
-                let message = "the row of `separate` is kept when its item is deleted, and the fence with it: leave `tombstone` out";
-                errors.at(tombstone, message);
-            }
-            Place::Beside(word.clone())
         }
     }
 }

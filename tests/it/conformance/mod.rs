@@ -30,7 +30,6 @@ mod recreate;
 mod separate;
 mod shapes;
 mod tables;
-mod tombstone;
 mod transaction;
 mod unversioned;
 mod update;

@@ -126,6 +126,22 @@ async fn the_fence_grows_over_release_crash_delete_and_recreate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_first_fence_of_an_item_is_below_an_earlier_life_if_the_clock_is_behind() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Crate>().await;
+    let behind = table.items.clone().clock_ahead_by_millis(-3_600_000);
+    let mut fences = Vec::new();
+    for granter in [&table.items, &behind] {
+        table.others.create(Crate::new("a", 5)).await.unwrap();
+        let lease = granter.lock("a").await.unwrap();
+        fences.push(lease.fence());
+        lease.release().await.unwrap();
+        table.others.delete_unchecked("a").await.unwrap();
+    }
+    assert!(fences[1] < fences[0], "{fences:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_item_that_is_not_there_cannot_be_leased() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Crate>().await;

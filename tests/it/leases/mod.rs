@@ -10,7 +10,6 @@ mod others;
 mod resumed;
 mod separate;
 mod storm;
-mod tombstone;
 mod unusual;
 mod wide;
 

@@ -253,7 +253,7 @@ fn a_storm_lets_one_at_a_time_write_an_item_whatever_the_clocks_show() {
     storms_of::<Archive>(Weather::OBSERVED, seeds(SEEDS).div_ceil(4));
 }
 
-/// The fences of an item that keeps its lease in itself begin at the time of day in each life, by clocks that differ here: `tombstone::storm` has those.
+/// The fences of an item that keeps its lease in itself begin at the time of day in each life, by clocks that differ here: the row of `separate` outlives them.
 #[test]
 fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_each_life_of_an_item() {
     let seeds = seeds(SEEDS);

@@ -7,6 +7,7 @@ mod exclusion;
 mod expiry;
 mod losses;
 mod lost;
+mod no_thread;
 mod pace;
 mod resumed;
 mod stale;

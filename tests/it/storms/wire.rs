@@ -37,8 +37,6 @@ pub(crate) enum Deviation {
     LeaveAlways,
     /// A head is taken out whatever it has beaten since.
     EvictWithoutTheBeat,
-    /// The first fence of an item does not look at those of its earlier lives.
-    SeedAnyhow,
     /// A holder counts its lease from the answer to its request.
     CountFromTheAnswer,
     /// A watcher of heartbeats counts from before the request that showed the last one.
@@ -137,18 +135,6 @@ fn without_the_stride(update: &mut Value, condition: &str) {
     update["ExpressionAttributeValues"][beat] = json!({ "N": number.to_string() });
 }
 
-/// Takes the condition on the row of a tombstone away, which alone has an alternative at its beginning.
-fn seed_anyhow(transaction: &mut Value) {
-    for action in transaction["TransactItems"].as_array_mut().into_iter().flatten() {
-        let Some(update) = action.get_mut("Update") else { continue };
-        let condition = update["ConditionExpression"].as_str().unwrap_or_default();
-        if condition.starts_with("attribute_not_exists(") && condition.contains(" OR ") {
-            update.as_object_mut().expect("an update").remove("ConditionExpression");
-            prune(update);
-        }
-    }
-}
-
 /// DynamoDB refuses placeholders that are not used.
 fn prune(update: &mut Value) {
     let texts = ["UpdateExpression", "ConditionExpression"].map(|text| update[text].as_str().unwrap_or_default());
@@ -220,11 +206,6 @@ impl HttpConnector for Changed<SharedHttpConnector> {
             let mut update: Value = serde_json::from_slice(body).expect("an update");
             self.deviation.change(&mut update);
             *request.body_mut() = SdkBody::from(update.to_string());
-        } else if target.ends_with(".TransactWriteItems") && self.deviation == Deviation::SeedAnyhow {
-            let body = request.body().bytes().unwrap_or_default();
-            let mut transaction: Value = serde_json::from_slice(body).expect("a transaction");
-            seed_anyhow(&mut transaction);
-            *request.body_mut() = SdkBody::from(transaction.to_string());
         }
         self.inner.call(request)
     }

@@ -3,7 +3,7 @@ mod repeated;
 mod transact;
 mod write;
 
-pub(crate) use repeated::{Answered, Paired};
+pub(crate) use repeated::Answered;
 pub(crate) use transact::{Rests, TokenOrigin, Transacted, TransactionAim};
 pub(crate) use write::{Aim, Proof, Release, Written};
 

@@ -6,7 +6,7 @@ use super::Effort;
 use crate::{
     codec::Item,
     error::Error,
-    operation::{Failure, Get, Own, Sending, Update, Write},
+    operation::{Failure, Get, Update},
 };
 
 /// What became of an update that may be repeated.
@@ -15,16 +15,6 @@ pub(crate) enum Answered {
     Applied(Option<Item>),
     /// Its condition was false; the item that it met.
     Refused(Option<Item>),
-}
-
-/// What became of a write that may be repeated, and of the one beside it.
-pub(crate) enum Paired {
-    /// Both were applied.
-    Applied,
-    /// Neither was: its own condition was false.
-    Refused,
-    /// Neither was, for what the row beside it says; that row.
-    RefusedBeside(Option<Item>),
 }
 
 impl Effort {
@@ -40,21 +30,6 @@ impl Effort {
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&Get { table, key, consistent: true }).await?));
                 }
-                Err(failure) => self.pause(&table, failure).await?,
-            }
-        }
-    }
-
-    /// As [`update`](Self::update), with another write beside it.
-    pub(crate) async fn pair(&mut self, mut make: impl FnMut() -> Write) -> Result<Paired, Error> {
-        let client = self.connection.client.clone();
-        loop {
-            let write = make();
-            let table = Arc::clone(&write.table);
-            match self.attempt(Box::pin(write.send(&client, &Sending::Plain))).await {
-                Ok(()) => return Ok(Paired::Applied),
-                Err(Failure::Condition(_) | Failure::Beside { own: Own::False(_), .. }) => return Ok(Paired::Refused),
-                Err(Failure::Beside { own: Own::NotSeen, row }) => return Ok(Paired::RefusedBeside(row)),
                 Err(failure) => self.pause(&table, failure).await?,
             }
         }

@@ -88,11 +88,17 @@ async fn the_fence_grows_over_delete_and_recreate_whatever_the_clocks_show() {
     let mut last = 0;
     for round in 0..6 {
         let items = table.items.clone().clock_ahead_by_millis(-3_600_000 * round);
-        let lease = items.lock("a").await.unwrap();
+        let lock = items.lock("a");
+        let lease = if round % 2 == 0 { lock.await.unwrap() } else { lock.fair().await.unwrap() };
         assert!(lease.fence() > last, "{round}: {lease:?}");
         last = lease.fence();
         let stored = lease.release().await.unwrap();
-        table.others.delete(stored).await.unwrap();
+        match round % 3 {
+            0 => drop(table.others.delete(stored).await.unwrap()),
+            1 => table.others.delete_unchecked("a").await.unwrap(),
+            // Another program, or time to live.
+            _ => table.raw.delete("a").await,
+        }
         table.others.create(Archive::new("a", 5)).await.unwrap();
     }
 }

@@ -1,0 +1,60 @@
+//! A heartbeat thread that cannot be started, in a process without file descriptors for its runtime.
+
+use std::{env, fmt::Debug, fs::File, process::Command};
+
+use dynalock::{Error, Heartbeat, Locks, Result, Unavailable, local::Faults};
+
+use crate::support::{Shop, expect_error};
+
+/// Set for the process that [`without_a_thread`] runs in.
+const FEW_FILES: &str = "DYNALOCK_TEST_FEW_FILES";
+
+fn assert_no_thread<T: Debug>(result: Result<T>) {
+    expect_error!(result, Error::Unavailable(Unavailable::NoThread(_)));
+}
+
+/// Opens files until the process may open no more.
+fn all_files() -> Vec<File> {
+    std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
+}
+
+#[tokio::test]
+#[ignore = "run by the test beside it, in a process of its own"]
+async fn without_a_thread() {
+    if env::var(FEW_FILES).is_err() {
+        return;
+    }
+    let shop = Shop::in_process(Faults::none());
+    let locks = Locks::new(&shop.client, "locks").heartbeat(Heartbeat::Thread);
+    locks.create_table().await.unwrap();
+    let token = locks.acquire("resumed").heartbeat(Heartbeat::Off).await.unwrap().detach();
+    let sent = shop.requests();
+
+    let files = all_files();
+    assert_no_thread(locks.acquire("report").await);
+    assert_no_thread(locks.try_acquire("report").await);
+    assert_no_thread(locks.acquire("report").fair().await);
+    assert_no_thread(locks.acquire("report").fair().enter().await);
+    assert_no_thread(locks.acquire_all(["report", "ledger"]).await);
+    assert_no_thread(locks.acquire_all(["report", "ledger"]).fair().await);
+    assert_no_thread(locks.resume(token.clone()).await);
+    assert_eq!(shop.requests(), sent, "nothing is asked for");
+
+    drop(files);
+    locks.acquire("report").await.unwrap().release().await.unwrap();
+    locks.resume(token).await.unwrap().release().await.unwrap();
+}
+
+#[test]
+fn a_lock_is_not_asked_for_if_its_heartbeat_thread_cannot_be_started() {
+    let test = env::current_exe().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        .arg(test)
+        .args(["locks::no_thread::without_a_thread", "--exact", "--ignored", "--nocapture"])
+        .env(FEW_FILES, "yes")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
+}
