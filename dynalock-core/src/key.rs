@@ -8,10 +8,19 @@ use serde_dynamo::AttributeValue;
 
 use crate::number;
 
-/// The key of one item: its partition key, and its sort key if the table has one.
+/// The key of one item: the value of its partition key, and of its sort key if the table has one.
 ///
-/// The generated key types (`ProductKey` for a `Product`) convert into it. The attribute names are not part of it: they
-/// are the [`Model`](crate::Model)'s.
+/// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key` does not contain
+/// the attribute names, which belong to the [`Model`](crate::Model).
+///
+/// # Examples
+///
+/// ```
+/// use dynalock_core::{Key, KeyValue};
+///
+/// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
+/// assert_eq!(key.to_string(), r#""alice", 7"#);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     partition: KeyValue,
@@ -19,17 +28,17 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key of these values.
+    /// Makes a key from its values.
     pub fn new(partition: KeyValue, sort: Option<KeyValue>) -> Self {
         Self { partition: partition.canonical(), sort: sort.map(KeyValue::canonical) }
     }
 
-    /// The value of the partition key.
+    /// Returns the value of the partition key.
     pub fn partition(&self) -> &KeyValue {
         &self.partition
     }
 
-    /// The values, in the order of [`Model::key_attributes`](crate::Model::key_attributes).
+    /// Returns the values, in the order of [`Model::key_attributes`](crate::Model::key_attributes).
     pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
         std::iter::once(&self.partition).chain(&self.sort)
     }
@@ -55,13 +64,14 @@ impl Key {
         }
     }
 
-    /// The value of the sort key.
+    /// Returns the value of the sort key, or `None` if the key has only a partition key.
     pub fn sort(&self) -> Option<&KeyValue> {
         self.sort.as_ref()
     }
 }
 
-/// The values as text: `"alice", 7`. That is content, which no error shows unless its type has `#[dynalock(show_key)]`.
+/// Shows the values as text: `"alice", 7`. The text is content of the item. Errors show it only if the type has
+/// `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -87,7 +97,7 @@ pub enum KeyValue {
 }
 
 impl KeyValue {
-    /// The type of this value.
+    /// Returns the type of this value.
     pub fn key_type(&self) -> KeyType {
         match self {
             Self::S(_) => KeyType::S,
@@ -128,7 +138,7 @@ impl KeyValue {
         }
     }
 
-    /// Whether it is empty, which DynamoDB refuses in a key.
+    /// Returns whether the value is empty. DynamoDB refuses empty values in keys.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::S(text) | Self::N(text) => text.is_empty(),
@@ -137,7 +147,7 @@ impl KeyValue {
     }
 }
 
-/// A string in quotation marks, the digits of a number, bytes in hexadecimal digits.
+/// Shows a string in quotation marks, a number as its digits, and bytes as hexadecimal digits.
 impl fmt::Display for KeyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,7 +161,7 @@ impl fmt::Display for KeyValue {
     }
 }
 
-/// The type of a key attribute: DynamoDB knows these three.
+/// The type of a key attribute. DynamoDB has these three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyType {
     /// A string.
@@ -175,7 +185,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
 /// `#[derive(KeyAttribute)]` implements it for a newtype of such a type, for a newtype of bytes with `#[serde(with = "serde_bytes")]`, and for
-/// an enum without fields, whose key is the name that serde writes. An implementation by hand says what the type's `Serialize` writes:
+/// an enum without fields, whose key is the name that serde writes. An implementation by hand must return the value that the type's
+/// `Serialize` writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -193,7 +204,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// A create or replace whose serialized key differs from this is refused with [`Error::InvalidKey`](crate::Error::InvalidKey).
+/// If the serialized key of a create or replace differs from this value, the call fails with
+/// [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",
@@ -201,10 +213,10 @@ impl From<KeyType> for ScalarAttributeType {
     note = "serde writes `Vec<u8>` as a list: bytes are a newtype with `#[serde(with = \"serde_bytes\")]`"
 )]
 pub trait KeyAttribute {
-    /// The DynamoDB type.
+    /// The type of the attribute in DynamoDB.
     const TYPE: KeyType;
 
-    /// The value as DynamoDB stores it.
+    /// Returns the value as DynamoDB stores it.
     fn to_key_value(&self) -> KeyValue;
 }
 
@@ -214,7 +226,7 @@ pub trait KeyAttribute {
     label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"
 )]
 pub trait AsKey<T> {
-    /// The value as DynamoDB stores it.
+    /// Returns the value as DynamoDB stores it.
     fn as_key(&self) -> KeyValue;
 }
 

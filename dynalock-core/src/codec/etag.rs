@@ -12,11 +12,21 @@ use crate::{
     version::{Incarnation, Revision},
 };
 
-/// An opaque token of the state in which an item was read: of its key, version and incarnation.
+/// An opaque token of the state in which an item was read: its key, version and incarnation.
 ///
-/// It survives a trip to a browser and back as a string (`Display`, `FromStr`, serde), and says by
-/// [`Stored::assume`](crate::Stored::assume) which state an edited value was made from. It holds no content. Of an item without a version
-/// or without `_writes` it holds a digest of the content: a reader who can guess the content, or the key of any item, can confirm the guess.
+/// An etag becomes a string and back by `Display`, `FromStr` or serde, for example for a trip to a browser.
+/// [`Stored::assume`](crate::Stored::assume) combines it with the edited value. It contains no content. For an
+/// item without a version or without `_writes` it contains a digest of the content. A reader who guesses
+/// the content, or the key of any item, can confirm the guess.
+///
+/// # Examples
+///
+/// ```
+/// use dynalock_core::{Etag, ParseEtagError};
+///
+/// let edited: Result<Etag, ParseEtagError> = "not an etag".parse();
+/// assert_eq!(edited, Err(ParseEtagError));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Etag {
     version: Option<u64>,
@@ -33,7 +43,7 @@ enum Life {
     Content(u64),
 }
 
-/// The text is no etag of this library.
+/// The error of a text that is no etag of this library.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an etag of an item: it was cut, edited, or made by something else")]
 pub struct ParseEtagError;

@@ -15,11 +15,27 @@ use super::{
 };
 use crate::{error::Error, model::Versioned, version::Revision};
 
-/// A value as it is stored, with the version that it was read at or written with.
+/// A value as it is stored, with the version of its item.
 ///
-/// It derefs to the value. The first mutable access takes a fingerprint of each attribute as serde writes it, and
-/// [`Repository::update`](crate::Repository::update) sends the attributes whose fingerprint differs then. Changes that need no
-/// mutable access (through a `Mutex` or an atomic in the value) are not seen. With serde it serializes as the value alone.
+/// `Stored<T>` derefs to `T`. The first mutable access takes a fingerprint of each attribute that serde writes.
+/// [`Repository::update`](crate::Repository::update) sends the attributes whose fingerprints differ later. It
+/// does not see changes without a mutable access, for example through a `Mutex` or an atomic in the value.
+/// Serde serializes a `Stored<T>` as the value.
+///
+/// # Examples
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+/// # use shop::Product;
+/// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+/// let mut product = products.get("85123A").await?.expect("a product");
+/// println!("{} in stock at version {}", product.stock, product.version());
+/// product.stock += 10;
+/// products.update(product).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Stored<T> {
     value: T,
@@ -61,7 +77,21 @@ enum Before {
 }
 
 impl<T> Stored<T> {
-    /// The version: 1 after create, one more with each write. An item without a version, which another program wrote, is at 0.
+    /// Returns the version: 1 after the create, and one more after each write. The version is 0 for an item
+    /// without one, which another program wrote.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.create(Product { sku: "85123A".into(), stock: 10 }).await?;
+    /// assert_eq!(product.version(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn version(&self) -> u64 {
         match &self.origin {
             Origin::Known(basis) => basis.state.revision.number(),
@@ -69,7 +99,18 @@ impl<T> Stored<T> {
         }
     }
 
-    /// The value alone.
+    /// Returns the value without its version.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(product: dynalock::Stored<Product>) {
+    /// let product: Product = product.into_inner();
+    /// # }
+    /// ```
     pub fn into_inner(self) -> T {
         self.value
     }
@@ -96,7 +137,19 @@ impl<T> Stored<T> {
 }
 
 impl<T: Versioned> Stored<T> {
-    /// A token of the state that the value was read in, to send along with it to where it is edited.
+    /// Returns a token of the state in which the item was read. A form sends it to a browser and back, beside the
+    /// value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(product: dynalock::Stored<Product>) {
+    /// let (etag, form) = (product.etag().to_string(), product.into_inner());
+    /// # }
+    /// ```
     pub fn etag(&self) -> Etag {
         match &self.origin {
             Origin::Known(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
@@ -104,12 +157,34 @@ impl<T: Versioned> Stored<T> {
         }
     }
 
-    /// A value that was made elsewhere from the state that `etag` names, a form that comes back from a browser for example.
+    /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is the token of the
+    /// state that the edit started from.
     ///
-    /// A write of it reads the item first, and is an [`Error::Conflict`] if the item is in another state by then.
+    /// A write of the result reads the item first. It fails with [`Error::Conflict`] if the item is no longer in
+    /// that state, and with [`Error::KeyChanged`] if the etag belongs to another key.
     ///
-    /// A `HashSet` has another order in each value, and is stored as a list in that order. So [`update`](crate::Repository::update) writes it, and counts the version, although
-    /// its members did not change. A `BTreeSet` is written only if its members changed.
+    /// The order of a `HashSet` differs from one value to the next, and its attribute is a list in that order. An
+    /// [`update`](crate::Repository::update) therefore writes an unchanged `HashSet` again, and increments the
+    /// version. A `BTreeSet` is written only if its members changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>, form: Product, etag: &str) -> dynalock::Result<()> {
+    /// use dynalock::{Error, Stored};
+    ///
+    /// let etag = etag.parse().expect("an etag");
+    /// match products.update(Stored::assume(form, etag)).await {
+    ///     Ok(product) => println!("saved at version {}", product.version()),
+    ///     Err(Error::Conflict(_)) => println!("another user was faster: show the new values"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn assume(mut value: T, etag: Etag) -> Self {
         value.mirror_version(etag.number());
         Self { value, origin: Origin::Assumed(etag) }
@@ -234,7 +309,7 @@ impl<T: Versioned> DerefMut for Stored<T> {
 }
 
 impl<T: PartialEq> PartialEq for Stored<T> {
-    /// The same value at the same version.
+    /// Compares the values and the versions.
     fn eq(&self, other: &Self) -> bool {
         self.version() == other.version() && self.value == other.value
     }

@@ -12,11 +12,11 @@ use crate::{
 /// How many operands an `IN` takes.
 const MOST_OPERANDS: usize = 100;
 
-/// A handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]` makes one of each field:
-/// `Product::ATTR.stock`.
+/// The handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]` makes a handle
+/// for each field, for example `Product::ATTR.stock`.
 ///
-/// It makes [`Condition`]s. What it is compared with is a `V` or a `&V`; for an `Option<V>` a `V` as well, and a `&str` for a
-/// string ([`AsOperand`]).
+/// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A `V` can also be
+/// compared with an `Option<V>`, and a `&str` with a string ([`AsOperand`]).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -39,17 +39,22 @@ const MOST_OPERANDS: usize = 100;
 ///
 /// # What a condition sees
 ///
-/// The stored attribute, under the name that serde writes. One that `skip_serializing_if` left out, or that another program wrote under
-/// an alias, is [`absent`](Self::absent), whatever serde would read; an item that is not there has no attributes. A comparison with an attribute that is absent, or of another type, is false, and [`ne`](Self::ne)
-/// is true.
+/// A condition sees the stored attribute, under the name that serde writes.
+///
+/// | stored | effect |
+/// |---|---|
+/// | no item | all attributes are absent |
+/// | an attribute that `skip_serializing_if` left out, or that another program stored under an alias | the attribute is [`absent`](Self::absent), whatever serde would read |
+/// | an absent attribute, or an attribute of another type | each comparison is false, except [`ne`](Self::ne), which is true |
 pub struct Attribute<T, V> {
     name: &'static str,
     of: PhantomData<fn(T) -> V>,
 }
 
-/// The type of an attribute that other code than its type's own writes: `#[serde(with)]`, `#[serde(serialize_with)]`.
+/// The type of an attribute that the code of another type writes, by `#[serde(with)]` or
+/// `#[serde(serialize_with)]`.
 ///
-/// There is no value of it, and nothing to compare it with: such an attribute [exists](Attribute::exists) or is
+/// `Opaque` has no values, so there are no comparisons. Such an attribute [exists](Attribute::exists) or is
 /// [absent](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
@@ -60,36 +65,37 @@ impl<T, V> Attribute<T, V> {
         Self { name, of: PhantomData }
     }
 
-    /// The attribute's name, as serde writes it.
+    /// Returns the name of the attribute, as serde writes it.
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// It is there, and be it a null.
+    /// True if the attribute exists, even as a null.
     pub fn exists(self) -> Condition<T> {
         Condition::new(Test::Exists(self.name))
     }
 
-    /// It is not there. A null is there, for `exists` and `absent`; [`eq`](Self::eq)`(None)` makes no difference.
+    /// True if the attribute does not exist. A null exists, for `exists` and `absent`;
+    /// [`eq`](Self::eq)`(None)` treats both alike.
     pub fn absent(self) -> Condition<T> {
         Condition::new(Test::Absent(self.name))
     }
 
-    /// It is `operand`.
+    /// True if the attribute equals `operand`.
     ///
-    /// Serde writes a `None` as a null, or leaves it out, and reads both as `None`: `eq(None)` holds for both.
+    /// Serde writes `None` as a null, or leaves it out, and reads both as `None`. `eq(None)` is true for both.
     pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// It is something else than `operand`: where [`eq`](Self::eq) holds, this does not, and the other way round. So it holds for
-    /// an attribute that is absent, unless `operand` is `None`.
+    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). It is true for an absent
+    /// attribute, unless `operand` is `None`.
     pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::not_equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// It is one of `operands`, of which DynamoDB takes 1 to 100. With any other number of them, the write that carries the
-    /// condition is an [`Error::Encode`](crate::Error::Encode).
+    /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any other number, the
+    /// write that carries the condition fails with [`Error::Encode`](crate::Error::Encode).
     pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
         self.test(|name| {
             let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
@@ -101,12 +107,12 @@ impl<T, V> Attribute<T, V> {
         })
     }
 
-    /// The string begins with `prefix`, or the bytes do.
+    /// True if the string or the bytes begin with `prefix`.
     pub fn begins_with(self, prefix: impl AsPrefix<V>) -> Condition<T> {
         self.test(|name| Ok(Test::Function("begins_with", name, encode_attribute(&prefix.as_prefix())?)))
     }
 
-    /// `part` is in it: a part of a string, an element of a list or a set.
+    /// True if the attribute contains `part`: a part of a string, or an element of a list or a set.
     pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
         self.test(|name| Ok(Test::Function("contains", name, encode_attribute(&part.as_part())?)))
     }
@@ -116,31 +122,32 @@ impl<T, V> Attribute<T, V> {
     }
 }
 
-/// Of what DynamoDB orders: numbers by their value, strings by their UTF-8 bytes, bytes as unsigned ones. An attribute that is absent
-/// or null is neither below nor above anything.
+/// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8 bytes, and bytes as
+/// unsigned numbers. An absent attribute and a null are neither below nor above any value.
 #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
 impl<T, V> Attribute<T, V> {
-    /// It is less than `bound`.
+    /// True if the attribute is less than `bound`.
     pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare("<", bound)
     }
 
-    /// It is at most `bound`.
+    /// True if the attribute is at most `bound`.
     pub fn le(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare("<=", bound)
     }
 
-    /// It is greater than `bound`.
+    /// True if the attribute is greater than `bound`.
     pub fn gt(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare(">", bound)
     }
 
-    /// It is at least `bound`.
+    /// True if the attribute is at least `bound`.
     pub fn ge(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare(">=", bound)
     }
 
-    /// It is at least `low` and at most `high`. DynamoDB refuses the write if `low` is greater than `high`.
+    /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if `low` is greater
+    /// than `high`.
     pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
         self.test(|name| {
             let low = encode_attribute(&low.as_bound())?;

@@ -1,4 +1,4 @@
-//! What an attribute of a type can be compared with.
+//! The operands that an attribute of a type can be compared with.
 
 use std::{
     borrow::Cow,
@@ -9,14 +9,15 @@ use serde::Serialize;
 
 use crate::key::KeyAttribute;
 
-/// What an attribute of type `V` is compared with: a `V`, a `&V`, both for an `Option<V>` too, and a `&str` for a string.
+/// An operand that an attribute of type `V` can be compared with: a `V` or a `&V`. An attribute of type
+/// `Option<V>` also accepts these, and a string attribute accepts a `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be compared with an attribute of type `{V}`",
     label = "expected `{V}`",
     note = "an `Option<V>` is compared with a `V` too, a `String` with a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// What serde writes as the attribute's type does.
+    /// Returns a value that serde writes like the type of the attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -44,15 +45,15 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     }
 }
 
-/// What an attribute of type `V` is less or greater than: of a string, a number or bytes, every [`KeyAttribute`] among them, what it
-/// is compared with; of an `Option` of one, what is in it.
+/// A bound in a comparison by order with an attribute of type `V`. Strings, numbers and bytes have an order, among
+/// them every [`KeyAttribute`]. An `Option` of such a type is compared by its content.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// What serde writes as the attribute's type does.
+    /// Returns a value that serde writes like the type of the attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 
@@ -84,9 +85,9 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     }
 }
 
-/// What an attribute of type `V` can begin with: a string with a string.
+/// A possible beginning of an attribute of type `V`. A string begins with a string.
 ///
-/// Implement it for a newtype of a string, or of bytes by `serialize_bytes`:
+/// Implement `AsPrefix` for a newtype of a string, or of bytes that use `serialize_bytes`:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -107,7 +108,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     note = "strings and bytes have a beginning; for a newtype of one of them implement `dynalock::AsPrefix`"
 )]
 pub trait AsPrefix<V> {
-    /// What serde writes as a string or as bytes.
+    /// Returns a value that serde writes as a string or as bytes.
     fn as_prefix(&self) -> impl Serialize;
 }
 
@@ -118,16 +119,17 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     }
 }
 
-/// What can be in an attribute of type `V`: in a string a string, in a list or a set what an element is compared with.
+/// A possible part of an attribute of type `V`. A string contains strings; a list or a set contains the operands
+/// of its elements.
 ///
-/// Implement it for a newtype, as [`AsPrefix`].
+/// Implement it for a newtype like [`AsPrefix`].
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{V}` cannot contain `{Self}`",
     label = "not a part of `{V}`",
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// What serde writes as the part is stored.
+    /// Returns a value that serde writes like the stored part.
     fn as_part(&self) -> impl Serialize;
 }
 

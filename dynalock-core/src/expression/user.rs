@@ -1,4 +1,4 @@
-//! Conditions of the user's own, beside those that keep an update from being lost.
+//! The user's own conditions, in addition to the conditions that prevent lost updates.
 
 use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 
@@ -7,13 +7,14 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Placeholders, Terms};
 use crate::error::{CodecError, Error, SerdeError};
 
-/// What must be true of a stored item of `T`, made from its [`Attribute`](crate::Attribute)s: `Product::ATTR.stock.ge(3)`.
+/// A condition on a stored item of `T`, made from its [`Attribute`](crate::Attribute)s, for example
+/// `Product::ATTR.stock.ge(3)`.
 ///
-/// `!condition` is its opposite: each condition is either true or false, and none is unknown. As everywhere in Rust, `!` comes after
-/// the methods: `!a.and(b)` is false where both are true.
+/// A condition is true or false, never unknown, and `!condition` is its opposite. As everywhere in Rust, `!`
+/// applies after the methods: `!a.and(b)` is false if both are true.
 ///
-/// An operand that cannot be stored, a NaN for example, is an [`Error::Encode`](crate::Error::Encode) of the write that carries the
-/// condition.
+/// If an operand cannot be stored, for example a NaN, the write that carries the condition fails with
+/// [`Error::Encode`](crate::Error::Encode).
 #[must_use = "it is checked when a write carries it"]
 pub struct Condition<T> {
     test: Test,
@@ -25,7 +26,17 @@ impl<T> Condition<T> {
         Self { test, of: PhantomData }
     }
 
-    /// Both are true.
+    /// True if both conditions are true.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example() {
+    /// let a = Product::ATTR;
+    /// let few = a.stock.ge(1).and(a.stock.le(5));
+    /// # }
+    /// ```
     pub fn and(self, other: Self) -> Self {
         Self::new(match self.test {
             Test::All(mut tests) => {
@@ -36,7 +47,17 @@ impl<T> Condition<T> {
         })
     }
 
-    /// One of them is true, or both.
+    /// True if at least one of the conditions is true.
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example() {
+    /// let a = Product::ATTR;
+    /// let unusual = a.stock.lt(0).or(a.stock.gt(1_000));
+    /// # }
+    /// ```
     pub fn or(self, other: Self) -> Self {
         Self::new(match self.test {
             Test::Any(mut tests) => {
@@ -69,7 +90,7 @@ impl<T> Clone for Condition<T> {
     }
 }
 
-/// The text and the names, without the operands.
+/// Shows the text and the names, without the operands.
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut placeholders = Placeholders::default();

@@ -1,4 +1,4 @@
-//! The items of one type in one table: sends, decodes, nothing else.
+//! The items of one type in one table.
 
 mod modify;
 mod read;
@@ -27,11 +27,45 @@ use crate::{
     retry::{Connection, Limits, Pace},
 };
 
-/// The items of type `T` in one table. Cheap to clone; clones share the retry budget and the measured round trip.
+/// The items of type `T` in one table.
 ///
-/// Made by the derived `T::repository(&client)`. It sends its requests through the client's HTTP client, endpoint, credentials
-/// and interceptors, but retries by itself: the SDK cannot know whether a conditional write that it sends again has been
-/// applied before. Making one costs as much as a few requests on a local network: make it once and clone it. Calls need a tokio runtime with time enabled.
+/// The derived function `T::repository(&client)` makes a repository. A repository is cheap to clone, and
+/// clones share the retry budget and the measured round trip. A new repository costs as much as a few
+/// requests on a local network, so make it once and clone it.
+///
+/// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its client, but
+/// makes its own retries: the SDK cannot know whether an earlier copy of a conditional write was applied.
+/// Calls need a tokio runtime with time enabled.
+///
+/// # Examples
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+/// # use shop::Product;
+/// # async fn example(client: &aws_sdk_dynamodb::Client) -> dynalock::Result<()> {
+/// use std::time::Duration;
+///
+/// use dynalock::Repository;
+///
+/// let products = Repository::<Product>::new(client).deadline(Duration::from_secs(2));
+/// let product = products.update_with("85123A", |product| product.stock -= 3).await?;
+/// println!("{} left", product.stock);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors of every call
+///
+/// | error | cause |
+/// |---|---|
+/// | [`Error::InvalidKey`] | The key is empty, or serde writes it differently from its `KeyAttribute`. |
+/// | [`Error::InvalidSetting`] | A limit of the call, for example `attempts(0)`, allows no request. |
+/// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
+/// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
+/// | [`Error::TableMismatch`] | The key of the table differs from the key of `T`. |
+/// | [`Error::Rejected`] | DynamoDB refused the request for good. |
+/// | [`Error::Exhausted`] | The deadline, the number of attempts or the retry budget was reached. |
 pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
@@ -41,7 +75,18 @@ pub struct Repository<T> {
 }
 
 impl<T> Repository<T> {
-    /// The items of type `T` in the table that its derive names.
+    /// Makes a repository for the table that the derive of `T` names.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let products = dynalock::Repository::<Product>::new(client);
+    /// # }
+    /// ```
     pub fn new(client: &Client) -> Self
     where
         T: Versioned,
@@ -55,37 +100,104 @@ impl<T> Repository<T> {
         }
     }
 
-    /// The same in another table: `Product::repository(&client).table("products-eu")`.
+    /// Uses another table with the same kind of items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let products = dynalock::Repository::<Product>::new(client).table("products-eu");
+    /// # }
+    /// ```
     pub fn table(mut self, name: impl Into<Arc<str>>) -> Self {
         self.table = name.into();
         self
     }
 
-    /// The time that each call may take over all its requests and pauses, unless the call says otherwise; 5 seconds by default.
+    /// Limits the time of each call over all its requests and pauses. The default is 5 seconds. A call can
+    /// set a deadline of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let products = dynalock::Repository::<Product>::new(client).deadline(Duration::from_secs(2));
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
     }
 
-    /// The time that the first request of a call may take before it counts as lost; 1 second by default. It doubles from attempt to
-    /// attempt, up to eight times that, while no answer comes. With a time of zero, calls are [`Error::InvalidSetting`].
+    /// Sets the time after which the first request of a call counts as lost. The default is 1 second. The
+    /// timeout doubles from attempt to attempt while no answer comes, up to eight times its first value. A
+    /// timeout of zero makes every call fail with [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let products = dynalock::Repository::<Product>::new(client).attempt_timeout(Duration::from_millis(300));
+    /// # }
+    /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.limits.attempt_timeout = timeout;
         self
     }
 
-    /// How `update_with` and its relatives answer conflicts, unless the call says otherwise.
+    /// Sets the reaction of `update_with` and its relatives to conflicts. A call can set a pace of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let products = dynalock::Repository::<Product>::new(client).pace(dynalock::Pace::Economy);
+    /// # }
+    /// ```
     pub fn pace(mut self, pace: Pace) -> Self {
         self.limits.pace = pace;
         self
     }
 
-    /// Creates the table with the key of `T`, billed by request, and waits until it is active, one minute by default. A table that is
-    /// there already is fine if it has that key.
+    /// Creates the table with the key of `T`, billed by request, and waits until the table is active. An
+    /// existing table with the same key is a success. The default deadline of the wait is one minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.create_table().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::TableMismatch`] if the table exists with another key; [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::TableMismatch`]: the table exists with another key.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the table may be created or not.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
@@ -93,12 +205,32 @@ impl<T> Repository<T> {
         table::request(self)
     }
 
-    /// The item under a key, as of this moment; nothing if there is none.
+    /// Returns the item under a key, or `None` if there is no item. The read is strongly consistent, unless
+    /// the call is [`eventually_consistent`](Request::eventually_consistent).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// if let Some(product) = products.get("85123A").await? {
+    ///     println!("{} in stock at version {}", product.stock, product.version());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] and [`Error::Corrupt`] if the item does not fit; [`Error::InvalidKey`], [`Error::TableNotFound`],
-    /// [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::Decode`]: the item does not fit `T`.
+    /// - [`Error::Corrupt`]: a bookkeeping attribute of the item is invalid.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
     pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
     where
         T: Versioned,
@@ -106,13 +238,36 @@ impl<T> Repository<T> {
         self.request(Get::new(key.into_key()))
     }
 
-    /// Writes a new item at version 1.
+    /// Writes a new item at version 1, and returns it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.create(Product { sku: "85123A".into(), stock: 10 }).await?;
+    /// assert_eq!(product.version(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] if there is any item under the key, with a version or without; [`Error::Locked`] if somebody holds a lease
-    /// [beside](crate::Lockable) it, whether there is one or not; [`Error::Indeterminate`] if it cannot be told; [`Error::Encode`], [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
-    /// [`Error::Exhausted`]. Nothing was written but in the case of `Indeterminate`.
+    /// - [`Error::AlreadyExists`]: the key has an item, with a version or without.
+    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) under this key.
+    /// - [`Error::Encode`]: the value cannot be stored.
+    /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// Only after `Indeterminate` the item may have been written.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn create(&self, value: T) -> Request<T, Create<T>>
     where
         T: Versioned,
@@ -120,16 +275,42 @@ impl<T> Repository<T> {
         self.request(Create::new(value))
     }
 
-    /// Writes what changed in a value since it was read, if the item is still as it was read. Attributes that `T` does not know
-    /// survive. A value that did not change is returned as it is, and nothing is sent. A value with a flattened field that another write
-    /// returned is read first.
+    /// Writes the changed attributes of a value, if the item has not changed since it was read. Attributes that
+    /// `T` does not know survive. A value without changes is returned as it is, and no request is sent. A value
+    /// from [`Stored::assume`] is compared with the item, which is read first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let mut product = products.get("85123A").await?.expect("a product");
+    /// product.stock -= 3;
+    /// let product = products.update(product).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if somebody else wrote or deleted the item; [`Error::Locked`] if somebody holds a lease on it;
-    /// [`Error::KeyChanged`]; [`Error::Indeterminate`] if it cannot be told; [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::Encode`], [`Error::InvalidKey`],
-    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`]. A value from [`Stored::assume`] is read first:
-    /// [`Error::Decode`] and [`Error::Corrupt`] as of [`get`](Self::get).
+    /// - [`Error::Conflict`]: another caller wrote or deleted the item.
+    /// - [`Error::Locked`]: another caller holds a lease on the item.
+    /// - [`Error::KeyChanged`]: the key of the value differs from the key of its item.
+    /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
+    /// - [`Error::ExpressionTooLong`]: the write changes or compares too many attributes.
+    /// - [`Error::Encode`]: the value cannot be stored.
+    /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item, read for a value from [`Stored::assume`], does not
+    ///   fit `T`.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -137,13 +318,31 @@ impl<T> Repository<T> {
         self.request(Update::changes(stored))
     }
 
-    /// Writes the whole value, changed or not, over the item that it was read from: attributes that `T` does not know are gone
-    /// afterwards. An item that keeps its own lease is read first: what the value does not have is removed attribute by attribute, so that the
-    /// fence of its lease stays.
+    /// Writes the whole value over the item that it was read from, changed or not. Attributes that `T` does not
+    /// know are removed. If the lease of the item is in the item itself, the item is read first and its surplus
+    /// attributes are removed one by one, so the fence of the lease stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.get("85123A").await?.expect("a product");
+    /// let product = products.replace(product).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`update`](Self::update).
+    /// The errors are those of [`update`](Self::update).
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -151,12 +350,32 @@ impl<T> Repository<T> {
         self.request(Update::whole(stored))
     }
 
-    /// As [`update`](Self::update), but the version counts up even if nothing changed, so that everybody else who has read the item
-    /// must read it again.
+    /// Works like [`update`](Self::update), but increments the version even if no attribute changed. Every other
+    /// caller that has read the item must then read it again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.get("85123A").await?.expect("a product");
+    /// let next = product.version() + 1;
+    /// let product = products.touch(product).await?;
+    /// assert_eq!(product.version(), next);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`update`](Self::update).
+    /// The errors are those of [`update`](Self::update).
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -164,12 +383,31 @@ impl<T> Repository<T> {
         self.request(Update::always(stored))
     }
 
-    /// Deletes the item, if it is still as it was read.
+    /// Deletes the item, if it has not changed since it was read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.get("85123A").await?.expect("a product");
+    /// let deleted = products.delete(product).await?;
+    /// println!("this call deleted the item for certain: {}", deleted.certain);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] if somebody else wrote or deleted the item; the others as of [`update`](Self::update), without
-    /// [`Error::VersionExhausted`].
+    /// - [`Error::Conflict`]: another caller wrote or deleted the item.
+    /// - The other errors of [`update`](Self::update) are possible too, except [`Error::VersionExhausted`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
     where
         T: Versioned,
@@ -177,12 +415,30 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes whatever is under a key, also an item that somebody has just written, or nothing.
+    /// Deletes whatever is under a key. A missing item is a success. The call checks neither versions nor leases,
+    /// so it also deletes an item that another caller has just written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.delete_unchecked("85123A").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Indeterminate`] if it cannot be told; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
-    /// [`Error::Exhausted`].
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
     where
         T: Versioned,
@@ -190,14 +446,34 @@ impl<T> Repository<T> {
         self.request(DeleteUnchecked::new(key.into_key()))
     }
 
-    /// Reads the item, lets `change` change it, writes what changed, and does so again from the newer item while others are
-    /// first. The closure runs once an attempt; nothing but its last run is written, once. A run that changes nothing ends the
-    /// call, and nothing is written.
+    /// Reads the item, runs `change` on it and writes the changed attributes. After a conflict the call runs
+    /// `change` again on the newer item. Only the result of the last run is written, once. If a run changes
+    /// nothing, the call ends without a write.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.update_with("85123A", |product| product.stock -= 3).await?;
+    /// println!("{} left", product.stock);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no item; [`Error::Exhausted`] with the conflict inside if others were first until the
-    /// deadline; the others as of [`update`](Self::update) and [`get`](Self::get).
+    /// - [`Error::NotFound`]: the key has no item.
+    /// - [`Error::Exhausted`]: other callers were first until the deadline. The last conflict is inside.
+    /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too, except
+    ///   [`Error::Conflict`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
         T: Versioned,
@@ -207,12 +483,49 @@ impl<T> Repository<T> {
         self.request(UpdateWith::new(key.into_key(), change))
     }
 
-    /// As [`update_with`](Self::update_with), with a closure that may refuse: its error ends the call at once, and nothing is
-    /// written.
+    /// Works like [`update_with`](Self::update_with), with a closure that can return an error. The error ends the
+    /// call at once, and nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// enum Refused {
+    ///     SoldOut,
+    ///     Database(dynalock::Error),
+    /// }
+    ///
+    /// impl From<dynalock::Error> for Refused {
+    ///     fn from(error: dynalock::Error) -> Self {
+    ///         Self::Database(error)
+    ///     }
+    /// }
+    ///
+    /// let sell = |product: &mut Product| {
+    ///     product.stock = product.stock.checked_sub(3).filter(|left| *left >= 0).ok_or(Refused::SoldOut)?;
+    ///     Ok(())
+    /// };
+    /// match products.try_update_with("85123A", sell).await {
+    ///     Ok(product) => println!("{} left", product.stock),
+    ///     Err(Refused::SoldOut) => println!("sold out"),
+    ///     Err(Refused::Database(error)) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The closure's own; those of [`update_with`](Self::update_with) through `From`.
+    /// - The closure's own error.
+    /// - The errors of [`update_with`](Self::update_with), converted by `From`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
         T: Versioned,
@@ -222,12 +535,32 @@ impl<T> Repository<T> {
         self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
-    /// As [`update_with`](Self::update_with), and where there is no item, `init` makes the value that `change` then changes.
+    /// Works like [`update_with`](Self::update_with), and creates a missing item: `init` makes the value, and
+    /// `change` then changes it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let empty = || Product { sku: "85123A".into(), stock: 0 };
+    /// let product = products.upsert_with("85123A", empty, |product| product.stock += 10).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::KeyChanged`] if `init` makes a value with another key; the others as of [`update_with`](Self::update_with) and
-    /// [`create`](Self::create), without [`Error::NotFound`] and [`Error::AlreadyExists`].
+    /// - [`Error::KeyChanged`]: `init` made a value with another key.
+    /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are possible too,
+    ///   except [`Error::NotFound`] and [`Error::AlreadyExists`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
+    /// but a request that was sent may still arrive.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
         T: Versioned,

@@ -19,14 +19,14 @@ pub struct UpdateWith<'f, F> {
     borrows: PhantomData<&'f ()>,
 }
 
-/// A read-modify-write that may refuse: [`Repository::try_update_with`](super::Repository::try_update_with).
+/// A read-modify-write whose closure may return an error: [`Repository::try_update_with`](super::Repository::try_update_with).
 pub struct TryUpdateWith<'f, F> {
     key: Key,
     change: F,
     borrows: PhantomData<&'f ()>,
 }
 
-/// A read-modify-write that creates: [`Repository::upsert_with`](super::Repository::upsert_with).
+/// A read-modify-write that creates a missing item: [`Repository::upsert_with`](super::Repository::upsert_with).
 pub struct UpsertWith<'f, I, F> {
     key: Key,
     init: I,

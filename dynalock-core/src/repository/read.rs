@@ -22,7 +22,19 @@ impl Get {
 }
 
 impl<T> Request<T, Get> {
-    /// Reads a state that may be some moments old, at half the read units.
+    /// Allows a read that misses the most recent writes, at half the read units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.get("85123A").eventually_consistent().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn eventually_consistent(mut self) -> Self {
         self.kind.consistent = false;
         self

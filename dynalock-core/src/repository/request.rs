@@ -7,10 +7,11 @@ use crate::{
     retry::{Limits, Pace},
 };
 
-/// A call that has not been sent: set what it needs, then `.await` it.
+/// A call that has not been sent. Change its settings, then `.await` it.
 ///
-/// `K` is the kind of call, and decides what the future gives. It becomes a future by `IntoFuture`, boxed and `Send`. A function or a macro that
-/// takes a future, such as `tokio::spawn` or `tokio::join!`, gets `.into_future()` or an async block:
+/// The type `K` is the kind of call; it determines the output. A request becomes a future by `IntoFuture`. The
+/// future is boxed and `Send`. A function or macro that takes a future, such as `tokio::spawn` or
+/// `tokio::join!`, needs `.into_future()` or an async block:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -30,8 +31,12 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline counts from the first poll. A call that is
-/// dropped before its end may have been applied, or not: nothing is sent afterwards, but what was sent may arrive.
+/// The deadline counts from the first poll.
+///
+/// # Cancel safety
+///
+/// If the future of a write is dropped, the write may have been applied or not. Nothing is sent after the
+/// drop, but a request that was sent may still arrive.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
@@ -52,29 +57,68 @@ impl<T: Versioned, K> Request<T, K> {
 }
 
 impl<T, K> Request<T, K> {
-    /// The time that the call may take over all its requests and pauses.
+    /// Limits the time of the call over all its requests and pauses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let product = products.get("85123A").deadline(Duration::from_millis(500)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
     }
 
-    /// How many requests may fail or meet a conflict before the call gives up, at least 1; without a limit, the deadline alone ends it. A call with 0 is
+    /// Limits the number of requests that may fail or meet a conflict, at least 1. Without this limit, only the
+    /// deadline ends the call. A limit of 0 makes the call fail with
     /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
-    /// Mind that under contention many attempts in a short time are normal: a deadline says better what is meant.
+    /// Many attempts in a short time are normal under contention, so a deadline is usually the better limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.update_with("85123A", |product| product.stock -= 3).attempts(10).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
         self
     }
 
-    /// How the call answers conflicts.
+    /// Sets the reaction of the call to conflicts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.update_with("85123A", |product| product.stock -= 3).pace(dynalock::Pace::Latency).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn pace(mut self, pace: Pace) -> Self {
         self.limits.pace = pace;
         self
     }
 }
 
-/// The kinds of call that write on a condition.
+/// The kinds of call whose writes have a condition.
 pub trait Checked: sealed::Sealed {}
 
 pub(super) mod sealed {
@@ -82,12 +126,26 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction of one under a ClientRequestToken, which DynamoDB applies at most once in ten minutes, at twice
-    /// the write units.
+    /// Sends each write as a transaction of one action under a ClientRequestToken. DynamoDB applies such a write
+    /// at most once in ten minutes, at twice the write units.
     ///
-    /// [`Error::Indeterminate`](crate::Error::Indeterminate) remains for two cases. Either no reply came at all. Or a reply was lost, and
-    /// the next attempt met something that may pass: an item in the way of a create, a lease, or an item without `_writes`. A late copy of
-    /// the first attempt may still be applied then.
+    /// Two cases of [`Error::Indeterminate`](crate::Error::Indeterminate) remain:
+    ///
+    /// - No reply came at all.
+    /// - A reply was lost, and the next attempt met an obstacle that may disappear: an item in the way of a
+    ///   create, a lease, or an item without `_writes`. A late copy of the first attempt may then still be applied.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.update_with("85123A", |product| product.stock -= 3).exactly_once().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn exactly_once(mut self) -> Self {
         self.once = true;
         self
@@ -95,8 +153,20 @@ impl<T, K: Checked> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes whether somebody holds a lease on the item or not. The holder, who counts on being alone, goes
-    /// on from it at its next write.
+    /// Writes even if another caller holds a lease on the item. The holder is not told. Its next write rebases on
+    /// this one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(
+    /// #     items: &dynalock::Repository<T>, stored: dynalock::Stored<T>,
+    /// # ) -> dynalock::Result<()> {
+    /// let stored = items.update(stored).ignoring_lease().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn ignoring_lease(mut self) -> Self {
         self.stance = Stance::Ignoring;
         self

@@ -49,11 +49,12 @@ pub struct DeleteUnchecked {
     key: Key,
 }
 
-/// A delete that happened.
+/// The result of a delete: [`Repository::delete`](super::Repository::delete).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// Whether this call deleted the item for certain. If a reply was lost and the item is gone, somebody else may have.
+    /// Whether this call deleted the item for certain. It is `false` if a reply was lost and the item is gone:
+    /// another caller may have deleted it.
     pub certain: bool,
 }
 

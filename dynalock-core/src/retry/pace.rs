@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 
-/// How a read-modify-write answers conflicts.
+/// The reaction of a read-modify-write to conflicts.
 ///
-/// An item takes one write per round trip. Where writers want more than that for longer than the deadline, some of them give up at it: give
-/// them a longer one, or fewer of them the item.
+/// The first attempts after a conflict follow at once, from the item that the conflict returned. After these, the
+/// call sleeps, reads the item again and starts from there. The length of the sleep follows the load on the
+/// item, which the version shows: it doubles above 0.6 writes per round trip, halves below 0.3, and stays
+/// between one and fifty round trips. The parameters were chosen by simulation.
 ///
-/// The first conflicts are answered at once, from the item that the conflict returned. After that the loop sleeps, reads
-/// and starts from what it read, and the time it sleeps follows how busy others keep the item, which the version tells for
-/// free: it doubles above 0.6 writes per round trip, halves below 0.3, and stays between one and fifty round trips. The parameters
-/// were chosen by simulation.
+/// An item takes about one write per round trip. If writers want more than that for longer than their
+/// deadline, some of them give up. Use a longer deadline, or fewer writers per item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Six immediate retries: the least delay for a few writers, at the price of more refused writes.
+    /// Allows six immediate attempts: the shortest delay for a few writers, at the price of more refused writes.
     Latency,
-    /// Three immediate retries for items up to 1 KB, two up to 4 KB, one above.
+    /// Allows three immediate attempts for items up to 1 KB, two up to 4 KB, and one above.
     #[default]
     Balanced,
-    /// No immediate retry, long sleeps with full jitter: the fewest write units.
+    /// Allows no immediate attempt, and sleeps long with full jitter: the fewest write units.
     Economy,
 }
 

@@ -27,10 +27,12 @@ use crate::{
     version::Revision,
 };
 
-/// Writes of several items, of any types in any tables of one account and Region, which happen together or not at all.
+/// Writes of several items that happen together or not at all. The items can have any types and be in any
+/// tables of one account and Region.
 ///
-/// Each call adds an operation and returns its handle; nothing is sent before [`commit`](Self::commit). A check of an item and a write of
-/// it become one conditional write, so up to 100 items can be touched.
+/// Each method adds an operation and returns its handle. [`commit`](Self::commit) sends them in one request. A
+/// check and a write of the same item become one conditional write. A transaction can touch up to 100
+/// items.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -44,12 +46,12 @@ use crate::{
 /// let mut tx = Transaction::new(client);
 /// let reserve = tx.update(&products, product);
 /// let place = tx.create(&orders, order);
-/// tx.check(&customers, &customer); // unchanged since it was read, and not written
+/// tx.check(&customers, &customer); // not written, but must be unchanged since it was read
 /// match tx.commit().await {
 ///     Ok(done) => Ok(Some(done.get(reserve)?)),
 ///     Err(Error::Cancelled(cancelled)) => match (cancelled.reason(reserve), cancelled.reason(place)) {
-///         (Reason::Conflict(now), _) => Ok(now), // as DynamoDB saw it: no further read was needed
-///         (Reason::None, _) => Ok(None),         // this one was innocent
+///         (Reason::Conflict(now), _) => Ok(now), // the refusal carries the item: no read
+///         (Reason::None, _) => Ok(None),         // the update was not the cause
 ///         _ => Err(Error::Cancelled(cancelled)),
 ///     },
 ///     Err(error) => Err(error),
@@ -57,8 +59,9 @@ use crate::{
 /// # }
 /// ```
 ///
-/// It costs twice the write units of its parts, those that are only checked included. What it read before is only as fresh as its checks
-/// say: for reads and writes that belong together, see [`transact`](crate::transact).
+/// A transaction costs twice the write units of its items, including the items that it only checks. It
+/// protects earlier reads only if it checks them. For reads and writes that belong together, see
+/// [`transact`](crate::transact).
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -68,7 +71,7 @@ pub struct Transaction {
     token: Option<String>,
 }
 
-/// A transaction that has happened.
+/// A committed transaction, with the values that its operations left.
 pub struct Committed {
     transaction: TransactionId,
     /// By operation, until they are taken.
@@ -76,8 +79,21 @@ pub struct Committed {
 }
 
 impl Transaction {
-    /// An empty transaction. It goes where the client goes; its repositories say which tables and types. With repositories that were made
-    /// from the same client it shares their connection, with others it makes one of its own, which costs as much as a few requests.
+    /// Makes an empty transaction on the account and Region of the client. The tables and types come from the
+    /// repositories of its operations. If a repository was made from the same client, the transaction shares its
+    /// connection. Otherwise it makes a connection of its own, which costs as much as a few requests.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let tx = dynalock::Transaction::new(client);
+    /// assert!(tx.is_empty());
+    /// # }
+    /// ```
     pub fn new(client: &Client) -> Self {
         Self {
             id: TransactionId::next(),
@@ -88,86 +104,251 @@ impl Transaction {
         }
     }
 
-    /// A consistent read of several items, as of one moment.
+    /// Makes a consistent read of several items, as of one moment.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let mut get = dynalock::Transaction::get(client);
+    /// let (tea, cup) = (get.item(products, "tea"), get.item(products, "cup"));
+    /// let seen = get.fetch().await?;
+    /// println!("{:?} {:?}", seen.get(tea)?, seen.get(cup)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(client: &Client) -> TransactionGet {
         TransactionGet::new(client)
     }
 
-    /// The time that [`commit`](Self::commit) may take over all its requests and pauses; 10 seconds by default, since DynamoDB may need
-    /// 5 to tell what became of a request whose reply was lost. A repository's own deadline and pace are not asked.
+    /// Limits the time of [`commit`](Self::commit) over all its requests and pauses. The default is 10 seconds,
+    /// because DynamoDB may need 5 seconds until it can tell the outcome of a request whose reply was lost. The
+    /// deadline and the pace of a repository do not apply.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let tx = dynalock::Transaction::new(client).deadline(Duration::from_secs(20));
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
     }
 
-    /// How many requests may fail before it gives up; without a limit, the deadline alone ends it.
+    /// Limits the number of requests that may fail, at least 1. Without this limit, only the deadline ends the
+    /// commit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let tx = dynalock::Transaction::new(client).attempts(5);
+    /// # }
+    /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
         self
     }
 
-    /// The time that the first request may take before it counts as lost: 1 second by default, and 20 milliseconds more for each item but the first.
-    /// It doubles from attempt to attempt, up to eight times that, while no answer comes.
+    /// Sets the time after which the first request counts as lost. The default is 1 second, and 20
+    /// milliseconds more for each item after the first. The timeout doubles from attempt to attempt while no
+    /// answer comes, up to eight times its first value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let tx = dynalock::Transaction::new(client).attempt_timeout(Duration::from_secs(3));
+    /// # }
+    /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.limits.attempt_timeout = timeout;
         self
     }
 
-    /// The ClientRequestToken: 1 to 36 characters that belong to this transaction and no other, ever. Without this, a token is drawn, which
-    /// covers the requests of one commit.
+    /// Sets the ClientRequestToken: 1 to 36 characters that no other transaction ever uses. By default a token is
+    /// drawn, which covers the requests of one commit.
     ///
-    /// DynamoDB applies a transaction once under one token in ten minutes. A transaction that is made again of the same values, after a crash
-    /// for example, succeeds without happening twice. If more time has passed, or its values were read again, the commit is
-    /// [`Error::AlreadyCommitted`], as long as an item that the transaction wrote shows its id: the next 15 writes of the item keep it.
-    /// Otherwise the transaction may happen twice, so read what it would have left before you make it again.
+    /// DynamoDB applies a transaction at most once under one token in ten minutes. The table shows what happens if
+    /// the transaction is committed again with the same values, for example after a crash:
     ///
-    /// The content has to be the same to the byte. A value with a `HashSet` or a `HashMap` is written in another order each time, and is
-    /// [`Error::TokenReused`] then, or [`Error::AlreadyCommitted`] if an item shows it: use a `BTreeSet`, a `BTreeMap` or a `Vec`.
+    /// | situation | result |
+    /// |---|---|
+    /// | less than ten minutes have passed | success, and nothing happens twice |
+    /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | more time has passed, and no item shows the write id | the transaction may happen twice |
     ///
-    /// The write ids and incarnations of the transaction are made from the token. Do not use a token again after its item was deleted: a new
-    /// item would get the same incarnation, and writers of the old item could overwrite it.
+    /// An item keeps the write id during its next 15 writes. After that, read what the transaction would have left
+    /// before you commit it again.
+    ///
+    /// The content must be equal to the byte. A `HashSet` or a `HashMap` is written in a different order each time;
+    /// the commit then fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the
+    /// write id. Use a `BTreeSet`, a `BTreeMap` or a `Vec`.
+    ///
+    /// The write ids and incarnations of the transaction are derived from the token. Do not use a token again after
+    /// its item was deleted: a new item would get the same incarnation, and writers of the old item could overwrite
+    /// it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let tx = dynalock::Transaction::new(client).token("payment-2026-000731");
+    /// # }
+    /// ```
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Writes a new item at version 1, if there is none under its key.
+    /// Writes a new item at version 1, if the key has no item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>) {
+    /// tx.create(products, Product { sku: "85123A".into(), stock: 10 });
+    /// # }
+    /// ```
     pub fn create<T: Versioned>(&mut self, repository: &Repository<T>, value: T) -> Op<T> {
         self.add(repository, Draft::create(repository, value))
     }
 
-    /// Writes what changed in a value since it was read, if the item is still as it was read. Of a value that did not change, this is a
-    /// check.
+    /// Writes the changed attributes of a value, if the item has not changed since it was read. For a value
+    /// without changes, the operation is a check.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>, mut product: dynalock::Stored<Product>) {
+    /// product.stock -= 3;
+    /// let sell = tx.update(products, product);
+    /// # }
+    /// ```
     pub fn update<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T> {
         self.add(repository, Draft::update(repository, stored))
     }
 
-    /// Writes the whole value over the item that it was read from, if that is still as it was read.
+    /// Writes the whole value over the item that it was read from, if the item has not changed since.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>, product: dynalock::Stored<Product>) {
+    /// tx.replace(products, product);
+    /// # }
+    /// ```
     pub fn replace<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T> {
         self.add(repository, Draft::replace(repository, stored))
     }
 
-    /// Deletes the item, if it is still as it was read.
+    /// Deletes the item, if it has not changed since it was read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>, product: dynalock::Stored<Product>) {
+    /// tx.delete(products, product);
+    /// # }
+    /// ```
     pub fn delete<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T, ()> {
         self.add(repository, Draft::delete(repository, stored))
     }
 
-    /// Asks that the item is still as it was read. Changes to the value in memory do not count.
+    /// Requires that the item has not changed since it was read. Changes of the value in memory have no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>, product: &dynalock::Stored<Product>) {
+    /// tx.check(products, product);
+    /// # }
+    /// ```
     pub fn check<T: Versioned>(&mut self, repository: &Repository<T>, stored: &Stored<T>) -> Op<T, ()> {
         self.add(repository, Draft::check(repository, stored))
     }
 
-    /// Asks that there is an item under the key.
+    /// Requires that the key has an item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>) {
+    /// tx.check_exists(products, "85123A");
+    /// # }
+    /// ```
     pub fn check_exists<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
         self.add(repository, Draft::require(repository, key.into_key(), Requirement::Exists))
     }
 
-    /// Asks that there is no item under the key.
+    /// Requires that the key has no item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>) {
+    /// tx.check_absent(products, "85123A");
+    /// # }
+    /// ```
     pub fn check_absent<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
         self.add(repository, Draft::require(repository, key.into_key(), Requirement::Absent))
     }
 
-    /// Asks that a condition holds for the item under the key, also for one that another operation writes: then for what it was before.
+    /// Requires that a condition holds for the item under the key. If another operation writes the item, the
+    /// condition applies to its state before this write.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>) {
+    /// tx.when(products, "85123A", Product::ATTR.stock.ge(3));
+    /// # }
+    /// ```
     pub fn when<T: Versioned>(
         &mut self,
         repository: &Repository<T>,
@@ -177,33 +358,99 @@ impl Transaction {
         self.add(repository, Draft::when(repository, key.into_key(), condition))
     }
 
-    /// Makes the whole depend on a lease, or on a lock by name in the same account and Region: it happens only while that is held, and is
-    /// [`Error::Lost`] otherwise. A write of the leased item itself needs this too, or it is refused like anybody else's.
+    /// Makes the whole transaction depend on a lease, or on a named lock in the same account and Region. If the
+    /// lease or lock is no longer held, the commit fails with [`Error::Lost`]. A write of the leased item itself
+    /// needs its guard too; without it, DynamoDB refuses the write like the write of any other caller.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(tx: &mut dynalock::Transaction, locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// tx.guard(&lock);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guard(&mut self, lease: &impl Leased) {
         self.drafts.push(Draft::guard(lease));
     }
 
-    /// How many operations it has.
+    /// Returns the number of operations. Guards count too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>) {
+    /// let before = tx.len();
+    /// tx.check_exists(products, "85123A");
+    /// assert_eq!(tx.len(), before + 1);
+    /// # }
+    /// ```
     pub fn len(&self) -> usize {
         self.drafts.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether the transaction has no operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// assert!(dynalock::Transaction::new(client).is_empty());
+    /// # }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.drafts.is_empty()
     }
 
-    /// Sends it. While other transactions are at work on its items, or capacity is short, it is sent again, under the same token. Values that
-    /// came back with an etag are read first.
+    /// Sends the transaction. While other transactions are running on its items, or capacity is short, the
+    /// same request is sent again under the same token. For values that came back with an etag, the items are read
+    /// first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(mut tx: dynalock::Transaction, products: &dynalock::Repository<Product>, product: dynalock::Stored<Product>) -> dynalock::Result<()> {
+    /// let sell = tx.update(products, product);
+    /// let product = tx.commit().await?.get(sell)?;
+    /// println!("{} left", product.stock);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if a condition was false, or an operation cannot be; [`Error::Locked`] if somebody holds a lease on an item that it
-    /// writes, and [`Error::Lost`] if a lease that it depends on is held no more: nothing was written. [`Error::InvalidTransaction`] and
-    /// those of a single write: [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`]: nothing was
-    /// sent, and [`Error::Decode`] and [`Error::Corrupt`] of an item that was read for an etag. [`Error::Exhausted`], with the cancellation inside if it was cancelled until the deadline, [`Error::TableNotFound`],
-    /// [`Error::Rejected`], [`Error::TokenReused`]: nothing was written. [`Error::AlreadyCommitted`]: it has happened
-    /// before. [`Error::Indeterminate`]: it may have happened, as a whole; so it may if the future is dropped.
+    /// Only after [`Error::Indeterminate`] the transaction may have been applied by this call, always as a whole.
+    ///
+    /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
+    /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
+    /// - [`Error::Lost`]: a guarded lease or lock is no longer held.
+    /// - [`Error::InvalidTransaction`]: the transaction cannot be sent as it is.
+    /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`] or
+    ///   [`Error::ExpressionTooLong`]: an operation cannot be sent, for the same reason as a single write.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: an item, read for a value with an etag, does not fit its struct.
+    /// - [`Error::AlreadyCommitted`]: the transaction was committed before, under the caller's token.
+    /// - [`Error::TokenReused`]: another content was committed under the caller's token.
+    /// - [`Error::Exhausted`]: the deadline, the number of attempts or the retry budget was reached. If the
+    ///   transaction was cancelled until then, the cancellation is inside.
+    /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`], [`Error::Misconfigured`] or
+    ///   [`Error::InvalidSetting`]: the causes are those of [every call](Repository#errors-of-every-call).
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is sent after
+    /// the drop, but a request that was sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let Self { id, mut link, drafts, limits, token } = self;
         check_token(token.as_deref())?;
@@ -239,11 +486,25 @@ fn left(operations: Vec<Operation>, next: Vec<Option<Revision>>) -> Vec<Option<L
 }
 
 impl Committed {
-    /// The value that an operation has left, at its new version.
+    /// Returns the value that an operation left, at its new version. Each value can be taken once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(done: dynalock::Committed, sell: dynalock::Op<Product>) -> dynalock::Result<()> {
+    /// let product = done.get(sell)?;
+    /// println!("{} left at version {}", product.stock, product.version());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignHandle`] if the handle belongs to another transaction. That says nothing about this one, which has happened.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction. This transaction was committed all
+    ///   the same.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);

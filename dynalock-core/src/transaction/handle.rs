@@ -6,11 +6,12 @@ use std::{
 
 use crate::codec::Stored;
 
-/// One operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
+/// The handle of one operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
 ///
-/// `Out` is what it leaves when the transaction has happened: a [`Stored<T>`], an `Option` of one for a read, and nothing for deletes and
-/// checks. Ask [`Committed::get`](crate::Committed::get) for it, and [`Cancelled::reason`](crate::Cancelled::reason) for what was in the
-/// way. A handle is good for the transaction that gave it, and an error for any other.
+/// `Out` is the result of the operation: a [`Stored<T>`] for a write, an `Option` of one for a read, and `()` for
+/// deletes and checks. [`Committed::get`](crate::Committed::get) returns it, and
+/// [`Cancelled::reason`](crate::Cancelled::reason) returns the cause of a refusal. A handle is valid for the
+/// transaction that made it. For any other transaction it is an error.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

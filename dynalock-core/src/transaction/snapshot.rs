@@ -12,7 +12,7 @@ use crate::{
     retry::{Effort, Limits},
 };
 
-/// A read of several items as of one moment: [`Transaction::get`](crate::Transaction::get).
+/// A consistent read of several items, as of one moment: [`Transaction::get`](crate::Transaction::get).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -28,7 +28,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// It costs twice the read units of its parts.
+/// A transactional read costs twice the read units of its items.
 #[must_use = "nothing is read until it is fetched"]
 pub struct TransactionGet {
     id: TransactionId,
@@ -37,7 +37,7 @@ pub struct TransactionGet {
     limits: Limits,
 }
 
-/// Several items as of one moment.
+/// The items of a [`TransactionGet`], as of one moment.
 pub struct Snapshot {
     id: TransactionId,
     /// By handle.
@@ -54,31 +54,63 @@ impl TransactionGet {
         }
     }
 
-    /// How many requests may fail before it gives up; without a limit, the deadline alone ends it.
+    /// Limits the number of requests that may fail, at least 1. Without this limit, only the deadline ends the read.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
         self
     }
 
-    /// The time that it may take over all its requests and pauses; 10 seconds by default.
+    /// Limits the time over all requests and pauses. The default is 10 seconds.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
     }
 
-    /// Reads this item too.
+    /// Adds an item to the read, and returns its handle.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(mut get: dynalock::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let tea = get.item(products, "tea");
+    /// let seen = get.fetch().await?;
+    /// println!("{:?}", seen.get(tea)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn item<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, Option<Stored<T>>> {
         self.link.meet(&repository.connection);
         self.subjects.push(Subject::of(repository, key.into_key(), None));
         Op::new(self.id, self.subjects.len() - 1)
     }
 
-    /// Reads all items. Again, while transactions are at work on them.
+    /// Reads all items. While transactions are running on them, the request is sent again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(mut get: dynalock::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let (tea, cup) = (get.item(products, "tea"), get.item(products, "cup"));
+    /// let seen = get.fetch().await?;
+    /// println!("{:?} {:?}", seen.get(tea)?, seen.get(cup)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidTransaction`] if there are none, or more than 100 different ones; [`Error::InvalidKey`],
-    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different ones.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
         let Self { id, mut link, subjects, limits } = self;
         let mut effort = Effort::new(link.connection(), limits);
@@ -114,11 +146,13 @@ pub(super) async fn fetch(effort: &mut Effort, subjects: &[&Subject]) -> Result<
 }
 
 impl Snapshot {
-    /// The item behind a handle; nothing if there is none.
+    /// Returns the item of a handle, or `None` if the key had no item.
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] and [`Error::Corrupt`] if it does not fit `T`; [`Error::ForeignHandle`] if the handle belongs to another read.
+    /// - [`Error::Decode`]: the item does not fit `T`.
+    /// - [`Error::Corrupt`]: a bookkeeping attribute of the item is invalid.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another read.
     pub fn get<T: Versioned>(&self, item: impl Borrow<Op<T, Option<Stored<T>>>>) -> Result<Option<Stored<T>>> {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {
             return Err(Error::ForeignHandle);

@@ -22,13 +22,15 @@ use crate::{
     retry::{Limits, Pace},
 };
 
-/// Runs a closure whose reads and writes become one transaction: serializable over the items that it read and wrote. A closure that writes nothing, or returns
-/// an error, is serializable with [`snapshot`](UnitOfWork::snapshot) alone.
+/// Runs a closure whose reads and writes become one transaction. The transaction is serializable over the
+/// items that the closure read and wrote. A closure that writes nothing, or returns an error, is serializable
+/// only with [`snapshot`](UnitOfWork::snapshot).
 ///
-/// The closure reads through its [`Tx`], decides, and says what to write; nothing is written before it has ended with `Ok`. Then each item
-/// that it wrote is written on the condition that it is still as it was read, and each one that it only read is checked for that.
-/// Where somebody else was first, the closure runs again: at once from the items that the refusal carried and those that it had read,
-/// without reading, and after a pause from fresh ones. An error of the closure ends it, and nothing is written.
+/// The closure reads through its [`Tx`], decides, and notes its writes. The commit starts after the closure has
+/// returned `Ok`. It writes each item on the condition that the item has not changed since the closure read it,
+/// and checks each item that the closure only read. After a conflict the closure runs again: an immediate
+/// rerun uses the items that the refusal returned and the items that the closure has read, and a rerun after a
+/// pause reads them again. An error of the closure ends the unit of work, and nothing is written.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -43,7 +45,7 @@ use crate::{
 /// dynalock::transact(client, |tx| async move {
 ///     let mut payer = tx.get(accounts, from.clone()).await?.ok_or(Refused::NoSuchAccount)?;
 ///     let mut payee = tx.get(accounts, to.clone()).await?.ok_or(Refused::NoSuchAccount)?;
-///     payer.withdraw(cents)?; // a refusal ends it: nothing is written
+///     payer.withdraw(cents)?; // an error ends the unit of work: nothing is written
 ///     payee.deposit(cents);
 ///     tx.update(accounts, payer);
 ///     tx.update(accounts, payee);
@@ -53,15 +55,27 @@ use crate::{
 /// # }
 /// ```
 ///
-/// The closure may run several times, so it should do nothing but read, decide and write through its handle. It may see items in states that
-/// never were together, as any reader of one item after another does. What it decides on such items is not written. An error that it decides on them is returned,
-/// in the first run and in a repeated one that has read its items afresh, unless [`snapshot`](UnitOfWork::snapshot) validates it. Up to 100 items can be read and written, and all of it costs twice the
-/// write units of its parts. A single update or replace, with nothing else read, is sent as a plain conditional write at half of that. Queries are not covered (phantoms).
+/// The closure may run several times, so it should only read, decide and write through its handle. Like any
+/// reader of one item after another, it may see items in states that never existed together. A decision on such
+/// items is never written. An error from such a decision is returned, unless `snapshot` validates it; this
+/// concerns the first run, and repeated runs that have read their items again.
+///
+/// A unit of work can read and write up to 100 items. It costs twice the write units of these items. A single
+/// update or replace without other reads is a plain conditional write, at half of that. Queries are not covered
+/// (phantoms).
 ///
 /// # Errors
 ///
-/// The closure's own; through `From`, those of [`Transaction::commit`](crate::Transaction::commit), where [`Error::Cancelled`] means that
-/// running the closure again cannot help: a create met an item, or a condition of its own was false, and no item that it had read has changed. [`Error::Exhausted`] if others were first until the deadline.
+/// - The closure's own error.
+/// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
+/// - [`Error::Cancelled`] among them: another run of the closure cannot help. A create met an item, or a
+///   condition of your own was false, and no item that the closure read has changed.
+/// - [`Error::Exhausted`] among them: other callers were first until the deadline.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is sent after
+/// the drop, but a request that was sent may still arrive.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
@@ -71,7 +85,7 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work that has not begun: set what it needs, then `.await` it. Made by [`transact`].
+/// A unit of work that has not begun. Change its settings, then `.await` it. [`transact`] makes it.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
@@ -82,34 +96,130 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// The time that it may take over all runs, requests and pauses; 10 seconds by default. The closure's own time counts, but it is not
-    /// interrupted. A repository's own deadline and pace are not asked.
+    /// Limits the time over all runs, requests and pauses. The default is 10 seconds. The time of the closure
+    /// counts, but a run is not interrupted. The deadline and the pace of a repository do not apply.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// dynalock::transact(client, |tx| async move {
+    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
+    ///     product.stock -= 3;
+    ///     tx.update(products, product);
+    ///     Ok(())
+    /// })
+    /// .deadline(Duration::from_secs(20))
+    /// .await
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
         self
     }
 
-    /// How many requests may fail or meet a conflict before it gives up; without a limit, the deadline alone ends it.
+    /// Limits the number of requests that may fail or meet a conflict, at least 1. Without this limit, only the
+    /// deadline ends the unit of work.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// dynalock::transact(client, |tx| async move {
+    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
+    ///     product.stock -= 3;
+    ///     tx.update(products, product);
+    ///     Ok(())
+    /// })
+    /// .attempts(10)
+    /// .await
+    /// # }
+    /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
         self
     }
 
-    /// The time that the first of its requests may take before it counts as lost: 1 second by default, and 20 milliseconds more for each item of a
-    /// transaction but the first. It doubles from attempt to attempt, up to eight times that, while no answer comes.
+    /// Sets the time after which the first request counts as lost. The default is 1 second, and 20
+    /// milliseconds more for each item of a transaction after the first. The timeout doubles from attempt to
+    /// attempt while no answer comes, up to eight times its first value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// dynalock::transact(client, |tx| async move {
+    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
+    ///     product.stock -= 3;
+    ///     tx.update(products, product);
+    ///     Ok(())
+    /// })
+    /// .attempt_timeout(Duration::from_secs(3))
+    /// .await
+    /// # }
+    /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.limits.attempt_timeout = timeout;
         self
     }
 
-    /// How it answers conflicts.
+    /// Sets the reaction to conflicts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// dynalock::transact(client, |tx| async move {
+    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
+    ///     product.stock -= 3;
+    ///     tx.update(products, product);
+    ///     Ok(())
+    /// })
+    /// .pace(dynalock::Pace::Latency)
+    /// .await
+    /// # }
+    /// ```
     pub fn pace(mut self, pace: Pace) -> Self {
         self.limits.pace = pace;
         self
     }
 
-    /// Validates a run that wrote nothing as well: what it returns, an error too, was decided on items as of one moment. It costs one
-    /// TransactGetItems where more than one item was read.
+    /// Validates runs that write nothing too. Their result, including an error, then rests on items as of one
+    /// moment. The validation costs one TransactGetItems if the run read more than one item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let total: dynalock::Result<i64> = dynalock::transact(client, |tx| async move {
+    ///     let products = tx.get_many(products, ["tea", "cup"]).await?;
+    ///     Ok(products.iter().flatten().map(|product| product.stock).sum())
+    /// })
+    /// .snapshot()
+    /// .await;
+    /// println!("{} in stock", total?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn snapshot(mut self) -> Self {
         self.snapshot = true;
         self

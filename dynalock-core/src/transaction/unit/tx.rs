@@ -24,9 +24,9 @@ use crate::{
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
 ///
-/// Cheap to clone, so that parts of the closure can run at the same time; all clones must be gone when the closure ends. Writes are only
-/// noted, and sent when the closure has ended. An item is read before it is written: a read after the write is an error, since it would
-/// not show the write.
+/// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be gone when the
+/// closure ends. Writes are noted, and sent after the closure has ended. A read of an item after its write is
+/// an error, because the read would not show the write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
@@ -46,11 +46,30 @@ impl Handle {
 }
 
 impl Tx {
-    /// The item under a key, strongly consistent; nothing if there is none. Reading it again in the same run gives the same.
+    /// Returns the item under a key, or `None` if there is no item. The read is strongly consistent. A second read
+    /// of the item in the same run returns the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = tx.get(products, "85123A").await?;
+    /// println!("{:?} left", product.map(|product| product.stock));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidTransaction`] if this run has written it; the others as of [`Repository::get`].
+    /// - [`Error::InvalidTransaction`]: this run has written the item.
+    /// - The errors of [`Repository::get`] are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: the item then does not count as read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -73,12 +92,31 @@ impl Tx {
         }
     }
 
-    /// The items under several keys, in their order, in as few requests as that takes. They are as of a moment each; the commit makes sure
-    /// that they were so together.
+    /// Returns the items under several keys, in the order of the keys, with as few requests as possible. The items
+    /// are read at different moments; the commit verifies that they existed together.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// for product in tx.get_many(products, ["tea", "cup"]).await? {
+    ///     println!("{:?} left", product.map(|product| product.stock));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`get`](Self::get).
+    /// The errors are those of [`get`](Self::get).
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. Items that it has read by then may count as read: the commit checks
+    /// them.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -108,49 +146,151 @@ impl Tx {
         }
     }
 
-    /// Writes a new item at version 1, if there is none under its key.
+    /// Writes a new item at version 1, if the key has no item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>) {
+    /// tx.create(products, Product { sku: "85123A".into(), stock: 10 });
+    /// # }
+    /// ```
     pub fn create<T: Versioned>(&self, repository: &Repository<T>, value: T) {
         self.add(repository, Draft::create(repository, value));
     }
 
-    /// Writes what changed in a value since it was read, if the item is still as it was read.
+    /// Writes the changed attributes of a value, if the item has not changed since it was read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>, mut product: dynalock::Stored<Product>) {
+    /// product.stock -= 3;
+    /// tx.update(products, product);
+    /// # }
+    /// ```
     pub fn update<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
         self.add(repository, Draft::update(repository, stored));
     }
 
-    /// Writes the whole value over the item that it was read from, if that is still as it was read.
+    /// Writes the whole value over the item that it was read from, if the item has not changed since.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>, product: dynalock::Stored<Product>) {
+    /// tx.replace(products, product);
+    /// # }
+    /// ```
     pub fn replace<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
         self.add(repository, Draft::replace(repository, stored));
     }
 
-    /// Deletes the item, if it is still as it was read.
+    /// Deletes the item, if it has not changed since it was read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>, product: dynalock::Stored<Product>) {
+    /// tx.delete(products, product);
+    /// # }
+    /// ```
     pub fn delete<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
         self.add(repository, Draft::delete(repository, stored));
     }
 
-    /// Asks that an item that was read elsewhere is still as it was read. What this handle has read is checked without that.
+    /// Requires that an item has not changed since it was read elsewhere. Items that this handle has read are checked
+    /// anyway.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>, product: &dynalock::Stored<Product>) {
+    /// tx.check(products, product);
+    /// # }
+    /// ```
     pub fn check<T: Versioned>(&self, repository: &Repository<T>, stored: &Stored<T>) {
         self.add(repository, Draft::check(repository, stored));
     }
 
-    /// Asks that there is an item under the key.
+    /// Requires that the key has an item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>) {
+    /// tx.check_exists(products, "85123A");
+    /// # }
+    /// ```
     pub fn check_exists<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
         self.add(repository, Draft::require(repository, key.into_key(), Requirement::Exists));
     }
 
-    /// Asks that there is no item under the key.
+    /// Requires that the key has no item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>) {
+    /// tx.check_absent(products, "85123A");
+    /// # }
+    /// ```
     pub fn check_absent<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
         self.add(repository, Draft::require(repository, key.into_key(), Requirement::Absent));
     }
 
-    /// Asks that a condition holds for the item under the key. If the item was not read, or is as it was read, a false condition is
-    /// [`Error::Cancelled`]: running the closure again would not change it.
+    /// Requires that a condition holds for the item under the key. If the condition is false and the item was not
+    /// read, or has not changed since it was read, the unit of work fails with [`Error::Cancelled`]: another run of
+    /// the closure would change nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &dynalock::Tx, products: &dynalock::Repository<Product>) {
+    /// tx.when(products, "85123A", Product::ATTR.stock.ge(3));
+    /// # }
+    /// ```
     pub fn when<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>, condition: Condition<T>) {
         self.add(repository, Draft::when(repository, key.into_key(), condition));
     }
 
-    /// Makes the whole depend on a lease, or on a lock by name: it happens only while that is held, and is [`Error::Lost`] otherwise. A write
-    /// of the leased item itself needs this too.
+    /// Makes the whole unit of work depend on a lease, or on a named lock. If the lease or lock is no longer held, the
+    /// unit of work fails with [`Error::Lost`]. A write of the leased item itself needs its guard too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(tx: &dynalock::Tx, locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// tx.guard(&lock);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guard(&self, lease: &impl Leased) {
         self.run().drafts.push(Draft::guard(lease));
     }
