@@ -1,7 +1,7 @@
-//! The run time of dynalock. Use it through the facade, the crate `dynalock`: what is public here is documented there.
+//! The runtime library of dynalock. Use it through the facade, the crate `dynalock`, which documents all public items.
 //!
-//! The modules stand in the order in which a write flows through them. Requests are made in `operation` and awaited in `retry` and
-//! `repository`; everything else is pure.
+//! The modules stand in the order in which a write flows through them. `operation`, `retry`, `repository`, `transaction`, `lock` and
+//! `clock` contain the code that awaits; the other modules contain none.
 
 mod model;
 

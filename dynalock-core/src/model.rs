@@ -1,4 +1,4 @@
-//! What `#[derive(Versioned)]` describes: data, no algorithms.
+//! The description that `#[derive(Versioned)]` generates: data without algorithms.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,33 +6,35 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::key::{Key, KeyType};
 
-/// A struct that is kept as one item of a DynamoDB table, under a version.
+/// A struct that is stored as one item of a DynamoDB table, with a version.
 ///
-/// Implemented by `#[derive(Versioned)]`; the implementation is data, and what a [`Repository`](crate::Repository)
-/// does with it is the same for every type.
+/// `#[derive(Versioned)]` implements this trait. The implementation is data; a
+/// [`Repository`](crate::Repository) treats all types alike.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
     note = "add `#[derive(Versioned)]` and `#[dynalock(table = \"..\")]` to `{Self}`, and `#[dynalock(partition_key)]` to one of its fields"
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The generated key type, `ProductKey` for a `Product`, which the plain types of the key fields convert into.
+    /// The generated key type, for example `ProductKey` for a `Product`. The plain types of the key fields convert
+    /// into it.
     type Key: Into<Key> + Send;
 
     /// The names and settings that the derive has read from the attributes.
     const MODEL: &'static Model;
 
-    /// The key of this value.
+    /// Returns the key of this value.
     fn key(&self) -> Key;
 
-    /// Writes the stored version into the field `#[dynalock(version)]`; nothing happens in a struct without one.
+    /// Writes the stored version into the field with `#[dynalock(version)]`. Without such a field it does nothing.
     fn mirror_version(&mut self, version: u64);
 }
 
-/// A value that names one item of type `T`: everything that converts into its generated key type, `ProductKey` for a `Product`.
+/// A value that names one item of type `T`: any value that converts into the generated key type, for example
+/// `ProductKey` for a `Product`.
 ///
-/// That is a value of the partition key's type, or a tuple of the partition key and the sort key if the table has one; a `&str` stands
-/// for a `String`, and a `&T` for its own key.
+/// Such a value is a partition key, or a tuple of partition key and sort key if the table has a sort key. A `&str`
+/// can replace a `String`, and a `&T` is its own key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -40,7 +42,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     note = "the types are those of the key fields: convert a number of another type first; a `&str` stands for a `String`, and a `&{T}` for its own key"
 )]
 pub trait IntoKey<T> {
-    /// The key.
+    /// Returns the key.
     fn into_key(self) -> Key;
 }
 
@@ -51,10 +53,10 @@ impl<T: Versioned, K: Into<T::Key>> IntoKey<T> for K {
     }
 }
 
-/// What the attributes of a `#[derive(Versioned)]` struct say.
+/// The settings and names of a struct with `#[derive(Versioned)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// The table, unless a repository is told another.
+    /// The table, unless a repository names another.
     pub table: &'static str,
     /// The partition key.
     pub partition_key: KeyModel,
@@ -62,56 +64,56 @@ pub struct Model {
     pub sort_key: Option<KeyModel>,
     /// The attribute that holds the version.
     pub version: &'static str,
-    /// Whether the version attribute is a field of the struct as well, which mirrors it.
+    /// Whether a field of the struct mirrors the version attribute.
     pub version_is_field: bool,
-    /// How many write ids an item keeps: 4 to 16.
+    /// The number of write ids that an item keeps: 4 to 16.
     pub write_ids: u8,
-    /// Every name under which serde reads or writes a field, sorted. The names in flattened fields are not among them.
+    /// All names under which serde reads or writes a field, sorted. The names in flattened fields are not among them.
     pub attributes: &'static [&'static str],
-    /// Whether errors may show the key of an item. A key is content otherwise.
+    /// Whether errors may show the key of an item. Otherwise they treat a key as content.
     pub show_key: bool,
-    /// Other names under which serde reads a field.
+    /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// Whether a field is flattened. The names and aliases of its attributes are not known here, so each write is checked before it is
-    /// sent: what it leaves can be read back.
+    /// Whether a field is flattened. The names and aliases of its attributes are not known here. Before each write,
+    /// the library therefore verifies that serde can read the resulting item.
     pub flattens: bool,
-    /// How the items are leased, if they can be.
+    /// The lease of the items, if the type has `#[lockable]`.
     pub lock: Option<LockModel>,
 }
 
-/// The attributes of a lease, and how long it lasts.
+/// The attributes of a lease, and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockModel {
-    /// Who holds it: absent if nobody does.
+    /// The holder. The attribute is absent if there is no holder.
     pub owner: &'static str,
     /// The number of the last grant.
     pub fence: &'static str,
     /// The number of the last heartbeat.
     pub beat: &'static str,
-    /// When it ends, by the holder's clock: epoch time.
+    /// The end of the lease, in epoch time by the holder's clock.
     pub until: &'static str,
     /// The last holder that released it.
     pub released: &'static str,
     /// The fence of a holder that has died, until the next one has learned it.
     pub crashed: &'static str,
-    /// Who stands in the fair queue: a list, whose head holds it.
+    /// The fair queue: a list of its entries. The head holds the lease.
     pub queue: &'static str,
-    /// When the head of the queue last changed for another: epoch milliseconds.
+    /// The time at which the head of the queue last changed, in epoch milliseconds.
     pub turn: &'static str,
     /// The unit of `until`.
     pub unit: TimeUnit,
-    /// How long it lasts without a heartbeat.
+    /// The duration of the lease without a heartbeat.
     pub ttl: Duration,
-    /// Where these attributes are.
+    /// The place of these attributes.
     pub place: LockPlace,
 }
 
-/// Where the attributes of a lease are kept.
+/// The place of the attributes of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockPlace {
     /// In the item itself.
     Item,
-    /// In a row beside it, in the same table: under its key with `#lock` after the last key attribute.
+    /// A separate row in the same table, under the key of the item with `#lock` after the last key attribute.
     Beside,
 }
 
@@ -156,27 +158,28 @@ impl LockModel {
         self.place == LockPlace::Item
     }
 
-    /// The attribute names.
+    /// Returns the names of the attributes.
     pub fn names(&self) -> [&'static str; 8] {
         [self.owner, self.fence, self.beat, self.until, self.released, self.crashed, self.queue, self.turn]
     }
 }
 
-/// A struct whose items can be leased: `#[lockable]` beside `#[derive(Versioned)]`.
+/// A struct with leases on its items: `#[lockable]` beside `#[derive(Versioned)]`.
 ///
-/// The lease is kept in the item. A heartbeat is a write of it then, and costs write units by its size: 100 for one of 100 KB, every third of a
-/// ttl. `#[lockable(separate)]` keeps the lease in a row of its own instead:
+/// The lease is in the item. A heartbeat is then a write of the item, every third of a ttl, and its write units grow with the size of
+/// the item: 100 for an item of 100 KB. `#[lockable(separate)]` keeps the lease in a separate row instead:
 ///
-/// - It is in the same table, under the item's key with `#lock` after the last key attribute: the sort key, or the partition key where there is no
-///   other. That has to be a string or bytes, and no item may have one that ends so ([`Error::InvalidKey`](crate::Error::InvalidKey)).
-///   Queries and scans of the table show these rows.
-/// - A grant and a read of the item are two requests; a heartbeat or a release writes the row alone.
-/// - Every create, update, replace and delete, of the holder or anybody else, is a transaction of the write and of a check, or a write, of the
-///   row: twice the write units of the item and two for the row. In a [`Transaction`](crate::Transaction) the row counts among the 100 items. Writes that ignore
-///   leases, and `delete_unchecked`, are as they are without leases.
-/// - The row is never deleted, not even with the item, so that the fence grows over all lives of an item whatever clocks show. An item that
-///   nobody has asked to lease has none.
-/// - Who asks for the lease of an item that is not there holds it until that is found out: a create in this moment is
+/// - The row is in the same table, under the key of the item with `#lock` after the last key attribute. This attribute is the sort key,
+///   or the partition key if there is no sort key. It must be a string or bytes. A key of an item that ends in `#lock` is
+///   [`Error::InvalidKey`](crate::Error::InvalidKey). Queries and scans of the table show the rows.
+/// - A grant and the read of the item are two requests. A heartbeat or a release writes only the row.
+/// - Every create, update, replace and delete is a transaction of the write and of a check, or a write, of the row. This also holds
+///   for the holder. It costs twice the write units of the item and two more for the row. In a
+///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and writes that ignore leases are single
+///   requests, as without leases.
+/// - The row is never deleted, not even with the item, so the fence grows over all lives of an item whatever the clocks show. An item
+///   without any lease request has no row.
+/// - A lease request for a missing item holds the lease for a moment, until its read finds no item. A create in this moment is
 ///   [`Error::Locked`](crate::Error::Locked).
 ///
 /// Which place to choose:
@@ -192,8 +195,8 @@ impl LockModel {
 ///
 /// With `separate`, the last value of the key has to leave room for `#lock`, and policies by leading keys have to allow that row.
 ///
-/// All programs that write the items have to keep the leases in the same place. Who puts a whole item back, from a backup too, has to leave the
-/// attributes of the lease out: with an old fence it would be granted again.
+/// All programs that write the items must keep the leases in the same place. A program that puts a whole item back, for example from a
+/// backup, must leave out the attributes of the lease. Otherwise an old fence would be granted again.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",
@@ -204,9 +207,9 @@ pub trait Lockable: Versioned {}
 /// One key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyModel {
-    /// The attribute's name, as serde writes it.
+    /// The name of the attribute, as serde writes it.
     pub name: &'static str,
-    /// The attribute's type.
+    /// The type of the attribute.
     pub key_type: KeyType,
 }
 
@@ -220,7 +223,7 @@ pub struct Aliases {
 }
 
 impl Model {
-    /// The key attributes: the partition key, then the sort key if there is one.
+    /// Returns the key attributes: the partition key, then the sort key if there is one.
     pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
@@ -245,12 +248,12 @@ impl Model {
         self.sort_key.unwrap_or(self.partition_key)
     }
 
-    /// Whether `name` is a key attribute.
+    /// Returns whether `name` is a key attribute.
     pub fn is_key(&self, name: &str) -> bool {
         self.key_attributes().any(|key| key.name == name)
     }
 
-    /// The other names of `attribute`.
+    /// Returns the other names of `attribute`.
     pub fn aliases_of(&self, attribute: &str) -> &'static [&'static str] {
         self.aliases.iter().find(|entry| entry.attribute == attribute).map_or(&[], |entry| entry.aliases)
     }

@@ -1,4 +1,4 @@
-//! A token for a state of an item.
+//! A token of one state of an item.
 
 use std::{fmt, hash::Hasher, str::FromStr};
 

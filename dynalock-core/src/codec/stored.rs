@@ -1,4 +1,4 @@
-//! A value and the state in which its item was read.
+//! A value together with the state in which its item was read.
 
 use std::{
     fmt,

@@ -9,9 +9,10 @@ use crate::{
     transaction::{Op, Subject, TransactionId},
 };
 
-/// A transaction that DynamoDB cancelled, with the part that each of its operations had in that. Nothing was written.
+/// A transaction that DynamoDB cancelled, with a reason for each of its operations. Nothing was written.
 ///
-/// Ask for one operation by its handle ([`reason`](Self::reason)), or for all of them in a loop ([`reasons`](Self::reasons)).
+/// [`reason`](Self::reason) returns the reason of one operation by its handle. [`reasons`](Self::reasons) returns
+/// those of all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<Parts>);
 
@@ -25,12 +26,12 @@ struct Parts {
 /// The part of one operation in a cancellation.
 #[non_exhaustive]
 pub enum Reason<T> {
-    /// It was innocent.
+    /// The operation was not a cause of the cancellation.
     None,
-    /// Its condition was false: the item is not as it was read, or a condition of its own does not hold. The item as DynamoDB saw it;
-    /// nothing if there was none.
+    /// The condition of the operation was false: the item has changed since it was read, or the operation's own
+    /// condition does not hold. The variant holds the item as DynamoDB saw it, or `None` if there was no item.
     Conflict(Option<Stored<T>>),
-    /// As [`Conflict`](Self::Conflict), with an item that does not fit its struct.
+    /// Like [`Conflict`](Self::Conflict), with an item that does not fit its struct.
     #[non_exhaustive]
     Unreadable {
         /// The item as it is stored.
@@ -38,33 +39,34 @@ pub enum Reason<T> {
         /// [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
     },
-    /// Another transaction was at work on the item, until the call gave up.
+    /// Another transaction was running on the item until the call gave up.
     Contention(Refusal),
-    /// DynamoDB or the table had no capacity left, until the call gave up.
+    /// DynamoDB or the table had no capacity left until the call gave up.
     Capacity(Refusal),
-    /// The items with this partition key have reached the 10 GB that a table with local secondary indexes takes.
+    /// The items with this partition key have reached 10 GB, the limit of a table with local secondary indexes.
     ItemCollectionTooLarge(Refusal),
-    /// DynamoDB does not take the operation: a key or index attribute of the wrong type, an item that would grow over 400 KB.
+    /// DynamoDB does not accept the operation: a key or index attribute has the wrong type, or the item would grow
+    /// beyond 400 KB.
     Invalid(Refusal),
-    /// A code that this version does not know, to be found in the refusal.
+    /// The refusal has a code that this version of the library does not know.
     Unknown(Refusal),
-    /// The handle is not one of this transaction.
+    /// The handle belongs to another transaction.
     ForeignHandle,
 }
 
-/// What a cancellation, or one reason in it, asks for.
+/// The class of a cancellation, or of one reason of it. It tells the caller the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// A condition was false: read again and decide anew.
+    /// A condition was false: read again and decide again.
     Conflict,
-    /// Another transaction was at work on an item: the same may succeed later.
+    /// Another transaction was running on an item: the same request may succeed later.
     Contention,
-    /// There was no capacity left: the same may succeed later.
+    /// No capacity was left: the same request may succeed later.
     Capacity,
-    /// It will be refused again.
+    /// DynamoDB would refuse the same request again.
     Permanent,
-    /// Reasons of several classes.
+    /// The reasons have several classes.
     Mixed,
 }
 
@@ -81,7 +83,7 @@ impl Cancelled {
         Self(Arc::new(Parts { transaction, operations, spent }))
     }
 
-    /// Why the operation behind a handle was refused, with the item that it met. No request is made.
+    /// Returns why the operation of a handle was refused, with the item that it met. No request is made.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         match operation.borrow().index_in(self.0.transaction).and_then(|index| self.0.operations.get(index)) {
             Some((subject, reported)) => Reason::read(subject, reported),
@@ -89,7 +91,7 @@ impl Cancelled {
         }
     }
 
-    /// All operations in the order of the calls, the innocent ones too.
+    /// Returns a reason for each operation, in the order of the calls, also for operations that were not a cause.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (subject, reported))| OperationReason {
             index,
@@ -98,7 +100,7 @@ impl Cancelled {
         })
     }
 
-    /// What all reasons together ask for.
+    /// Returns the class of all reasons together.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -147,48 +149,50 @@ impl CancellationClass {
 }
 
 impl<'c> OperationReason<'c> {
-    /// Its place in the order of the calls; the first is 0.
+    /// Returns the index of the operation in the order of the calls. The first index is 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The table.
+    /// Returns the table of the item.
     pub fn table(&self) -> &'c str {
         &self.subject.table
     }
 
-    /// The key.
+    /// Returns the key of the item.
     pub fn key(&self) -> &'c Key {
         &self.subject.key
     }
 
-    /// DynamoDB's code, `ConditionalCheckFailed` for example, and `None` for an operation that was innocent.
+    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. The code is the text `None` for an operation that was
+    /// not a cause.
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
 
-    /// DynamoDB's message.
+    /// Returns DynamoDB's message.
     pub fn message(&self) -> &'c str {
         self.reported.refusal.message()
     }
 
-    /// What the code asks for; nothing if the operation was innocent.
+    /// Returns the class of the code, or `None` if the operation was not a cause.
     pub fn class(&self) -> Option<CancellationClass> {
         self.reported.class()
     }
 
-    /// The item that a false condition met, as a `T`; nothing if there was none.
+    /// Returns the item that a false condition met, as a `T`, or `None` if there was no item.
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] and [`Error::Corrupt`] if it does not fit `T`; [`current_item`](Self::current_item) shows it then.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item does not fit `T`.
+    ///   [`current_item`](Self::current_item) returns it in this case.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.reported.item.clone() else { return Ok(None) };
         let (value, basis) = decode(&self.subject.table, item)?;
         Ok(Some(Stored::new(value, basis)))
     }
 
-    /// The attributes of that item as they are stored.
+    /// Returns the attributes of this item as they are stored.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

@@ -1,9 +1,9 @@
 use std::{error::Error as StdError, fmt, sync::Arc};
 
-/// A value that serde could not read from an item, or not write into one.
+/// A value that serde could not read from an item, or could not write into one.
 ///
-/// `Display` names the place: the table and the path of the field. [`CodecError::reason`] says what is wrong there, and is
-/// the `source()` of this error. Neither shows a value of the item.
+/// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes the problem,
+/// and is also the `source()` of this error. Neither shows a value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<Parts>);
 
@@ -13,29 +13,30 @@ struct Parts {
     error: SerdeError,
 }
 
-/// What is wrong with a value: names of fields, and kinds of values. It holds no value of an item.
+/// The problem with a value: names of fields and kinds of values, but no value of an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
-    /// The value is of another type than the field.
+    /// The value has another type than the field.
     #[error("expected {expected}, found {found}")]
     #[non_exhaustive]
     Type {
-        /// What the type of the field reads.
+        /// The type that the field reads.
         expected: Box<str>,
-        /// What is stored: `a string` for example.
+        /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value is of the right type, and the field cannot hold it: a number that is too large, or has a fraction.
+    /// The value has the right type, but the field cannot hold it: for example a number that is too large or has a
+    /// fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
-        /// What the type of the field reads.
+        /// The type that the field reads.
         expected: Box<str>,
-        /// What is stored: `a number` for example.
+        /// The kind of the stored value, for example `a number`.
         found: &'static str,
     },
-    /// A field has no attribute, and no default.
+    /// A field has no attribute and no default.
     #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
     #[non_exhaustive]
     MissingField {
@@ -63,7 +64,7 @@ pub enum CodecReason {
         /// The variants of the enum.
         expected: Box<str>,
     },
-    /// DynamoDB, or this library, does not store or read such a value.
+    /// DynamoDB, or this library, cannot store or read this kind of value.
     #[error("{0}")]
     NotStorable(&'static str),
     /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged enum fits.
@@ -100,12 +101,12 @@ impl CodecError {
         Self(Box::new(Parts { table, error }))
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &str {
         &self.0.table
     }
 
-    /// The attribute, where it is known.
+    /// Returns the attribute, or `None` if it is not known.
     pub fn attribute(&self) -> Option<&str> {
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
@@ -113,19 +114,22 @@ impl CodecError {
         }
     }
 
-    /// The path of the value; `None` where no attribute is to blame. Of a value that could not be read it is the attribute. Of one that could
-    /// not be stored it has the fields inside, `lines[..].price` for example; the keys of maps are content, and are not shown.
+    /// Returns the path of the value, or `None` if no single attribute is the cause.
+    ///
+    /// For a value that could not be read, the path is the attribute. For a value that could not be stored, the path
+    /// includes the fields inside, for example `lines[..].price`. Keys of maps are content and are not shown.
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
     }
 
-    /// What is wrong with the value.
+    /// Returns the problem with the value.
     pub fn reason(&self) -> &CodecReason {
         &self.0.error.0.reason
     }
 
-    /// What the type's own code said when it refused the value; `None` for all other reasons. It may quote the content of the item.
+    /// Returns the text of the type's own code if this code refused the value, and `None` otherwise. The text may quote
+    /// content of the item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }

@@ -7,7 +7,7 @@ use crate::{
     model::{Model, Versioned},
 };
 
-/// A write that lost, and the item that it lost to.
+/// A refused write, with the item that it met.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -33,38 +33,40 @@ impl Conflict {
         Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
     }
 
-    /// The item as DynamoDB saw it when it refused the write; nothing if there was none. No request is made.
+    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no item. No request is
+    /// made.
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt) if it does not fit `T`; [`Conflict::current_item`] shows it then.
+    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the item does not fit
+    ///   `T`. [`Conflict::current_item`] returns it in this case.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.0.item.clone() else { return Ok(None) };
         let (value, basis) = decode(&self.0.table, item)?;
         Ok(Some(Stored::new(value, basis)))
     }
 
-    /// The attributes of that item as they are stored.
+    /// Returns the attributes of this item as they are stored.
     pub fn current_item(&self) -> Option<&Item> {
         self.0.item.as_ref()
     }
 
-    /// The version that the write rested on; none for a create.
+    /// Returns the version that the write rested on, or `None` for a create.
     pub fn expected(&self) -> Option<u64> {
         self.0.expected
     }
 
-    /// The version that it met; none if there was no item, or none with a version.
+    /// Returns the version of the item that the write met, or `None` if there was no item or no version.
     pub fn found(&self) -> Option<u64> {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &str {
         &self.0.table
     }
 
-    /// The key.
+    /// Returns the key of the item.
     pub fn key(&self) -> &Key {
         &self.0.key
     }

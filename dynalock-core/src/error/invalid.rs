@@ -1,30 +1,31 @@
 use std::sync::Arc;
 
-/// Why a transaction is not sent. Operations are named by their place in the order of the calls; the first is 0.
+/// The reason why a transaction is not sent. Operations are named by their index in the order of the calls; the
+/// first index is 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
-    /// It has no operation.
+    /// The transaction has no operation.
     #[error("it has no operation; add one, or do not commit it")]
     Empty,
-    /// It touches more items than DynamoDB takes.
+    /// The transaction touches more items than DynamoDB allows.
     #[error(
         "it touches {items} items, each lease that is kept beside its item being one more, and DynamoDB takes 100; \
          split it where its parts may be seen apart"
     )]
     #[non_exhaustive]
     TooManyItems {
-        /// The items that it touches, the rows of leases beside them included.
+        /// The number of items, including the separate rows of leases.
         items: usize,
     },
-    /// Its items are larger than DynamoDB takes in one transaction.
+    /// The items of the transaction are larger than DynamoDB allows.
     #[error(
         "its items have {bytes} bytes, and DynamoDB takes 4194304 (4 MB); split it where its parts may be seen apart \
          (the largest is that of operation {largest}, in table `{table}`)"
     )]
     #[non_exhaustive]
     TooLarge {
-        /// What its items have together, by DynamoDB's rules for item sizes.
+        /// The total size of the items, by DynamoDB's rules.
         bytes: usize,
         /// The operation with the largest item.
         largest: usize,
@@ -42,24 +43,24 @@ pub enum InvalidTransaction {
         operation: usize,
         /// The table.
         table: Arc<str>,
-        /// The size by DynamoDB's rules.
+        /// The size of the item, by DynamoDB's rules.
         bytes: usize,
     },
-    /// Two operations write one item, which DynamoDB refuses. (A check and a write of one item are merged.)
+    /// Two operations write the same item, which DynamoDB refuses. (A check and a write of the same item are merged.)
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
     )]
     #[non_exhaustive]
     SameItem {
-        /// The first of them.
+        /// The first of the two operations.
         first: usize,
-        /// The second.
+        /// The second of the two operations.
         second: usize,
         /// The table.
         table: Arc<str>,
     },
-    /// An item is read after the same unit of work has written it, and the write is not there yet.
+    /// A unit of work reads an item that it has already written. DynamoDB does not show this write before the commit.
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]
@@ -68,7 +69,7 @@ pub enum InvalidTransaction {
         /// The table.
         table: Arc<str>,
     },
-    /// A handle of the unit of work is still held when its closure has ended: what it is used for would be lost.
+    /// A handle of the unit of work still exists after the end of its closure. Later calls on this handle would be lost.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]
@@ -79,7 +80,7 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     Token {
-        /// Its characters.
+        /// The length of the token in characters.
         characters: usize,
     },
 }

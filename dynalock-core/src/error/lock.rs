@@ -2,45 +2,46 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::Spent;
 
-/// A lock that somebody else holds.
+/// A lock that another caller holds.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Locked {
     /// The table.
     pub table: Arc<str>,
-    /// The name of the lock. For a lease of an item it is the item's key, if the type has `#[dynalock(show_key)]`, and `None` otherwise.
+    /// The name of the lock. For a lease on an item it is the key of the item if the type has
+    /// `#[dynalock(show_key)]`, and `None` otherwise.
     pub name: Option<Arc<str>>,
-    /// Who holds it: the name that it gave itself, and the nonce of its grant.
+    /// The holder: its label, and the nonce of its grant.
     pub owner: Arc<str>,
-    /// The fence of its grant; 0 if the row does not say, as those of other programs may.
+    /// The fence of its grant, or 0 if the row has none. Rows of other programs may have none.
     pub fence: u64,
-    /// How long until somebody else can have it, if its lease is not renewed: to the end of the lease by this machine's clock, and under
-    /// [`Expiry::Clock`](crate::Expiry::Clock) for `max_skew` after that.
+    /// The time until another caller can acquire the lock, if the lease is not renewed. It counts to the end of
+    /// the lease by this machine's clock, plus `max_skew` under [`Expiry::Clock`](crate::Expiry::Clock).
     pub remaining: Duration,
     /// The requests that the call sent, and the time that it took.
     pub spent: Spent,
 }
 
-/// Why a lock is held no more.
+/// The reason why a lock is no longer held.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lost {
-    /// Somebody else has it.
+    /// Another caller holds the lock.
     #[error("`{by}` has taken it, under fence {fence}")]
     #[non_exhaustive]
     Stolen {
-        /// Who.
+        /// The new holder.
         by: Arc<str>,
         /// The fence of the new grant.
         fence: u64,
     },
-    /// The lease has ended: it was not renewed in time, somebody took it away, or its longest time was reached.
+    /// The lease has ended: it was not renewed in time, another caller took it away, or it reached its longest time.
     #[error("its lease has ended")]
     Expired,
-    /// The row is gone.
+    /// The row of the lock was deleted.
     #[error("its row was deleted")]
     Deleted,
-    /// DynamoDB could not be reached for so long that the lease has ended.
+    /// DynamoDB could not be reached until the lease had ended.
     #[error("its lease has ended, since no heartbeat was answered: {0}")]
     Unreachable(Arc<str>),
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-/// What the client lacks to send a request. No request was sent.
+/// The missing or invalid part of the client's configuration. No request was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misconfigured {
@@ -10,7 +10,7 @@ pub enum Misconfigured {
          `credentials_provider`"
     )]
     Credentials(Arc<str>),
-    /// The client has no Region, or a Region that cannot be part of a host name.
+    /// The client has no Region, or its Region cannot be a part of a host name.
     #[error(
         "it has no valid Region ({0}); set the environment variable AWS_REGION and build the client from \
          `aws_config::load_defaults`, or give its configuration a `region`"

@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller does next.
+//! The errors of this crate, one variant for each next step of the caller.
 
 mod cancelled;
 mod codec;
@@ -25,31 +25,31 @@ pub use spent::Spent;
 
 use std::{sync::Arc, time::Duration};
 
-/// The result of an operation on a table.
+/// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation did not happen, or is not known to have happened.
+/// The reason why a call did not succeed, or why its outcome is unknown.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item: [`Conflict::current`] has the item of a conflict, and
-/// [`CodecError::detail`] has the text of a type that refused its value. The key of an item is shown only if its type has
-/// `#[dynalock(show_key)]`. DynamoDB's own messages are passed on as they are.
+/// Neither `Display` nor `Debug` shows the content of an item. [`Conflict::current`] returns the item of a
+/// conflict, and [`CodecError::detail`] the text of a type that refused its value. The key of an item is shown
+/// only if its type has `#[dynalock(show_key)]`. DynamoDB's own messages are passed on unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The item is not as it was read: somebody else wrote or deleted it. Nothing was written.
+    /// The item has changed since it was read: another caller wrote or deleted it. Nothing was written.
     ///
-    /// Read again, or start from [`Conflict::current`]; `update_with` does that by itself.
+    /// Read the item again, or start from [`Conflict::current`]. `update_with` does this itself.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create met an item under its key, versioned or not. Nothing was written.
+    /// A create met an item under its key, with a version or without. Nothing was written.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
-    /// DynamoDB cancelled a transaction. Nothing was written, by none of its operations.
+    /// DynamoDB cancelled a transaction. None of its operations wrote anything.
     ///
-    /// [`Cancelled::reason`] says why, operation by operation, with the item that it met; [`transact`](crate::transact) decides anew by
-    /// itself.
+    /// [`Cancelled::reason`] gives the cause for each operation, with the item that it met.
+    /// [`transact`](crate::transact) runs its closure again by itself.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -57,11 +57,13 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// A handle belongs to another transaction than it was used for. That says nothing about what became of either.
+    /// A handle was used with a transaction that it does not belong to. This error says nothing about the outcome of
+    /// either transaction.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// A transaction under the caller's token has happened before, as an item shows that it wrote. Nothing was written by this one.
+    /// A transaction under the caller's token was committed before: an item shows its write id. This call wrote
+    /// nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
@@ -74,10 +76,10 @@ pub enum Error {
 
     /// Another content was committed under this ClientRequestToken in the last ten minutes. This call wrote nothing.
     ///
-    /// Read the items before you send the content under a new token. A transaction that is made again under its old token, after a crash for
-    /// example, must have the same content. A `HashSet` or a `HashMap` in a value has another order each time, which is another content:
-    /// use a `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier transaction was committed, the error is
-    /// [`Error::AlreadyCommitted`] instead.
+    /// Read the items before you send the content under a new token. A transaction that is repeated under its old
+    /// token, for example after a crash, must have the same content. A `HashSet` or a `HashMap` has a different order
+    /// each time, which makes a different content: use a `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that
+    /// the earlier transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -88,11 +90,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// Somebody else holds the lock, and the time to wait for it is over.
+    /// Another caller holds the lock, and the time to wait for it is over.
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue is full: as many stand in it as its callers allow. Nobody was added.
+    /// The fair queue is full: it has as many entries as its callers allow. No entry was added.
     ///
     /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::Acquire::max_queue).
     #[error(
@@ -109,9 +111,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The place in the fair queue is gone: its turn came, it did not show itself for a whole ttl, and others took it out. Nothing is held.
+    /// The place in the fair queue is gone. Its turn came, the waiter gave no sign of life for a whole ttl, and
+    /// another caller removed the entry. Nothing is held.
     ///
-    /// The process or its runtime stood still for that long, or DynamoDB could not be reached. Ask again, at the end of the queue.
+    /// The process or its runtime was paused for that long, or DynamoDB could not be reached. Ask again, at the end
+    /// of the queue.
     #[error(
         "the place in the queue of a lock in table `{table}` was taken away, since it did not show itself when its turn had come \
          ({spent}); ask again"
@@ -124,11 +128,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The lock is held no more: whatever it protects may be somebody else's by now.
+    /// The lock is no longer held: another caller may already hold it.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// There is no item under the key to update.
+    /// The key has no item to update.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
@@ -142,7 +146,7 @@ pub enum Error {
 
     /// The key of a value differs from the key that its item was read under. Nothing was written.
     ///
-    /// DynamoDB cannot change a key: create an item under the new one and delete the old one.
+    /// DynamoDB cannot change a key: create an item under the new key and delete the old one.
     #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
     #[non_exhaustive]
     KeyChanged {
@@ -150,7 +154,7 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key cannot be sent: it is empty, or serde writes it differently from what its `KeyAttribute` says.
+    /// A key cannot be sent: it is empty, or serde writes it differently from its `KeyAttribute`.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -158,11 +162,11 @@ pub enum Error {
         table: Arc<str>,
         /// The attribute.
         attribute: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
 
-    /// A bookkeeping attribute of the stored item is not what it must be; another program wrote it. Nothing was written.
+    /// A bookkeeping attribute of the stored item is invalid. Another program wrote it. Nothing was written.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -170,11 +174,11 @@ pub enum Error {
         table: Arc<str>,
         /// The attribute.
         attribute: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
 
-    /// The item is at the last version that a `u64` can hold. Nothing was written.
+    /// The item has the last version that a `u64` can hold. Nothing was written.
     #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
     #[non_exhaustive]
     VersionExhausted {
@@ -182,7 +186,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A write needs a longer expression than DynamoDB takes: it changes or compares too many attributes at once. Nothing was written.
+    /// A write changes or compares so many attributes that its expression is longer than DynamoDB allows. Nothing was
+    /// written.
     #[error(
         "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
     )]
@@ -192,29 +197,31 @@ pub enum Error {
         table: Arc<str>,
         /// The bytes of the expression.
         bytes: usize,
-        /// What to do instead.
+        /// A remedy.
         remedy: &'static str,
     },
 
-    /// Whether the write was applied cannot be told: a reply was lost, and the item no longer shows it.
+    /// The outcome of a write is unknown: a reply was lost, and the item no longer shows whether the write was
+    /// applied.
     ///
-    /// Read the item to see what it is now. A write after this one is safe, since its own condition decides; repeating this
-    /// one may apply it twice.
+    /// Read the item to see its present state. A later write is safe, because its own condition decides. Repeating
+    /// this write may apply it twice.
     #[error(
         "it cannot be told whether a write to table `{table}` was applied ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]
     Indeterminate {
-        /// The table; of a transaction, all tables that it touches, with commas.
+        /// The table. For a transaction: all its tables, separated by commas.
         table: Arc<str>,
-        /// The version that the write rested on; none for a create and a transaction.
+        /// The version that the write rested on, or `None` for a create and a transaction.
         expected: Option<u64>,
-        /// The version that the item had when it was last seen; none if it was absent or not seen.
+        /// The last known version of the item, or `None` if it was absent or not seen.
         found: Option<u64>,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
-        /// The failure that ended it; none if the item itself showed that it cannot be told. It is part of the message.
+        /// The failure that ended the call, or `None` if the item itself showed that the outcome is unknown. The message
+        /// contains it.
         last: Option<Box<Error>>,
     },
 
@@ -224,21 +231,23 @@ pub enum Error {
     Exhausted {
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
-        /// What the last attempt met. It is part of the message.
+        /// The failure of the last attempt. The message contains it.
         last: Box<Error>,
     },
 
-    /// DynamoDB refused the request because of a transaction on the same item. Seen inside [`Error::Exhausted`].
+    /// DynamoDB refused the request because of a transaction on the same item. It appears inside
+    /// [`Error::Exhausted`].
     #[error("a transaction was at work on the item ({0})")]
     Contention(Refusal),
 
-    /// DynamoDB or the table had no capacity left. Seen inside [`Error::Exhausted`].
+    /// DynamoDB or the table had no capacity left. It appears inside [`Error::Exhausted`].
     #[error("throttled ({0})")]
     Throttled(Refusal),
 
-    /// No usable answer came: no connection, a timeout, a 5xx, an unreadable body. Seen inside [`Error::Exhausted`] and
-    /// [`Error::Indeterminate`]; by itself from the release of a lock whose runtime was shut down, and from a call for a lock
-    /// whose heartbeat thread could not be started.
+    /// No usable answer came: no connection, a timeout, a 5xx, or an unreadable body. It appears inside
+    /// [`Error::Exhausted`] and [`Error::Indeterminate`]. The release of a lock returns it directly if the runtime of
+    /// the lock was shut down. A call for a lock returns it directly if its
+    /// heartbeat thread could not be started.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -254,22 +263,23 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of the table differs from the key that the type describes. Nothing was written.
+    /// The key of the table differs from the key of the type. Nothing was written.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) compares both keys, and says what differs. Every other call
-    /// learns it from DynamoDB, which says less.
+    /// [`Repository::create_table`](crate::Repository::create_table) compares both keys and reports the difference.
+    /// Every other call learns it from DynamoDB, with less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
         /// The table.
         table: Arc<str>,
-        /// What differs.
+        /// The difference.
         reason: String,
     },
 
-    /// The client cannot send a request as it is configured: it has no credentials, no Region or no endpoint. Nothing was written.
+    /// The configuration of the client does not allow a request: it has no credentials, no Region or no endpoint.
+    /// Nothing was written.
     ///
-    /// The error is seen at the first request of a call, and the request is not repeated.
+    /// The first request of a call returns this error, and it is not repeated.
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
@@ -279,7 +289,7 @@ pub enum Error {
 
     /// An item is larger than DynamoDB stores. Nothing was written.
     ///
-    /// An item of a transaction is [`InvalidTransaction::ItemTooLarge`].
+    /// For an item of a transaction, the error is [`InvalidTransaction::ItemTooLarge`].
     #[error(
         "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \
          (400 KB); keep large content elsewhere, in S3 for example"
@@ -288,7 +298,8 @@ pub enum Error {
     ItemTooLarge {
         /// The table.
         table: Arc<str>,
-        /// The bytes that the write has, by DynamoDB's rules: all of the item for a create or replace, the new values for an update.
+        /// The size of the data in the write, by DynamoDB's rules: the whole item for a create or replace, the new values
+        /// for an update.
         bytes: usize,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,

@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// DynamoDB's own words for a refusal, and what had been tried by then.
+/// A refusal in DynamoDB's own words, with the requests and the time that were spent.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<Parts>);
 
@@ -49,17 +49,17 @@ impl Refusal {
         self
     }
 
-    /// The error code, `ValidationException` for example.
+    /// Returns the error code, for example `ValidationException`.
     pub fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// The message.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The id that AWS support asks for.
+    /// Returns the id that AWS support asks for.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
@@ -91,42 +91,42 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why no usable answer came.
+/// The reason why no usable answer came.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The connection was refused: the request was never sent.
+    /// The connection was refused. The request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// The provider of credentials failed, and may answer the next time: the request was never sent.
+    /// The provider of credentials failed, and may succeed the next time. The request was never sent.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
-    /// Something in the SDK's configuration, an interceptor for example, failed: the request was never sent.
+    /// A part of the SDK's configuration failed, for example an interceptor. The request was never sent.
     #[error("the SDK did not send the request: {0}")]
     NotSent(Arc<str>),
-    /// The connection could not be made, or broke. Whether the request was applied is open.
+    /// The connection could not be made, or broke. The request may have been applied.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
-    /// No answer came in time. Whether the request was applied is open.
+    /// No answer came in time. The request may have been applied.
     #[error("no answer came in time")]
     Timeout,
-    /// The deadline was past before the request could be sent.
+    /// The deadline passed before the request could be sent.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime that a lock was granted on was shut down before it was answered for the release. Whether the lock is free is open; if
-    /// it is not, its lease ends by itself.
+    /// The tokio runtime of a lock was shut down before the release was answered. The lock may be free. If it is
+    /// not, its lease ends by itself.
     #[error("the runtime of the lock was shut down before it was known to be released")]
     RuntimeEnded,
     /// The thread that [`Heartbeat::Thread`](crate::Heartbeat::Thread) asks for could not be started. The lock was not asked for.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// The table is there, but not active yet.
+    /// The table exists, but is not active yet.
     #[error("the table is not active yet")]
     NotActive,
-    /// DynamoDB answered with a server error. Whether the request was applied is open.
+    /// DynamoDB answered with a server error. The request may have been applied.
     #[error("a server error ({0})")]
     Server(Refusal),
-    /// The answer could not be read, or had no content. Whether the request was applied is open.
+    /// The answer could not be read, or had no content. The request may have been applied.
     #[error("the answer could not be read: {0}")]
     Unreadable(Arc<str>),
 }

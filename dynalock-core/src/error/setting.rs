@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Why a setting of a call cannot be used.
+/// The setting of a call that is out of its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSetting {
@@ -11,13 +11,13 @@ pub enum InvalidSetting {
         /// The ttl that was set.
         ttl: Duration,
     },
-    /// `max_queue(0)`: nobody could stand in the queue.
+    /// `max_queue(0)` was set: no caller could enter the queue.
     #[error("`max_queue(0)` lets nobody into the queue; allow at least 1")]
     MaxQueue,
-    /// `attempts(0)`: no request could be sent.
+    /// `attempts(0)` was set: no request could be sent.
     #[error("`attempts(0)` allows no request; allow at least 1")]
     Attempts,
-    /// `attempt_timeout(Duration::ZERO)`: no request could be answered in time.
+    /// `attempt_timeout(Duration::ZERO)` was set: no request could be answered in time.
     #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
     AttemptTimeout,
 }

@@ -1,7 +1,7 @@
 //! Writes of several items that happen together or not at all.
 //!
-//! A [`Transaction`] is put together call by call and sent once; [`transact`] runs a closure whose reads and writes become one. Both end
-//! in `assembly` (which request the operations make) and `commit` (what becomes of it).
+//! A [`Transaction`] collects operations and sends them once. [`transact`] runs a closure whose reads and writes become one transaction. Both use
+//! `assembly`, which makes the request from the operations, and `commit`, which sends it and interprets the answer.
 
 mod handle;
 mod link;
