@@ -92,7 +92,7 @@ pub struct LockModel {
     pub until: &'static str,
     /// The last holder that released it.
     pub released: &'static str,
-    /// The fence of a holder that has died, until the next one has learned it.
+    /// Reserved. Items may still carry it, with the fence of a holder that had died; no request writes it, and no value shows it.
     pub crashed: &'static str,
     /// Who stands in the fair queue: a list, whose head holds it.
     pub queue: &'static str,
