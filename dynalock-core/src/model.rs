@@ -94,7 +94,7 @@ pub struct LockModel {
     pub until: &'static str,
     /// The last holder that released it.
     pub released: &'static str,
-    /// The fence of a holder that has died, until the next one has learned it.
+    /// Reserved. Items may still carry it, with the fence of a holder that had died; no request writes it, and no value shows it.
     pub crashed: &'static str,
     /// The fair queue: a list of its entries. The head holds the lease.
     pub queue: &'static str,

@@ -20,7 +20,7 @@
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
 //! | `ttl = "30s"` | how long a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year; 20 seconds unless said |
-//! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease; `_owner` and so on unless said |
+//! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease; `_owner` and so on unless said. `crashed` is reserved: nothing writes it, and no value shows it |
 //! | `unit = "seconds"` | the unit of the epoch time in `until`; milliseconds unless said |
 //! | `separate` | keeps the lease in a row of its own beside the item, for items that are large, and for fences that grow over delete and recreate whatever clocks show: see [`Lockable`](https://docs.rs/dynalock/latest/dynalock/trait.Lockable.html) |
 //!

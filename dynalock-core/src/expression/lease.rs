@@ -165,7 +165,7 @@ impl Holder {
             }
             (Then::Release { .. }, Hold::Plain) => Effect {
                 set: vec![self.released(lock, to)],
-                remove: vec![to.name(lock.owner), to.name(lock.until), to.name(lock.crashed)],
+                remove: vec![to.name(lock.owner), to.name(lock.until)],
                 leave: None,
             },
             (Then::Release { at }, Hold::Fair) => {
@@ -173,7 +173,7 @@ impl Holder {
                 let fence = (to.name(lock.fence), to.value(number(self.fence)));
                 Effect {
                     set: vec![self.released(lock, to), turn, fence],
-                    remove: vec![to.name(lock.beat), to.name(lock.until), to.name(lock.crashed)],
+                    remove: vec![to.name(lock.beat), to.name(lock.until)],
                     leave: Some(to.name(lock.queue)),
                 }
             }

@@ -9,7 +9,7 @@ use super::{
     guard::{Ask, Background},
     mark::Mark,
     name::parts,
-    row::{Claim, Dead, Note, Row},
+    row::{Claim, Row},
     terms::{Terms, Wait},
     watcher::Watcher,
 };
@@ -192,8 +192,7 @@ impl Asking {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.
-                let note = if matches!(dead, Dead::Nobody) { Note::Untold(None) } else { Note::Unknown };
-                self.give_back(Arc::clone(owner), note);
+                self.give_back(Arc::clone(owner));
                 return Err(error);
             }
         };
@@ -201,13 +200,13 @@ impl Asking {
             Answered::Applied(before) => {
                 let mark = Mark::of(&self.row.layout, before.as_ref());
                 let fence = mark.fence.unwrap_or(now).saturating_add(1);
-                let crashed = mark.crashed();
+                let dead = mark.owner_fence().or_else(|| watcher.taken_over_before(fence));
                 // Most of the lease may be over by the time of the answer.
                 if clock::now().duration_since(sent) >= self.terms.ttl / 2 {
-                    let grip = self.grip(Arc::clone(owner), fence, crashed, clock::now());
+                    let grip = self.grip(Arc::clone(owner), fence, dead, clock::now());
                     return self.confirm(grip, before, watcher).await;
                 }
-                let grip = self.grip(Arc::clone(owner), fence, crashed, sent);
+                let grip = self.grip(Arc::clone(owner), fence, dead, sent);
                 Ok(Asked::Granted(Granted { grip, row: before }))
             }
             Answered::Refused(None) if self.row.existing.is_some() => Err(self.not_found(effort.spent())),
@@ -216,8 +215,9 @@ impl Asking {
                 match (&mark.owner, mark.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
-                        let crashed = mark.crashed.or(fence.checked_sub(1));
-                        let grip = self.grip(Arc::clone(owner), fence, crashed, clock::now());
+                        // Whether the holder before had released it is not known.
+                        let dead = fence.checked_sub(1);
+                        let grip = self.grip(Arc::clone(owner), fence, dead, clock::now());
                         self.confirm(grip, met, watcher).await
                     }
                     _ => Ok(Asked::Refused(mark)),
@@ -274,12 +274,12 @@ impl Asking {
     }
 
     /// Releases, in the background, what may have been granted.
-    pub(super) fn give_back(&self, owner: Arc<str>, note: Note) {
+    pub(super) fn give_back(&self, owner: Arc<str>) {
         let asking = self.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let limits = Limits { deadline: asking.terms.ttl, ..Limits::default() };
-                Effort::new(&asking.connection, limits).update(|| asking.row.disown(&owner, note)).await
+                Effort::new(&asking.connection, limits).update(|| asking.row.disown(&owner)).await
             });
         }
     }

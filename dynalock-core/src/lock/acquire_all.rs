@@ -6,7 +6,7 @@ use super::{
     acquire::{Asking, Caller, Granted, Waited},
     guard::Ask,
     mark::Mark,
-    row::{Claim, Dead, Note},
+    row::{Claim, Dead},
     watcher::Watcher,
 };
 use crate::{
@@ -79,7 +79,7 @@ impl AskingAll {
     async fn acquire_as(&self, waits: &mut [Watcher], caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
         let mut owner = self.locks[0].owner();
         loop {
-            let asked = self.ask(&owner, &waits[0]).await;
+            let asked = self.ask(&owner, waits).await;
             let taken = match asked {
                 Ok(Asked::Granted(all)) => return Ok(Some(all)),
                 Ok(Asked::Refused(taken)) => taken,
@@ -99,7 +99,7 @@ impl AskingAll {
             for (place, mark) in taken {
                 // One by one and before: a transaction tells nothing of who held them.
                 if self.locks[place].has_dead_head(&mark, &mut waits[place])
-                    && self.locks[place].evict(&mark, &waits[place]).await?
+                    && self.locks[place].evict(&mark, &mut waits[place]).await?
                 {
                     continue;
                 }
@@ -116,8 +116,8 @@ impl AskingAll {
     }
 
     /// One transaction.
-    async fn ask(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
-        let mut effort = Effort::new(&self.locks[0].connection, watcher.within_wait(self.limits));
+    async fn ask(&self, owner: &Arc<str>, waits: &[Watcher]) -> Result<Asked, Error> {
+        let mut effort = Effort::new(&self.locks[0].connection, waits[0].within_wait(self.limits));
         // All of it is of this moment, whichever attempt is applied.
         let sent = clock::now();
         let writes = self.locks.iter().map(|asking| {
@@ -126,16 +126,16 @@ impl AskingAll {
             Write::from(asking.row.acquire(&claim, &Dead::Nobody))
         });
         let Some(reasons) = together(&mut effort, &self.locks[0], writes).await? else {
-            return self.read(&mut effort, owner, sent).await;
+            return self.read(&mut effort, owner, sent, waits).await;
         };
         let in_the_way = self.taken(&reasons);
         match in_the_way.iter().any(|(_, mark)| mark.owner.as_deref() == Some(owner)) {
             // A copy of it was applied, nobody knows when: each lease counts from a beat.
             true => {
-                let asked = self.read(&mut effort, owner, clock::now()).await?;
+                let asked = self.read(&mut effort, owner, clock::now(), waits).await?;
                 if let Asked::Granted(all) = &asked {
                     for granted in all {
-                        match self.locks[0].beat_in_time(&granted.grip, None, watcher).await {
+                        match self.locks[0].beat_in_time(&granted.grip, None, &waits[0]).await {
                             Ok(()) => {}
                             Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
                                 return Ok(Asked::Refused(vec![(0, Mark::default())]));
@@ -157,7 +157,13 @@ impl AskingAll {
     }
 
     /// Reads the fences, which a transaction does not return, and whether all is ours.
-    async fn read(&self, effort: &mut Effort, owner: &Arc<str>, sent: clock::Instant) -> Result<Asked, Error> {
+    async fn read(
+        &self,
+        effort: &mut Effort,
+        owner: &Arc<str>,
+        sent: clock::Instant,
+        waits: &[Watcher],
+    ) -> Result<Asked, Error> {
         let table = &self.locks[0].row.table;
         let rows = effort.read_many(table, self.locks.iter().map(|asking| asking.row.key.clone()).collect()).await?;
         let mut granted = Vec::with_capacity(self.locks.len());
@@ -168,7 +174,8 @@ impl AskingAll {
             let mark = self.mark(place, row.as_ref());
             match mark.fence {
                 Some(fence) if mark.owner.as_deref() == Some(owner) => {
-                    let grip = asking.grip(Arc::clone(owner), fence, mark.crashed, sent);
+                    let dead = waits[place].taken_over_before(fence);
+                    let grip = asking.grip(Arc::clone(owner), fence, dead, sent);
                     granted.push(Granted { grip, row });
                 }
                 _ => taken.push((place, mark)),
@@ -183,7 +190,7 @@ impl AskingAll {
 
     fn give_back(&self, owner: &Arc<str>) {
         for asking in &self.locks {
-            asking.give_back(Arc::clone(owner), Note::Untold(None));
+            asking.give_back(Arc::clone(owner));
         }
     }
 }

@@ -192,7 +192,7 @@ impl<'a> Stand<'a> {
             None => {
                 self.last_other = Some(sent);
                 if self.asking.has_dead_head(&mark, &mut self.watcher) {
-                    self.asking.evict(&mark, &self.watcher).await?;
+                    self.asking.evict(&mark, &mut self.watcher).await?;
                 }
             }
         }

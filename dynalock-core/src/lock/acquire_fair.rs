@@ -222,7 +222,8 @@ impl Asking {
         let Place { row: item, mark, last_other, entered, copies, .. } = place;
         let now = clock::now();
         let fresh = self.since(last_other, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
-        let fences = (Hold::Fair.fence(mark.fence.unwrap_or(entered)), mark.crashed());
+        let fence = Hold::Fair.fence(mark.fence.unwrap_or(entered));
+        let fences = (fence, watcher.taken_over_before(fence));
         let of = (Arc::clone(connection), row.clone(), *terms);
         let sent = fresh.unwrap_or(now);
         let grip = Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent);

@@ -14,7 +14,7 @@ use super::{
     acquire::{Asking, Caller, Waited},
     mark::Mark,
     queue::{Behind, Copies, Evidence, Exit},
-    row::{Note, Row, RowId},
+    row::{Row, RowId},
     terms::Terms,
     watcher::{LAST_REQUEST, Watcher},
 };
@@ -42,7 +42,7 @@ enum Head {
     Gone,
     /// It is there, and may go.
     Same,
-    /// It is there under another fence, or has shown itself.
+    /// It is there, and has shown itself.
     Alive,
 }
 
@@ -52,15 +52,11 @@ impl Row {
         &self,
         effort: &mut Effort,
         (entry, behind): (&str, Behind),
-        (note, copies): (Note, Copies),
+        copies: Copies,
         terms: &Terms,
     ) -> Result<Departed, Error> {
-        let leave = |behind| self.leave(entry, behind, Exit { note, copies, now: terms.now() });
-        let head = |met: &Mark| match (met.place_of(entry), note) {
-            (Some(0), Note::Told(fence)) if met.last_fence() != Some(fence) => Head::Alive,
-            (Some(0), _) => Head::Same,
-            _ => Head::Gone,
-        };
+        let leave = |behind| self.leave(entry, behind, Exit { copies, now: terms.now() });
+        let head = |met: &Mark| if met.place_of(entry) == Some(0) { Head::Same } else { Head::Gone };
         self.depart(effort, behind, copies, leave, head).await
     }
 
@@ -73,7 +69,7 @@ impl Row {
         terms: &Terms,
     ) -> Result<Departed, Error> {
         let Some(head) = mark.head_sighting() else { return Ok(Departed::Before) };
-        let evict = |behind| self.evict(mark, head, evidence, behind, terms.now());
+        let evict = |behind| self.evict(head, evidence, behind, terms.now());
         let head_in = |met: &Mark| match met.head_sighting() {
             Some(now) if now == head => Head::Same,
             Some(now) if now.is_same_stay(head) && evidence == Evidence::Order => Head::Same,
@@ -136,8 +132,14 @@ impl Row {
 
 impl Asking {
     /// Takes a dead head out of the queue; `false` if it is there still, since it has shown itself meanwhile.
-    pub(super) async fn evict(&self, mark: &Mark, watcher: &Watcher) -> Result<bool, Error> {
-        self.row.evict_dead(&mut self.effort(watcher), mark, &self.terms).await
+    pub(super) async fn evict(&self, mark: &Mark, watcher: &mut Watcher) -> Result<bool, Error> {
+        let mut effort = self.effort(watcher);
+        let departed = self.row.take_out(&mut effort, mark, Evidence::Silence, &self.terms).await?;
+        // After a lost reply, the departure cannot be told from one that somebody else has caused.
+        if departed == Departed::Now || departed == Departed::Before && effort.is_in_doubt() {
+            watcher.taken_over = mark.last_fence();
+        }
+        Ok(departed != Departed::No)
     }
 
     /// Takes away an owner whose lease has ended; `false` if there is none.
@@ -148,7 +150,11 @@ impl Asking {
         }
         let Some(clear) = self.row.clear(mark, &self.dead(watcher)) else { return Ok(false) };
         let answer = self.effort(watcher).update(|| clear.clone()).await?;
-        Ok(matches!(answer, Answered::Applied(_)))
+        let is_cleared = matches!(answer, Answered::Applied(_));
+        if is_cleared {
+            watcher.taken_over = mark.fence;
+        }
+        Ok(is_cleared)
     }
 
     /// Gives up a place in the queue, wherever it is by now: until that is known to be done, for ten minutes or a ttl at least.
@@ -184,8 +190,8 @@ impl Asking {
         // A place only gets better: so this ends.
         while let Some(index) = mark.place_of(entry) {
             if index == 0 {
-                let (who, how) = ((entry, mark.behind()), (Note::Untold(None), copies));
-                return match self.row.leave_as(&mut effort, who, how, &self.terms).await? {
+                let who = (entry, mark.behind());
+                return match self.row.leave_as(&mut effort, who, copies, &self.terms).await? {
                     Departed::Now | Departed::Before => Ok(()),
                     Departed::No => Err(effort.too_late()),
                 };

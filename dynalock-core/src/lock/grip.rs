@@ -3,10 +3,7 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
     time::Duration,
 };
@@ -16,7 +13,7 @@ use tokio::sync::watch;
 use super::{
     mark::Mark,
     queue::{Behind, Copies},
-    row::{Beat, Note, Row},
+    row::{Beat, Row},
     stance::Ends,
     terms::Terms,
     token::LockToken,
@@ -39,11 +36,10 @@ pub(crate) struct Grip {
     pub(super) hold: Hold,
     pub(super) owner: Arc<str>,
     pub(super) fence: u64,
-    /// The fence of the holder before, if its lease was taken over.
-    pub(super) crashed: Option<u64>,
+    /// The fence of the holder before, if this call took its lease over.
+    pub(super) taken_over: Option<u64>,
     /// Whether a copy of the request for its place in the queue may come yet.
     pub(super) copies: Copies,
-    is_given: AtomicBool,
     granted: Instant,
     lease: Mutex<Lease>,
     lost: watch::Sender<Option<Lost>>,
@@ -76,14 +72,14 @@ impl Grip {
     pub(super) fn new(
         (connection, row, terms): (Arc<Connection>, Row, Terms),
         (hold, owner): (Hold, Arc<str>),
-        (fence, crashed): (u64, Option<u64>),
+        (fence, taken_over): (u64, Option<u64>),
         beat: u64,
         sent: Instant,
     ) -> Self {
         let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None, behind: Behind::Nobody };
         let (lease, lost) = (Mutex::new(lease), watch::Sender::new(None));
-        let (copies, is_given) = (Copies::None, AtomicBool::new(false));
-        Self { connection, row, terms, hold, owner, fence, crashed, copies, is_given, granted: sent, lease, lost }
+        let copies = Copies::None;
+        Self { connection, row, terms, hold, owner, fence, taken_over, copies, granted: sent, lease, lost }
     }
 
     /// A grant that another process has begun to use. Its heartbeats may still be on their way.
@@ -91,10 +87,7 @@ impl Grip {
         let LockToken { owner, fence, beat, ttl, hold, .. } = token;
         let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..terms };
         let of = (Arc::clone(connection), row, terms);
-        let grip = Self::new(of, (hold, owner), (fence, None), beat.saturating_add(BEAT_STRIDE), clock::now());
-        // Whoever has the token was told of the holder before.
-        grip.give();
-        grip
+        Self::new(of, (hold, owner), (fence, None), beat.saturating_add(BEAT_STRIDE), clock::now())
     }
 
     /// That of a place in a queue.
@@ -223,8 +216,7 @@ impl Grip {
         let sent = clock::now();
         let mut effort = Effort::new(connection, limits);
         let answer = effort.update(|| {
-            let forgets = self.crashed.is_some() && matches!(self.note(), Note::Told(_));
-            let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload, forgets };
+            let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload };
             self.row.beat(self.hold, &self.owner, &beat)
         });
         match answer.await? {
@@ -266,21 +258,8 @@ impl Grip {
         let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
         let mut effort = Effort::new(over, limits);
         match self.hold {
-            Hold::Plain => self.disown(&mut effort).await,
+            Hold::Plain => effort.update(|| self.row.disown(&self.owner)).await.map(drop),
             Hold::Fair => self.leave(&mut effort, over).await,
-        }
-    }
-
-    async fn disown(&self, effort: &mut Effort) -> Result<(), Error> {
-        let answer = effort.update(|| self.row.disown(&self.owner, self.note())).await?;
-        match answer {
-            Answered::Refused(met)
-                if Mark::of(&self.row.layout, met.as_ref()).owner.as_deref() == Some(&*self.owner) =>
-            {
-                // A late copy has brought it back.
-                effort.update(|| self.row.disown(&self.owner, Note::Untold(None))).await.map(drop)
-            }
-            Answered::Applied(_) | Answered::Refused(_) => Ok(()),
         }
     }
 
@@ -323,16 +302,6 @@ impl Grip {
             }
         });
         cause
-    }
-
-    /// Its caller has it, and knows what became of the holder before.
-    pub(super) fn give(&self) {
-        self.is_given.store(true, Ordering::Relaxed);
-    }
-
-    /// What is to become of what the row says of the holder before.
-    pub(super) fn note(&self) -> Note {
-        if self.is_given.load(Ordering::Relaxed) { Note::Told(self.fence) } else { Note::Untold(self.crashed) }
     }
 
     /// Who stands behind it in the queue, as it was seen last.

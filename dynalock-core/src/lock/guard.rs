@@ -144,22 +144,8 @@ pub(super) trait Ask: Send + 'static {
     fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Self::Grant>>> + Send;
 }
 
-/// What its caller gets.
-pub(super) trait Grant {
-    /// It has it: what it was told of the holder before is known.
-    fn give(&self);
-}
-
 /// Asks in a task of its own, which begins now: if nobody waits for the answer when a grant comes, it is released.
-pub(super) fn acquire<A: Ask + Sync, G: Grant + Send + 'static>(
-    asking: A,
-    make: impl FnOnce(A, A::Grant) -> Result<G> + Send + 'static,
-) -> impl Future<Output = Result<G>> + Send + 'static {
-    given(ask(asking, make))
-}
-
-/// As [`acquire`], for who may not pass on what comes: it is [`given`] then.
-pub(super) fn ask<A: Ask + Sync, G: Send + 'static>(
+pub(super) fn acquire<A: Ask + Sync, G: Send + 'static>(
     asking: A,
     make: impl FnOnce(A, A::Grant) -> Result<G> + Send + 'static,
 ) -> impl Future<Output = Result<G>> + Send + 'static {
@@ -175,12 +161,6 @@ pub(super) fn ask<A: Ask + Sync, G: Send + 'static>(
     });
     // The task ends without an answer only if the runtime does.
     async { asked.await.unwrap_or(Err(Error::Lost(Lost::Expired))) }
-}
-
-pub(super) async fn given<G: Grant>(answer: impl Future<Output = Result<G>>) -> Result<G> {
-    let grant = answer.await?;
-    grant.give();
-    Ok(grant)
 }
 
 /// Runs `work`, and drops it where it stands if the lock is lost.

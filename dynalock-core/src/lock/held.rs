@@ -4,7 +4,7 @@ use super::{
     acquire::{Asking, Granted},
     acquire_fair::AskingFair,
     grip::Grip,
-    guard::{self, Background, Grant, Guard},
+    guard::{self, Background, Guard},
     name::parts,
     row::PAYLOAD,
     token::LockToken,
@@ -36,9 +36,10 @@ impl Held {
         guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted, asking.background))).await
     }
 
-    /// Not yet given.
     pub(super) fn acquire_fair(asking: AskingFair) -> impl Future<Output = Result<Self>> + Send + 'static {
-        guard::ask(asking, |AskingFair { asking, .. }, granted| Ok(Self::new(asking.label, granted, asking.background)))
+        guard::acquire(asking, |AskingFair { asking, .. }, granted| {
+            Ok(Self::new(asking.label, granted, asking.background))
+        })
     }
 
     /// Takes care of a grant.
@@ -81,10 +82,12 @@ impl Held {
         self.payload.as_deref()
     }
 
-    /// The fence of the holder before, if that did not release the lock: what it was doing may be half done. Of several that died one after
-    /// the other, it is the first that nobody was told of. After a lost reply a release cannot be told from a crash, and counts as one.
+    /// The fence of the holder directly before, if this call took over its lease: what that holder was doing may be half done.
+    ///
+    /// The answer is a hint: it is `None` if another caller or an operator has taken the dead holder out. After a lost reply a release cannot be
+    /// told from a crash, and counts as one. Keep what must not be missed with the work itself.
     pub fn acquired_after_crash(&self) -> Option<u64> {
-        self.guard.grip.crashed
+        self.guard.grip.taken_over
     }
 
     /// The time that is left before somebody else may enter, if no heartbeat renews it; zero if the lock is lost.
@@ -156,12 +159,6 @@ impl Held {
     /// who use one grant do not keep each other out. Heartbeats of the process that died, which arrive late, do no harm.
     pub fn token(&self) -> LockToken {
         LockToken::of(&self.row_name, &self.guard.grip)
-    }
-}
-
-impl Grant for Held {
-    fn give(&self) {
-        self.guard.grip.give();
     }
 }
 

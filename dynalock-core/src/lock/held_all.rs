@@ -6,13 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    acquire::Granted,
-    acquire_all::AskingAll,
-    acquire_all_fair::AskingAllFair,
-    guard::{self, Grant},
-    held::Held,
-};
+use super::{acquire::Granted, acquire_all::AskingAll, acquire_all_fair::AskingAllFair, guard, held::Held};
 use crate::error::{Lost, Result};
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
@@ -112,13 +106,6 @@ impl HeldAll {
     }
 }
 
-impl Grant for HeldAll {
-    fn give(&self) {
-        self.locks.iter().for_each(Grant::give);
-    }
-}
-
-/// Each by itself, to be released at a time of its own.
 impl IntoIterator for HeldAll {
     type Item = Held;
     type IntoIter = std::vec::IntoIter<Held>;

@@ -242,7 +242,6 @@ impl<T: Lockable> Lock<T, Fair> {
         Ok(Queued::new(std::future::ready(Ok(lease)), seen))
     }
 
-    /// Not yet given.
     fn ask_fair(
         self,
         progress: watch::Sender<Option<Waiting>>,
@@ -252,7 +251,7 @@ impl<T: Lockable> Lock<T, Fair> {
         let asking = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.asking(key))?;
         let (repository, background) = (self.repository, asking.background.clone());
         let make = move |_, granted| leased(repository, granted, background);
-        Ok(guard::ask(AskingFair { asking, most, progress }, make))
+        Ok(guard::acquire(AskingFair { asking, most, progress }, make))
     }
 }
 
@@ -320,7 +319,7 @@ impl<T: Lockable> IntoFuture for Lock<T, Fair> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { guard::given(self.ask_fair(watch::Sender::new(None))?).await })
+        Box::pin(async move { self.ask_fair(watch::Sender::new(None))?.await })
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{fmt, future::Future, ops::Deref, sync::Arc, time::Duration};
 
 use super::{
-    guard::{self, Grant, Guard},
+    guard::{self, Guard},
     stance::{Ends, Stance},
     token::LockToken,
 };
@@ -69,11 +69,12 @@ impl<T: Lockable> Lease<T> {
         &self.guard.grip.owner
     }
 
-    /// The fence of the holder before, if that did not release the item: what it was doing may be half done. Of several that died one after
-    /// the other, it is the first that nobody was told of. After a lost reply a release cannot be told from a crash, and counts as one.
-    /// Nothing, where somebody else's write has taken the dead lease away before.
+    /// The fence of the holder directly before, if this call took over its lease: what that holder was doing may be half done.
+    ///
+    /// The answer is a hint: it is `None` if another caller, or a write of another caller, has taken the dead holder out. After a lost reply a
+    /// release cannot be told from a crash, and counts as one. Keep what must not be missed with the work itself.
     pub fn acquired_after_crash(&self) -> Option<u64> {
-        self.guard.grip.crashed
+        self.guard.grip.taken_over
     }
 
     /// The time that is left before somebody else may enter, if nothing renews the lease; zero if it is lost.
@@ -229,12 +230,6 @@ impl<T: Lockable> Lease<T> {
                 }
             }
         }
-    }
-}
-
-impl<T> Grant for Lease<T> {
-    fn give(&self) {
-        self.guard.grip.give();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{departure::Departed, grip::Grip, mark::Mark, queue::Behind, row::Note};
+use super::{grip::Grip, mark::Mark, queue::Behind};
 use crate::{
     error::Error,
     retry::{Connection, Effort, Limits},
@@ -17,14 +17,7 @@ impl Grip {
             Behind::Nobody => self.look(over, false).await.map_or(Behind::Somebody, |mark| mark.behind()),
             Behind::Somebody => Behind::Somebody,
         };
-        let leave = async |effort: &mut Effort, note| {
-            self.row.leave_as(effort, (&*self.owner, behind), (note, self.copies), &self.terms).await
-        };
-        if leave(effort, self.note()).await? == Departed::No {
-            // A late copy has brought it back.
-            leave(effort, Note::Untold(None)).await?;
-        }
-        Ok(())
+        self.row.leave_as(effort, (&*self.owner, behind), self.copies, &self.terms).await.map(drop)
     }
 
     /// Takes away what a write has left of the queue if it was the last: it did not ask who stood behind.

@@ -21,8 +21,6 @@ pub(crate) struct Mark {
     /// Epoch milliseconds, by the holder's clock.
     pub(super) until: Option<u64>,
     pub(super) released: Option<String>,
-    /// The fence of a holder that has died, and was taken away since.
-    pub(super) crashed: Option<u64>,
     /// Who stands in the queue, the head first.
     pub(super) queue: Vec<String>,
     /// The queue is there, and nobody stands in it.
@@ -86,7 +84,6 @@ impl Mark {
             beat: digits(layout.beat).and_then(|beat| rounded_up(beat)),
             until: end.map(|end| layout.unit.to_millis(end)),
             released: item.get(layout.released).map(text),
-            crashed: number(layout.crashed),
             is_abandoned: queue.is_some_and(Vec::is_empty),
             queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
             turn: number(layout.turn),
@@ -141,9 +138,9 @@ impl Mark {
         self.fence.map(|stored| hold.fence(stored))
     }
 
-    /// The fence of the first holder that has died and that nobody was told of: for who takes the lock over from an owner, or finds it without one.
-    pub(super) fn crashed(&self) -> Option<u64> {
-        self.crashed.or(self.fence.filter(|_| self.owner.is_some()))
+    /// The fence of the owner: for a grant that has taken its lease over.
+    pub(super) fn owner_fence(&self) -> Option<u64> {
+        self.fence.filter(|_| self.owner.is_some())
     }
 
     /// Who stands behind the head.

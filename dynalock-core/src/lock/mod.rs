@@ -13,7 +13,7 @@
 //! | `_beat` | N | the number of the holder's last heartbeat, 0 at a grant |
 //! | `_until` | N | when the lease ends, in milliseconds of the Unix epoch by the holder's clock |
 //! | `_released` | S | the owner of the last release, by which a late copy of its request is refused; in the queue where one may come |
-//! | `_crashed` | N | the fence of the first holder that has died, was taken away, and that nobody was told of |
+//! | `_crashed` | N | reserved: a row may still carry it; no request reads, writes or removes it |
 //! | `_queue` | L of S | the fair queue: its head holds the lock, the others wait |
 //! | `_turn` | N | when the head last changed for another, in epoch milliseconds by the clock of who did it |
 //! | `payload` | B | what a holder has left |
@@ -38,15 +38,13 @@
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat < :k`, with a higher `:k` for each request, every third
-//!    of a ttl; with `REMOVE _crashed` of who was told of that. A heartbeat whose reply was lost is sent again with a higher `:k`. One that is
+//!    of a ttl. A heartbeat whose reply was lost is sent again with a higher `:k`. One that is
 //!    refused while `_owner` is `:me` under that fence was overtaken by a later one: after a pause it is sent again, 2^20 above that. Under another
 //!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost. A process that resumes a token begins 2^20 above the
 //!    beat in the token. So a late heartbeat of the process that died is always lower, however many are on their way, and cannot put an earlier
 //!    end back. A `_beat` that is no number, or the highest one, is an error ([`Error::Corrupt`](crate::Error::Corrupt)) for the holder.
-//! 4. **Release**: `SET _released = :me REMOVE _owner, _until, _crashed` if `_owner = :me AND _fence = :f`. A refusal means that it was released or
-//!    lost before; or that a late copy has brought it back under another fence: then it is released without that, and keeps `_crashed`. A grant
-//!    that its caller has not taken is released with the `_crashed` that it would have been told, and one in doubt with the fence before it: the
-//!    next one is to learn it.
+//! 4. **Release**: `SET _released = :me REMOVE _owner, _until` if `_owner = :me`. A refusal means that the lock was released or lost before. The
+//!    condition names no fence: a late copy of the acquire may have brought the owner back under another one, and this ends that grant, too.
 //! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
 //! 6. **All or none**: the acquires of several locks in one `TransactWriteItems` under a `ClientRequestToken`, then one consistent read of
 //!    the fences. Owners that have died are taken away before, as before a queue. Who is refused holds nothing, waits for the taken ones in the
@@ -64,21 +62,20 @@
 //!    request in hexadecimal epoch milliseconds. A copy of it does nothing. Who comes into an empty queue has the lock by this.
 //! 2. **The head holds the lock**; its fence is `_fence + 1`. Heartbeats and protected writes are as above, if `_queue[0] = :me AND _fence = :f - 1`, and
 //!    there is no `_beat` or a lower one.
-//! 3. **Leave**: `REMOVE _queue[0], _beat, _until, _released, _crashed SET _fence = _fence + 1, _turn = :now` if `_queue[0] = :me AND _fence = :f - 1`: the next
+//! 3. **Leave**: `REMOVE _queue[0], _beat, _until, _released SET _fence = _fence + 1, _turn = :now` if `_queue[0] = :me`: the next
 //!    one holds it by the same write, and nobody comes between. Who knows of nobody behind looks once more, by an eventually consistent read, and leaves by
 //!    `REMOVE _queue, _turn` instead of the place, if there is no `_queue[1]` either: then the fence is all that is left. Where an answer shows a
 //!    queue in which nobody stands any more, `REMOVE _queue, _turn, _released` follows, if it is empty still under that `_fence`; so it does after a
 //!    write of the holder that ends its lease as well, which leaves `_released = :me` to be known by. One whose enqueue was in doubt, so that a copy
 //!    may come yet, leaves `_released = :me`, too.
 //! 4. **Give up** (the wait is over, or its caller is gone): `REMOVE _queue[i]` if `_queue[i] = :me`, with the place that a refusal shows if it was
-//!    another; a head that has not entered, or whose caller has not taken the grant, leaves and keeps `_crashed`. A client that cannot reach
+//!    another; a head leaves. A client that cannot reach
 //!    `DynamoDB` tries that for ten minutes, or for a ttl if that is longer, with a pause of up to a second. Meanwhile its further calls for this
 //!    queue wait for that, or end with their deadline: a client that is cut off stands in a queue once, however often it asks.
-//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now,
-//!    _crashed = if_not_exists(_crashed, :f)` if `_queue[0]`, `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head
-//!    with nobody behind, all of the queue, as above. A `_crashed` that is there stays: nobody was told of that death, and this one may have died
-//!    waiting. Before anybody enters, an owner that has died is taken away by `SET _crashed = if_not_exists(_crashed, :f) REMOVE _owner, _until, _beat`
-//!    if its `_fence` is as it was seen, and its lease has ended.
+//! 5. **Evict**, by whoever waits, asks, or wants to write: `REMOVE _queue[0], _beat, _until SET _fence = _fence + 1, _turn = :now` if `_queue[0]`,
+//!    `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head with nobody behind, all of the queue, as above.
+//!    Before anybody enters, an owner that has died is taken away by `REMOVE _owner, _until, _beat` if its `_fence` is as it was seen, and its
+//!    lease has ended.
 //! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
 //!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`](crate::Error::Evicted).
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
@@ -141,7 +138,7 @@
 //!   time at which it was sent. That may be below fences of the deleted row if the request was on its way for more than a minute.
 //! - **A program that does not know the queue** and takes the lock by `_owner` while a head holds it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
-//! - **To learn of a death** where a writer has taken the dead owner of an item away: its one request does not know whether there was one.
+//! - **To learn of a death**: [`Held::acquired_after_crash`] knows only of a holder that the same call has taken out.
 //! - **A runtime that is blocked** sends no heartbeats, and watches no [`Held::lost`]; blocking work belongs on `spawn_blocking`. Where that cannot
 //!   be, [`Heartbeat::Thread`] sends them from a thread of its own, with connections of its own.
 //! - **An operator** who breaks a lock, or a program that writes the row without these conditions.

@@ -107,7 +107,8 @@ impl Locks {
     }
 
     /// Takes a lock away from its holder, for operators: if it is held under this fence still. The holder learns of it by its next heartbeat, and
-    /// may be at work until then; only what checks the fence is safe from it. `false` if it is held under another fence, or not at all.
+    /// may be at work until then; only what checks the fence is safe from it. `false` if it is held under another fence, or not at all. If a
+    /// reply was lost, `true` means that the grant under this fence is over: by this call, or since its holder has released it.
     ///
     /// # Errors
     ///
@@ -131,8 +132,8 @@ impl Locks {
                     Departed::No => false,
                 })
             }
-            // An attempt whose reply was lost did it, if somebody under that fence or before counts as one that has died.
-            Some(_) | None => Ok(effort.is_in_doubt() && mark.crashed.is_some_and(|first| first <= expected_fence)),
+            // By an attempt whose reply was lost, if there was such a grant; or its holder has released it.
+            Some(_) | None => Ok(effort.is_in_doubt() && mark.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 

@@ -4,10 +4,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{
     mark::{Mark, Sighting},
-    row::{Dead, Note, Row, number, same, text},
+    row::{Dead, Row, number, same, text},
 };
 use crate::{
-    expression::{Hold, Placeholders, Terms},
+    expression::{Placeholders, Terms},
     model::LockModel,
     operation::Update,
     retry::Effort,
@@ -39,7 +39,6 @@ impl Copies {
 /// How a head goes by its own request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exit {
-    pub(super) note: Note,
     pub(super) copies: Copies,
     /// Epoch milliseconds.
     pub(super) now: u64,
@@ -90,7 +89,7 @@ impl Row {
     }
 
     /// The head goes, and the next one holds the lock: one write, so that nobody comes between.
-    pub(super) fn leave(&self, entry: &str, behind: Behind, Exit { note, copies, now }: Exit) -> Update {
+    pub(super) fn leave(&self, entry: &str, behind: Behind, Exit { copies, now }: Exit) -> Update {
         let mut turn = self.next_turn(text(entry), behind, now);
         let released = turn.to.name(self.layout.released);
         match copies {
@@ -99,15 +98,6 @@ impl Row {
                 let me = turn.to.value(text(entry));
                 turn.set.push(format_args!("{released}={me}"));
             }
-        }
-        match note {
-            Note::Told(fence) => {
-                turn.remove.push(format_args!("{}", turn.to.name(self.layout.crashed)));
-                let (name, stored) = (turn.to.name(self.layout.fence), Hold::Fair.stored_fence(fence));
-                turn.condition.push(format_args!("{name} = {}", turn.to.value(number(stored))));
-            }
-            // Nobody has removed it since.
-            Note::Untold(_) | Note::Unknown => {}
         }
         self.made(turn)
     }
@@ -120,13 +110,9 @@ impl Row {
         self.update(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Takes a head out that has died, and leaves its fence for the next one to know; unless nobody was told of an earlier death, which one that has died
-    /// waiting must not hide. `head` is what `mark` shows of the head.
-    pub(super) fn evict(&self, mark: &Mark, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
+    /// Takes a head out that has died.
+    pub(super) fn evict(&self, head: &Sighting, evidence: Evidence, behind: Behind, now: u64) -> Update {
         let mut turn = self.next_turn(head.holder.clone(), behind, now);
-        let crashed = turn.to.name(self.layout.crashed);
-        let fence = turn.to.value(number(Hold::Fair.fence(mark.fence.unwrap_or(now))));
-        turn.set.push(format_args!("{crashed}=if_not_exists({crashed},{fence})"));
         if behind == Behind::Nobody {
             turn.remove.push(format_args!("{}", turn.to.name(self.layout.released)));
         }
@@ -152,20 +138,15 @@ impl Row {
         self.update(remove.finish(), condition, to)
     }
 
-    /// Takes away a dead owner, so that a queue can begin, and leaves its fence for the next one to know.
+    /// Takes away a dead owner, so that a queue can begin.
     pub(super) fn clear(&self, mark: &Mark, dead: &Dead) -> Option<Update> {
         let mut to = Placeholders::default();
         let dead = self.is_dead(dead, &mut to)?;
-        let LockModel { owner, until, beat, crashed, .. } = self.layout;
+        let LockModel { owner, until, beat, .. } = self.layout;
         let [owner, until, beat] = [owner, until, beat].map(|name| to.name(name));
-        let mut text = format!("REMOVE {owner},{until},{beat}");
-        // Another program's lease may have no fence.
-        if let Some(fence) = mark.fence {
-            let (crashed, fence) = (to.name(crashed), to.value(number(fence)));
-            text = format!("SET {crashed}=if_not_exists({crashed},{fence}) {text}");
-        }
         let stored_fence = mark.sighting().and_then(|sighting| sighting.stored_fence.clone());
         let is_same = same(self.layout.fence, stored_fence, &mut to);
+        let text = format!("REMOVE {owner},{until},{beat}");
         Some(self.update(text, format!("attribute_exists({owner}) AND {is_same} AND {dead}"), to))
     }
 

@@ -9,10 +9,7 @@ use std::{
 use futures_core::Stream;
 use tokio::sync::watch;
 
-use super::{
-    guard::{self, Grant},
-    mark::Mark,
-};
+use super::mark::Mark;
 use crate::{
     clock::{self, Instant},
     error::Result,
@@ -103,13 +100,10 @@ impl<G> Queued<G> {
     pub(super) fn new(
         answer: impl Future<Output = Result<G>> + Send + 'static,
         seen: watch::Receiver<Option<Waiting>>,
-    ) -> Self
-    where
-        G: Grant + 'static,
-    {
+    ) -> Self {
         let mut first = seen.clone();
         first.mark_changed();
-        Self { answer: Box::pin(guard::given(answer)), next: Box::pin(next(first)), seen }
+        Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
     }
 
     /// How many are served before, the holder counted, as this place was seen last; 0 if the lock is granted, or the wait has failed.

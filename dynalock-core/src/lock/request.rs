@@ -7,7 +7,7 @@ use super::{
     acquire_all::AskingAll,
     acquire_all_fair::AskingAllFair,
     acquire_fair::AskingFair,
-    guard::{self, Background},
+    guard::Background,
     held::Held,
     held_all::HeldAll,
     locks::Locks,
@@ -191,7 +191,7 @@ impl IntoFuture for Acquire<Held, Arc<str>, Fair> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let (asking, _) = self.asking_fair(self.locks.wait)?;
-            guard::given(Held::acquire_fair(asking)).await
+            Held::acquire_fair(asking).await
         })
     }
 }
@@ -239,7 +239,7 @@ impl IntoFuture for Acquire<Option<Held>, Arc<str>, Fair> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let (asking, _) = self.asking_fair(Wait::No)?;
-            if_free(guard::given(Held::acquire_fair(asking)).await)
+            if_free(Held::acquire_fair(asking).await)
         })
     }
 }

@@ -56,17 +56,6 @@ pub(super) struct Claim<'a> {
     pub(super) payload: Option<&'a [u8]>,
 }
 
-/// What becomes of the note of a holder that has died, when the next one goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Note {
-    /// The caller who was granted this fence knows of that. Under another one it may be its own death: a late copy has brought it back.
-    Told(u64),
-    /// Nobody does: of a holder that has died under this fence, or of whom the row tells itself.
-    Untold(Option<u64>),
-    /// Nobody does, nor is it known whether a holder was taken over.
-    Unknown,
-}
-
 /// What a heartbeat writes.
 #[derive(Debug, Clone)]
 pub(super) struct Beat<'a> {
@@ -75,8 +64,6 @@ pub(super) struct Beat<'a> {
     /// Epoch milliseconds at which the lease ends.
     pub(super) until: u64,
     pub(super) payload: Option<&'a [u8]>,
-    /// The death that its holder has been told of is forgotten.
-    pub(super) forgets: bool,
 }
 
 /// The attribute that holds the payload of a named lock.
@@ -130,10 +117,6 @@ impl Row {
         if let Some(payload) = beat.payload {
             set.push(format_args!("{}={}", to.name(PAYLOAD), to.value(bytes(payload))));
         }
-        let mut set = set.finish();
-        if beat.forgets {
-            set = format!("{set} REMOVE {}", to.name(self.layout.crashed));
-        }
         let me = to.value(text(owner));
         let fence = format!("{} = {}", to.name(self.layout.fence), to.value(number(hold.stored_fence(beat.fence))));
         let condition = match hold {
@@ -145,33 +128,16 @@ impl Row {
                 format!("{}[0] = {me} AND {fence} AND {earlier}", to.name(self.layout.queue))
             }
         };
-        self.update(set, condition, to)
+        self.update(set.finish(), condition, to)
     }
 
-    /// What lets the next one in, of an owner.
-    pub(super) fn disown(&self, owner: &str, note: Note) -> Update {
+    /// What lets the next one in, of an owner. It ends any grant of the owner: a late copy of the acquire may have brought one back.
+    pub(super) fn disown(&self, owner: &str) -> Update {
         let mut to = Placeholders::default();
         let me = to.value(text(owner));
-        let LockModel { owner: owner_name, until, released, crashed, .. } = self.layout;
-        let [owner_name, until, released] = [owner_name, until, released].map(|name| to.name(name));
-        let mut set = Terms::new("SET ", ",");
-        set.push(format_args!("{released}={me}"));
-        let mut remove = Terms::new("REMOVE ", ",");
-        remove.push(format_args!("{owner_name},{until}"));
-        let mut condition = format!("{owner_name} = {me}");
-        match note {
-            Note::Told(fence) => {
-                remove.push(format_args!("{}", to.name(crashed)));
-                condition = format!("{condition} AND {} = {}", to.name(self.layout.fence), to.value(number(fence)));
-            }
-            Note::Untold(Some(fence)) => set.push(format_args!("{}={}", to.name(crashed), to.value(number(fence)))),
-            Note::Untold(None) => {}
-            Note::Unknown => {
-                let (crashed, fence, one) = (to.name(crashed), to.name(self.layout.fence), to.value(number(1)));
-                set.push(format_args!("{crashed}={fence}-{one}"));
-            }
-        }
-        self.update(format!("{} {}", set.finish(), remove.finish()), condition, to)
+        let LockModel { owner, until, released, .. } = self.layout;
+        let [owner, until, released] = [owner, until, released].map(|name| to.name(name));
+        self.update(format!("SET {released}={me} REMOVE {owner},{until}"), format!("{owner} = {me}"), to)
     }
 
     /// That the owner's lease has ended.
@@ -203,11 +169,9 @@ impl Row {
     /// Takes the lock from whoever owns it under this fence.
     pub(super) fn take_away(&self, fence: u64) -> Update {
         let mut to = Placeholders::default();
-        let LockModel { owner, until, released, fence: fence_name, crashed, .. } = self.layout;
-        let [owner, until, released, fence_name, crashed] =
-            [owner, until, released, fence_name, crashed].map(|name| to.name(name));
-        let died = format!("{crashed}=if_not_exists({crashed},{fence_name})");
-        let set = format!("SET {released}={owner},{died} REMOVE {owner},{until}");
+        let LockModel { owner, until, released, fence: fence_name, .. } = self.layout;
+        let [owner, until, released, fence_name] = [owner, until, released, fence_name].map(|name| to.name(name));
+        let set = format!("SET {released}={owner} REMOVE {owner},{until}");
         let condition = format!("attribute_exists({owner}) AND {fence_name} = {}", to.value(number(fence)));
         self.update(set, condition, to)
     }

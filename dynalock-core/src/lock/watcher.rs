@@ -37,9 +37,16 @@ pub(super) struct Watcher {
     seen: Option<Mark>,
     /// How often it was asked in vain since that sign of life, though the lease seemed to have ended.
     in_vain: u32,
+    /// The fence of the last dead holder that this call took away.
+    pub(super) taken_over: Option<u64>,
 }
 
 impl Watcher {
+    /// The fence of the holder directly before this grant, if this call took its lease over.
+    pub(super) fn taken_over_before(&self, fence: u64) -> Option<u64> {
+        self.taken_over.filter(|dead| dead.checked_add(1) == Some(fence))
+    }
+
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
         let sighting = mark.sighting();
@@ -102,7 +109,16 @@ impl Asking {
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        Watcher { started, requests: 0, end, rng: random::generator(), watched: None, seen: None, in_vain: 0 }
+        Watcher {
+            started,
+            requests: 0,
+            end,
+            rng: random::generator(),
+            watched: None,
+            seen: None,
+            in_vain: 0,
+            taken_over: None,
+        }
     }
 
     /// The limits of the next request, which ends with the wait.

@@ -42,8 +42,8 @@ async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
             took >= dead * TTL.saturating_sub(millis(1)) && took < dead * (TTL + SKEW + secs(1)),
             "{dead}: {took:?}"
         );
-        // The first of them whom nobody was told of.
-        assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1 + u64::from(dead), Some(fence + 1)));
+        let last = fence + u64::from(dead);
+        assert_eq!((next.fence(), next.acquired_after_crash()), (last + 1, Some(last)));
         assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
     }
 }

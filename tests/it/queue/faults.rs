@@ -38,9 +38,9 @@ async fn nothing_is_left(shop: &Shop, others: &Locks, last: u64, of: &str) {
     let ghosts = others.waiters("printer").await.unwrap();
     assert!(ghosts.len() <= 1, "{of}: {ghosts:?}");
     if ghosts.is_empty() {
-        // The name of one whose request was sent again, and the fence of a ghost.
+        // The name of one whose request was sent again.
         let left = attributes(shop, "printer").await;
-        let known = ["_fence", "_released", "_crashed"];
+        let known = ["_fence", "_released"];
         assert!(left.iter().all(|attribute| known.contains(&&**attribute)), "{of}: {left:?}");
     }
     let next = others.acquire("printer").fair().wait(TTL + SKEW + secs(1)).await;

@@ -171,12 +171,15 @@ impl Kind {
         let placeholder = |of: &str| names.iter().find(|(_, name)| **name == *of).map(|(placeholder, _)| placeholder);
         let sets = |of| placeholder(of).is_some_and(|name| set.contains(&format!("{name}=")));
         let removes = |of| placeholder(of).is_some_and(|name| remove.split(',').any(|removed| removed == name));
+        let condition = update["ConditionExpression"].as_str().unwrap_or_default();
+        let asks = |of| placeholder(of).is_some_and(|name| condition.split([' ', '(', ')']).any(|asked| asked == name));
         match () {
             () if set.contains("list_append") => Self::Enqueue,
             () if sets("_owner") => Self::Acquire,
-            () if removes("_owner") && sets("_crashed") => Self::Clear,
+            () if removes("_owner") && !sets("_released") => Self::Clear,
             () if removes("_owner") => Self::Release,
-            () if sets("_crashed") => Self::Evict,
+            // A head that leaves by itself is named by its place alone.
+            () if sets("_fence") && asks("_fence") => Self::Evict,
             () if sets("_fence") => Self::Leave,
             () if sets("_beat") => Self::Beat,
             () if removes("_queue") => Self::Sweep,

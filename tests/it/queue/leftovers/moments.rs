@@ -3,7 +3,7 @@
 use dynalock::local::{Fault, Faults};
 
 use super::{
-    super::{SKEW, TTL, attributes, kill},
+    super::{SKEW, TTL, kill},
     fair, fence_alone_is_left,
 };
 use crate::support::{Shop, millis, secs, travel};
@@ -119,5 +119,5 @@ async fn of_a_dead_head_whose_last_follower_goes_at_the_last_moment() {
     assert!(breaking.await.unwrap().unwrap());
     drop(dead);
     travel(secs(1)).await;
-    assert_eq!(attributes(&shop, "printer").await, ["_crashed", "_fence"]);
+    fence_alone_is_left(&shop).await;
 }

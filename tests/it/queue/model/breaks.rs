@@ -151,18 +151,6 @@ fn a_new_head_that_counts_from_its_turn_must_subtract_the_skew() {
     breaks(Rules { clock, beats: 1, ..with(Flaw::HeadIgnoresSkew, THREE) }, Property::OneHolder);
 }
 
-#[test]
-fn an_eviction_must_note_the_death() {
-    let rules = Rules { crashes: true, ..with(Flaw::EvictTellsNobody, TWO) };
-    breaks(rules, Property::DeathsAreTold);
-}
-
-#[test]
-fn one_who_meets_its_own_ghost_must_not_forget_a_death() {
-    let trace = breaks(with_faults(Flaw::GhostForgets, ONE_AND_PLAIN), Property::DeathsAreTold);
-    assert!(trace.contains("the late copy of"), "{trace}");
-}
-
 /// A poll may show a stay at the head that was ended before the last consistent look: the entry has come back by a late copy since.
 #[test]
 fn a_new_head_must_not_count_from_a_look_that_may_be_later_than_its_poll() {

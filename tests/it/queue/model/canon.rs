@@ -147,13 +147,10 @@ impl Process {
         if self.phase != Phase::Held {
             self.ended = false;
         }
-        if !matches!(self.phase, Phase::Head | Phase::Held) && !matches!(self.op, Some(Op::Granted(_))) {
-            self.told = false;
-        }
         if self.op != Some(Op::Enqueue) {
             self.entered = 0;
         }
-        let untimed = matches!(self.op, None | Some(Op::Leave(_) | Op::Release { .. } | Op::Abandon(_) | Op::Clear(_)));
+        let untimed = matches!(self.op, None | Some(Op::Leave | Op::Release | Op::Abandon(_) | Op::Clear(_)));
         if untimed && rules.clock.is_none() || self.op.is_none() {
             self.asked = 0;
         }
@@ -174,7 +171,6 @@ impl Op {
                 Some(fence)
             }
             Op::Beat(Beat { fence, .. }) | Op::Heartbeat(Beat { fence, .. }) | Op::Granted(fence) => Some(fence),
-            Op::Leave(under) | Op::Release { under, .. } => under.as_mut(),
             _ => None,
         }
     }
@@ -184,12 +180,12 @@ impl Op {
             Op::Enqueue => 1,
             Op::Read => 2,
             Op::Beat(_) => 3,
-            Op::Leave(_) => 4,
+            Op::Leave => 4,
             Op::Abandon(_) => 5,
             Op::Evict(_) => 6,
             Op::Acquire(_) => 7,
             Op::Heartbeat(_) => 8,
-            Op::Release { .. } => 9,
+            Op::Release => 9,
             Op::Clear(_) => 10,
             Op::Write => 11,
             Op::Granted(_) => 12,

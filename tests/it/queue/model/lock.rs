@@ -195,7 +195,7 @@ impl World {
             Op::Acquire(None) => "to acquire".into(),
             Op::Enqueue => "to enqueue".into(),
             Op::Read => "to read".into(),
-            Op::Leave(_) | Op::Release { .. } => "to leave".into(),
+            Op::Leave | Op::Release => "to leave".into(),
             Op::Beat(Beat { number, .. }) | Op::Heartbeat(Beat { number, .. }) => format!("to beat {number}"),
             Op::Write => "to write".into(),
             Op::Abandon(place) => format!("to abandon place {place}"),

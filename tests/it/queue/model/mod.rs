@@ -11,7 +11,7 @@
 //! - [`rules`]: what may go wrong in an exploration: a lost reply (the request is sent again), a second copy of a request that arrives at any
 //!   later time, a crash, a waiter that gives up, a stale read, clocks that differ. And one line of the protocol that is left out.
 //! - [`property`]: what must hold. [`explore`] finds the shortest way to a state where it does not; or, if all hold, a state from which the live
-//!   ones cannot all be served or told any more without a further fault.
+//!   ones cannot all be served any more without a further fault.
 //! - [`tickets`]: the published queue in two steps, which breaks.
 //!
 //! # What the protocol says

@@ -42,8 +42,6 @@ pub(super) struct Process {
     pub(super) beat: u8,
     /// Its grant was ended by somebody else. It does not know that itself.
     pub(super) ended: bool,
-    /// Its grant told it of a death.
-    pub(super) told: bool,
 }
 
 /// What an answer carries: the row before the request if that succeeded, the row that refused it if not.
@@ -71,7 +69,6 @@ impl Process {
             fence: 0,
             beat: 0,
             ended: false,
-            told: false,
         }
     }
 
@@ -89,7 +86,7 @@ impl Process {
         match op {
             Op::Enqueue => self.entered = 0,
             Op::Beat(beat) | Op::Heartbeat(beat) => self.beat = beat.number,
-            Op::Leave(_) | Op::Abandon(_) | Op::Release { .. } => self.phase = Phase::Leaving,
+            Op::Leave | Op::Abandon(_) | Op::Release => self.phase = Phase::Leaving,
             _ => {}
         }
     }
@@ -113,21 +110,16 @@ impl Process {
         match op {
             Op::Enqueue if ok && row.queue.len() == 0 => {
                 self.base = rules.age_at_head(self.asked.min(rules.ttl), answer.turned);
-                self.told = row.crashed;
                 self.granted(rules, row.fence + 1);
             }
             Op::Acquire(_) if ok => {
                 self.base = self.asked.min(rules.ttl);
-                self.told = row.crashed || row.owner != NOBODY;
                 self.granted(rules, row.fence + 1);
             }
             Op::Beat(beat) | Op::Heartbeat(beat) if ok => self.granted(rules, beat.fence),
             Op::Granted(fence) => self.enter(rules, fence),
             Op::Beat(_) | Op::Heartbeat(_) => self.refused_to_beat(me, row, op),
-            // A late copy has brought it back.
-            Op::Leave(Some(_)) if !ok && row.queue.head() == me => self.send(Op::Leave(None)),
-            Op::Release { under: Some(_), .. } if !ok && row.owner == me => self.send(Op::GIVE_BACK),
-            Op::Leave(_) | Op::Release { .. } => self.phase = Phase::Done,
+            Op::Leave | Op::Release => self.phase = Phase::Done,
             Op::Write if ok || row.owner != NOBODY => self.phase = Phase::Done,
             Op::Write => self.watch(rules, row.seen(rules), answer.expired),
             Op::Enqueue if ok => self.look(rules, me, answer),
@@ -164,14 +156,13 @@ impl Process {
         let (holder, fence) = row.holder();
         match holder == me {
             true if fence == self.fence => self.beat = row.beat,
-            true => self.send(if matches!(beat, Op::Beat(_)) { Op::Leave(None) } else { Op::GIVE_BACK }),
+            true => self.send(if matches!(beat, Op::Beat(_)) { Op::Leave } else { Op::Release }),
             false => self.phase = Phase::Done,
         }
     }
 
     /// Sees that it is the head, and has not beaten: what it does not know of the base, it knows of its turn.
-    pub(super) fn come_to_head(&mut self, rules: &Rules, fence: i8, turned: Option<i8>, told: bool) {
-        self.told = told;
+    pub(super) fn come_to_head(&mut self, rules: &Rules, fence: i8, turned: Option<i8>) {
         self.base = rules.age_at_head(self.base, turned);
         self.enter_if_in_time(rules, fence);
     }
@@ -194,7 +185,7 @@ impl Process {
             if rules.has(Flaw::CountsFromOwnSight) {
                 self.base = self.asked;
             }
-            self.come_to_head(rules, row.fence + 1, answer.turned, row.crashed);
+            self.come_to_head(rules, row.fence + 1, answer.turned);
         } else {
             self.phase = Phase::Waiting;
             self.base = self.asked;
@@ -207,8 +198,7 @@ impl Process {
         let (holder, fence) = row.holder();
         if holder == me {
             self.base = rules.ttl;
-            // What a lost answer of the plain lock has said of its predecessor is not known.
-            self.come_to_head(rules, fence, answer.turned, row.crashed || row.owner == me);
+            self.come_to_head(rules, fence, answer.turned);
         } else if row.queue.has(me) {
             self.look(rules, me, answer);
         } else if row.released == me {
@@ -221,7 +211,7 @@ impl Process {
     fn abandoned(&mut self, ok: bool, me: Id, row: &Row) {
         match row.queue.position(me).filter(|_| !ok) {
             None => self.phase = Phase::Done,
-            Some(0) => self.send(Op::Leave(None)),
+            Some(0) => self.send(Op::Leave),
             Some(place) => self.send(Op::Abandon(u8::try_from(place).unwrap_or(u8::MAX))),
         }
     }

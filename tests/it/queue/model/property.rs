@@ -20,8 +20,6 @@ pub(super) enum Property {
     NobodyIsSkipped,
     /// One that was served, or gave up, left its entry.
     NothingIsLeft,
-    /// A holder has died, and the next one to enter was not told.
-    DeathsAreTold,
 }
 
 /// What the row does not say itself.
@@ -33,8 +31,6 @@ pub(super) struct History {
     pub(super) shown: u8,
     /// The acquisitions that a late copy has put into the row.
     pub(super) strays: u16,
-    /// A holder was taken away, and nobody who was told of it has shown that.
-    pub(super) untold: bool,
 }
 
 impl History {

@@ -14,8 +14,6 @@ pub(super) struct Row {
     /// When the last leave or eviction was sent, by the clock of who did it.
     pub(super) turn: Option<i8>,
     pub(super) released: Id,
-    /// Somebody has died, was taken away, and nobody was told.
-    pub(super) crashed: bool,
 }
 
 /// What a watcher remembers of the row: who held it, and what its beat was.
@@ -32,8 +30,6 @@ pub(super) struct Seen {
 pub(super) struct Beat {
     pub(super) number: u8,
     pub(super) fence: i8,
-    /// Its sender was told of a death.
-    pub(super) forgets: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,18 +37,13 @@ pub(super) enum Op {
     Enqueue,
     Read,
     Beat(Beat),
-    /// Of one whose caller has taken the grant: under that fence, and forgetting what it was told.
-    Leave(Option<i8>),
+    Leave,
     Abandon(u8),
     Evict(Seen),
     /// The plain lock: acquire, over a dead owner if one was seen.
     Acquire(Option<Seen>),
     Heartbeat(Beat),
-    /// As a leave; or with a note of the death that the grant has told it of.
-    Release {
-        under: Option<i8>,
-        notes: bool,
-    },
+    Release,
     Clear(Seen),
     /// What any other program writes to a row that nobody holds.
     Write,
@@ -68,15 +59,10 @@ pub(super) struct Request {
     pub(super) sent: i8,
 }
 
-impl Op {
-    /// A release of a grant that nobody has taken, and that told nothing.
-    pub(super) const GIVE_BACK: Self = Self::Release { under: None, notes: false };
-}
-
 impl Row {
     pub(super) fn new() -> Self {
         let queue = Queue([Entry::NONE; 4]);
-        Self { owner: NOBODY, queue, fence: 0, beat: 0, until: None, turn: None, released: NOBODY, crashed: false }
+        Self { owner: NOBODY, queue, fence: 0, beat: 0, until: None, turn: None, released: NOBODY }
     }
 
     /// Who holds the lock, and the fence of that grant.
@@ -110,9 +96,9 @@ impl Row {
                 let newer = self.beat < beat.number || rules.has(Flaw::BeatMayRepeat);
                 (is_head || rules.has(Flaw::BeatIgnoresGrant)) && newer && self.renew(rules, beat, sent)
             }
-            Op::Leave(under) => {
+            Op::Leave => {
                 let is_head = self.queue.head() == me || rules.has(Flaw::LeaveIgnoresHead);
-                is_head && self.is_under(rules, under) && self.leave(rules, sent) && self.forget(under.is_some())
+                is_head && self.leave(rules, sent)
             }
             Op::Abandon(place) => self.abandon(rules, me, usize::from(place)),
             Op::Evict(seen) => self.evict(rules, seen, sent),
@@ -121,11 +107,7 @@ impl Row {
                 let newer = self.beat < beat.number || rules.has(Flaw::BeatAgainKeepsNumber);
                 self.owner == me && newer && self.renew(rules, beat, sent)
             }
-            Op::Release { under, notes } => {
-                let released = self.owner == me && self.is_under(rules, under) && self.disown(rules, me);
-                self.crashed |= released && notes;
-                released && self.forget(under.is_some())
-            }
+            Op::Release => self.owner == me && self.disown(rules, me),
             Op::Clear(seen) => self.owner_is(rules, seen) && self.clear(),
             Op::Write => self.write(rules, sent),
         }
@@ -148,7 +130,6 @@ impl Row {
         let allowed = self.beat <= beat.number && (self.holder().1 == beat.fence || unfenced);
         if allowed {
             self.beat = beat.number;
-            self.forget(beat.forgets);
             self.until = rules.until(sent);
         }
         allowed
@@ -169,16 +150,6 @@ impl Row {
         }
     }
 
-    fn is_under(&self, rules: &Rules, fence: Option<i8>) -> bool {
-        let ignored = rules.has(Flaw::GhostForgets) || rules.has(Flaw::LeaveIgnoresHead);
-        fence.is_none_or(|fence| self.holder().1 == fence || ignored)
-    }
-
-    fn forget(&mut self, forgets: bool) -> bool {
-        self.crashed &= !forgets;
-        true
-    }
-
     fn abandon(&mut self, rules: &Rules, me: Id, place: usize) -> bool {
         let allowed = place < 4 && (self.queue.0[place].id == me || rules.has(Flaw::AbandonIgnoresId));
         if allowed {
@@ -193,7 +164,6 @@ impl Row {
         if allowed {
             self.next_turn(rules, sent);
             self.released = NOBODY;
-            self.crashed = !rules.has(Flaw::EvictTellsNobody);
             self.fence += i8::from(!rules.has(Flaw::EvictKeepsFence));
         }
         allowed
@@ -222,7 +192,7 @@ impl Row {
     }
 
     fn clear(&mut self) -> bool {
-        (self.owner, self.beat, self.until, self.crashed) = (NOBODY, 0, None, true);
+        (self.owner, self.beat, self.until) = (NOBODY, 0, None);
         true
     }
 

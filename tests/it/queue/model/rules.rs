@@ -38,10 +38,6 @@ pub(super) enum Flaw {
     HeadIgnoresTurn,
     /// A new head counts from its turn by its own clock, and does not subtract the skew.
     HeadIgnoresSkew,
-    /// An eviction does not note the death.
-    EvictTellsNobody,
-    /// A leave does not name the fence: over a ghost of a grant that was ended it forgets that death.
-    GhostForgets,
     /// A new head that a poll has told of its turn counts from its last consistent look.
     PollKeepsLook,
 }

@@ -41,17 +41,14 @@ impl Process {
                 if self.beat < rules.last_beat(kind) {
                     wish(self.next_beat(kind));
                 }
-                let under = Some(self.fence).filter(|_| self.phase == Phase::Held);
-                let notes = self.told && under.is_none();
-                wish(if kind == Kind::Fair { Op::Leave(under) } else { Op::Release { under, notes } });
+                wish(if kind == Kind::Fair { Op::Leave } else { Op::Release });
             }
             (Phase::Leaving | Phase::Done | Phase::Crashed, _) => {}
         }
     }
 
     pub(super) fn next_beat(&self, kind: Kind) -> Op {
-        let forgets = self.told && self.phase == Phase::Held;
-        let beat = Beat { number: self.beat + 1, fence: self.fence, forgets };
+        let beat = Beat { number: self.beat + 1, fence: self.fence };
         if kind == Kind::Fair { Op::Beat(beat) } else { Op::Heartbeat(beat) }
     }
 }

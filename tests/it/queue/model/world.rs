@@ -140,18 +140,9 @@ impl World {
         let me = self.id(process);
         let expired = Self::is_expired(rules, process, row);
         let turned = self.turned(rules, process, row);
-        let was_in = self.processes[process].phase == Phase::Held;
         self.processes[process].hear(rules, me, &Answer { ok, row, expired, turned });
-        self.check_told(process, was_in);
         if self.processes[process].phase == Phase::Done {
             self.finish(rules, process, me);
-        }
-    }
-
-    fn check_told(&mut self, process: usize, was_in: bool) {
-        let Process { phase, told, .. } = self.processes[process];
-        if phase == Phase::Held && !was_in && self.history.untold && !told {
-            self.wrong = self.wrong.or(Some(Property::DeathsAreTold));
         }
     }
 
@@ -197,8 +188,7 @@ impl World {
                 if !rules.has(Flaw::PollKeepsLook) {
                     waiter.base = rules.ttl;
                 }
-                waiter.come_to_head(rules, seen.fence + 1, turned, row.crashed);
-                self.check_told(process, false);
+                waiter.come_to_head(rules, seen.fence + 1, turned);
             }
             None => {
                 let expired = !earlier && Self::is_expired(rules, process, &row);
@@ -233,18 +223,6 @@ impl World {
         Some(rules.offset(process) - since)
     }
 
-    /// A plain writer's request does not know whether it has taken an owner away.
-    fn note_death(&mut self, holder: Id, Request { from, op, .. }: Request) {
-        let is_grant = from == holder && self.is_alive(holder) && !self.processes[process_of(holder)].ended;
-        match op {
-            Op::Write => self.history.untold = false,
-            Op::Evict(_) | Op::Clear(_) | Op::Acquire(_) => self.history.untold = true,
-            Op::Leave(Some(_)) | Op::Release { under: Some(_), .. } if is_grant => self.history.untold = false,
-            Op::Beat(beat) | Op::Heartbeat(beat) if is_grant && beat.forgets => self.history.untold = false,
-            _ => {}
-        }
-    }
-
     fn record(&mut self, rules: &Rules, before: &Row, request: Request, ok: bool, age: u8) {
         if before.seen(rules) != self.row.seen(rules) {
             self.earlier = Self::shown(rules, before);
@@ -254,9 +232,6 @@ impl World {
             self.history.record(rules, before, &self.row, request, age);
         }
         let (holder, _) = before.holder();
-        if ok && holder != NOBODY {
-            self.note_death(holder, request);
-        }
         if self.row.holder().0 != holder && request.from != holder && self.is_alive(holder) {
             self.processes[process_of(holder)].ended = true;
         }

@@ -1,0 +1,71 @@
+//! Items that still carry the reserved attribute `crashed`: no value shows it, and no request writes it.
+
+use dynalock::{Transaction, Versioned, local::Faults};
+use serde::{Deserialize, Serialize};
+
+use super::{SKEW, TTL};
+use crate::support::{Shop, item, millis, n, s, travel};
+
+/// A struct that would refuse an attribute that it does not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[serde(deny_unknown_fields)]
+#[dynalock(table = "barrels")]
+#[lockable(ttl = "10s")]
+struct Barrel {
+    #[dynalock(partition_key)]
+    id: String,
+    litres: u32,
+}
+
+/// The same, with the lease in a row of its own and another name for the attribute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[serde(deny_unknown_fields)]
+#[dynalock(table = "tanks")]
+#[lockable(ttl = "10s", crashed = "died", separate)]
+struct Tank {
+    #[dynalock(partition_key)]
+    id: String,
+    litres: u32,
+}
+
+macro_rules! carries {
+    ($test:ident, $type:ident, $name:literal, $row:literal) => {
+        #[tokio::test(start_paused = true)]
+        async fn $test() {
+            let shop = Shop::in_process(Faults::none());
+            let table = shop.table::<$type>().await;
+            let (items, raw) = (&table.items, &table.raw);
+            // One that another program has written, without a version.
+            raw.put(item([("id", s("a")), ("litres", n(1)), ($name, n(7))])).await;
+            items.update_with("a", |it| it.litres += 1).await.unwrap();
+
+            let mut lease = items.lock("a").await.unwrap();
+            assert_eq!((lease.litres, lease.acquired_after_crash()), (2, None));
+            raw.set($row, $name, n(7)).await;
+            lease.update(|it| it.litres += 1).await.unwrap();
+            lease.extend().await.unwrap();
+            lease.commit(|it| it.litres += 1).await.unwrap();
+            let lease = items.lock("a").fair().await.unwrap();
+            assert_eq!((lease.litres, lease.acquired_after_crash()), (4, None));
+            let stored = lease.release().await.unwrap();
+
+            let stored = items.replace(stored).await.unwrap();
+            let mut tx = Transaction::new(&shop.client);
+            tx.update(items, stored);
+            tx.commit().await.unwrap();
+            assert_eq!(raw.get($row).await.unwrap()[$name], n(7), "no request removes it");
+
+            let dead = items.lock("a").heartbeat(false).await.unwrap();
+            let fence = dead.fence();
+            drop(dead.detach());
+            travel(TTL + SKEW + millis(100)).await;
+            let next = items.lock("a").await.unwrap();
+            assert_eq!((next.litres, next.acquired_after_crash()), (4, Some(fence)));
+            let stored = next.release().await.unwrap();
+            items.delete(stored).await.unwrap();
+        }
+    };
+}
+
+carries!(an_item_that_carries_it_is_read_written_and_leased, Barrel, "_crashed", "a");
+carries!(a_row_that_carries_it_is_leased, Tank, "died", "a#lock");
