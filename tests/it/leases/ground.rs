@@ -64,6 +64,16 @@ impl<T: Lockable> Ground<T> {
         self.believers.push(mine);
     }
 
+    /// A grant whose first process has died goes on in another one.
+    pub(super) fn resume(&mut self, lease: Lease<T>) {
+        self.tally.resumed += 1;
+        let mine = Believer { fence: lease.fence(), lease: Some(lease), until: now() };
+        if mine.believes() {
+            self.tally.overlaps += self.believers.iter().filter(|other| other.believes()).count() as u64;
+        }
+        self.believers.push(mine);
+    }
+
     /// For a write.
     pub(super) fn take(&mut self, fence: u64) -> Lease<T> {
         let mine = self.believers.iter_mut().find(|believer| believer.fence == fence).expect("it has entered");

@@ -138,9 +138,25 @@ impl<T: Counted> Process<T> {
             }
             3..6 => drop(lease.release().await),
             6..8 => drop(lease),
-            // A kill.
-            _ => drop(lease.detach()),
+            8 => drop(lease.detach()),
+            _ => self.die(lease, rng).await,
         }
+    }
+
+    /// Dies and leaves a token. Another process goes on with that, if the lease has not ended by then.
+    async fn die(&self, lease: Lease<T>, rng: &mut Rng) {
+        let (fence, token) = (lease.fence(), lease.detach());
+        travel(millis(rng.u64(0..15_000))).await;
+        let Ok(lease) = self.items.resume(token).await else { return };
+        self.ground.lock().unwrap().resume(lease);
+        travel(millis(rng.u64(0..3_000))).await;
+        let mut lease = self.ground.lock().unwrap().take(fence);
+        let mark = format!("h{fence}.resumed");
+        let written = lease.update(|it| it.write(&mark)).await;
+        let mut ground = self.ground.lock().unwrap();
+        ground.put(lease);
+        ground.wrote(mark, &written);
+        drop(ground.leave(fence).detach());
     }
 
     /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
@@ -234,6 +250,7 @@ fn storms_of<T: Counted>(weather: Weather, seeds: u64) {
     assert!(tally.writes > seeds * 10, "{tally:?}");
     assert!(tally.takeovers > seeds, "{tally:?}");
     assert!(tally.cancelled > seeds, "{tally:?}");
+    assert!(tally.resumed > seeds / 2, "{tally:?}");
     assert_eq!(tally.evicted, 0, "one who shows itself in time is never taken out: {tally:?}");
 }
 
