@@ -69,11 +69,16 @@ impl AskingAny {
 impl Candidate<'_> {
     async fn ask(&mut self) -> Result<Option<Granted>, Error> {
         self.mark = None;
-        match self.asking.ask(&mut self.owner, &mut self.watcher).await? {
-            Asked::Granted(granted) => Ok(Some(granted)),
-            Asked::Refused(mark) => {
+        match self.asking.ask(&mut self.owner, &mut self.watcher).await {
+            Ok(Asked::Granted(granted)) => Ok(Some(granted)),
+            Ok(Asked::Refused(mark)) => {
                 self.mark = Some(mark);
                 Ok(None)
+            }
+            Err(error) => {
+                // The lease of a missing item was granted and released: a late copy of that release must not end a later grant.
+                self.owner = self.asking.owner();
+                Err(error)
             }
         }
     }

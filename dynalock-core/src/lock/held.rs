@@ -157,6 +157,7 @@ impl Held {
 
     /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for a process that knows that this guard is gone: two
     /// who use one grant do not keep each other out. Heartbeats of the process that died, which arrive late, do no harm.
+    /// A release that it sent does: it ends the lock whenever it arrives. Do not resume a token after its process may have released the lock.
     pub fn token(&self) -> LockToken {
         LockToken::of(&self.row_name, &self.guard.grip)
     }

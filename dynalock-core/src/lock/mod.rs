@@ -131,6 +131,8 @@
 //!   plainly wait for its end. A ghost that a late copy of an enqueue has left in a queue costs it one ttl.
 //! - **Clocks that differ by more than `max_skew`** break [`Expiry::Clock`] when they differ by more than that and what is left of the
 //!   lease between two heartbeats. The fence protects all the same what checks it.
+//! - **A release that arrives late**: a process sends a release and dies, and another process resumes its token. The release ends the lock when it
+//!   arrives, and the second process learns it by its next heartbeat.
 //! - **An item that is deleted under its lease**, by time to live, by `delete_unchecked` or by another program, takes the lease with it. If it is
 //!   created and leased again before the next heartbeat of the first holder, two callers believe to hold it until that heartbeat is refused.
 //!   `DynamoDB` refuses the writes of the first holder at once. With `#[lockable(separate)]` the lease stays, since it is in another row.

@@ -90,3 +90,23 @@ async fn a_write_in_doubt_that_met_a_dead_lease_takes_it_away_and_is_certain() {
     settle().await;
     assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(6));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_late_release_of_a_lease_of_nothing_does_not_end_a_later_grant_of_the_same_call() {
+    let shop = Shop::in_process(Faults::none());
+    let table = archives(&shop).await;
+    table.others.delete_unchecked("a").await.unwrap();
+    let b = table.others.lock("b").await.unwrap();
+    // The row of `a` is granted, its item is missing, and the release of that grant arrives late.
+    shop.faults.script_on("UpdateItem", 1, Fault::DeliverLate(secs(20)));
+    let any = tokio::spawn(table.items.lock_any(["a", "b"]).wait(secs(60)).into_future());
+    travel(secs(5)).await;
+    table.others.create(Archive::new("a", 5)).await.unwrap();
+    table.others.lock("a").await.unwrap().release().await.unwrap();
+    b.release().await.unwrap();
+    let lease = any.await.unwrap().unwrap();
+    assert_eq!(lease.id, "a");
+    travel(secs(60)).await;
+    expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+    lease.release().await.unwrap();
+}
