@@ -1,10 +1,14 @@
 //! Who believes to hold the item, and what came of each write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
 
-use dynalock::{Error, Lease, Lockable};
+use dynalock::{Error, Lease};
 use tokio::time::Instant;
 
+use super::storm::Counted;
 use crate::{storms::Tally, support::now};
 
 /// What a writer was told.
@@ -15,14 +19,38 @@ enum Told {
     Refused,
 }
 
-struct Believer<T> {
+/// A grant: fences grow within a life of the item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Grant {
+    life: u64,
     fence: u64,
+}
+
+impl Grant {
+    pub(super) fn of<T: Counted>(lease: &Lease<T>) -> Self {
+        Self { life: T::clone(lease).life(), fence: lease.fence() }
+    }
+
+    /// That of the grant under which it was written, if there was one.
+    fn from_mark(mark: &str) -> Option<Self> {
+        let mut parts = mark.strip_prefix('h')?.split('.');
+        Some(Self { life: parts.next()?.parse().ok()?, fence: parts.next()?.parse().ok()? })
+    }
+
+    /// The mark of a write under this grant.
+    pub(super) fn mark(self, write: impl Display) -> String {
+        format!("h{}.{}.{write}", self.life, self.fence)
+    }
+}
+
+struct Believer<T> {
+    grant: Grant,
     /// Not here while it writes.
     lease: Option<Lease<T>>,
     until: Instant,
 }
 
-impl<T: Lockable> Believer<T> {
+impl<T: Counted> Believer<T> {
     fn believes(&self) -> bool {
         match &self.lease {
             Some(lease) => !lease.remaining().is_zero(),
@@ -34,30 +62,33 @@ impl<T: Lockable> Believer<T> {
 /// One item, and all who want it. Each write leaves a mark of its own in the item, so that the item shows in which order they were applied.
 pub(super) struct Ground<T> {
     believers: Vec<Believer<T>>,
-    fences: BTreeSet<u64>,
+    grants: BTreeSet<Grant>,
     told: BTreeMap<String, Told>,
+    /// How many lives were to be begun.
+    begun: u64,
     /// How many lives were to be ended.
-    lives: u64,
+    ended: u64,
     pub(super) tally: Tally,
 }
 
 impl<T> Default for Ground<T> {
     fn default() -> Self {
-        let (fences, told, tally) = <_>::default();
-        Self { believers: Vec::new(), fences, told, lives: 0, tally }
+        let (grants, told, tally) = <_>::default();
+        Self { believers: Vec::new(), grants, told, begun: 0, ended: 0, tally }
     }
 }
 
-impl<T: Lockable> Ground<T> {
+impl<T: Counted> Ground<T> {
     pub(super) fn enter(&mut self, lease: Lease<T>) {
-        let fence = lease.fence();
+        let grant = Grant::of(&lease);
         self.tally.grants += 1;
         self.tally.takeovers += u64::from(lease.acquired_after_crash().is_some());
-        let mine = Believer { fence, lease: Some(lease), until: now() };
+        let mine = Believer { grant, lease: Some(lease), until: now() };
         let believes = mine.believes();
         // An answer that was long on its way may come after that of the next grant.
-        let is_late = believes && self.fences.last().is_some_and(|last| fence < *last);
-        self.tally.fences += u64::from(!self.fences.insert(fence) || is_late);
+        let later = grant..Grant { life: grant.life + 1, fence: 0 };
+        let is_late = believes && self.grants.range(later).next().is_some();
+        self.tally.fences += u64::from(!self.grants.insert(grant) || is_late);
         if believes {
             self.tally.overlaps += self.believers.iter().filter(|other| other.believes()).count() as u64;
         }
@@ -67,7 +98,7 @@ impl<T: Lockable> Ground<T> {
     /// A grant whose first process has died goes on in another one.
     pub(super) fn resume(&mut self, lease: Lease<T>) {
         self.tally.resumed += 1;
-        let mine = Believer { fence: lease.fence(), lease: Some(lease), until: now() };
+        let mine = Believer { grant: Grant::of(&lease), lease: Some(lease), until: now() };
         if mine.believes() {
             self.tally.overlaps += self.believers.iter().filter(|other| other.believes()).count() as u64;
         }
@@ -75,33 +106,42 @@ impl<T: Lockable> Ground<T> {
     }
 
     /// For a write.
-    pub(super) fn take(&mut self, fence: u64) -> Lease<T> {
-        let mine = self.believers.iter_mut().find(|believer| believer.fence == fence).expect("it has entered");
+    pub(super) fn take(&mut self, grant: Grant) -> Lease<T> {
+        let mine = self.believers.iter_mut().find(|believer| believer.grant == grant).expect("it has entered");
         let lease = mine.lease.take().expect("one write at a time");
         mine.until = now() + lease.remaining();
         lease
     }
 
     pub(super) fn put(&mut self, lease: Lease<T>) {
-        let mine = self.believers.iter_mut().find(|believer| believer.fence == lease.fence());
+        let grant = Grant::of(&lease);
+        let mine = self.believers.iter_mut().find(|believer| believer.grant == grant);
         mine.expect("it has entered").lease = Some(lease);
     }
 
     /// To end it: the next one may enter.
-    pub(super) fn leave(&mut self, fence: u64) -> Lease<T> {
-        let place = self.believers.iter().position(|believer| believer.fence == fence).expect("it has entered");
+    pub(super) fn leave(&mut self, grant: Grant) -> Lease<T> {
+        let place = self.believers.iter().position(|believer| believer.grant == grant).expect("it has entered");
         self.believers.swap_remove(place).lease.expect("one write at a time")
+    }
+
+    /// An item that begins a life of its own.
+    pub(super) fn newborn(&mut self) -> T {
+        self.begun += 1;
+        let mut item = T::empty("a");
+        *item.marks() = Some(format!("l{} ", self.begun - 1));
+        item
     }
 
     /// The number of a life that is to end: they end in this order, since each begins after the end of the one before.
     pub(super) fn end_of_life(&mut self) -> u64 {
-        self.lives += 1;
-        self.lives - 1
+        self.ended += 1;
+        self.ended - 1
     }
 
     /// How many lives were to be ended.
-    pub(super) fn lives(&self) -> u64 {
-        self.lives
+    pub(super) fn ended(&self) -> u64 {
+        self.ended
     }
 
     pub(super) fn wrote(&mut self, mark: String, result: &Result<(), Error>) {
@@ -118,30 +158,36 @@ impl<T: Lockable> Ground<T> {
         assert_eq!(self.told.insert(mark, told), None, "a mark is used once");
     }
 
-    /// Compares what was told with the marks in the item.
-    pub(super) fn settle(&mut self, marks: &[&str]) {
-        let applied: BTreeSet<&str> = marks.iter().copied().collect();
-        self.tally.doubled += (marks.len() - applied.len()) as u64;
+    /// Compares what was told with the marks of each life of the item. Each begins with its number.
+    pub(super) fn settle(&mut self, lives: &[String]) {
+        let lives: Vec<Vec<&str>> = lives.iter().map(|marks| marks.split_whitespace().collect()).collect();
+        let applied: BTreeSet<&str> = lives.iter().flatten().copied().collect();
+        self.tally.doubled += (lives.iter().flatten().count() - applied.len()) as u64;
         for (mark, told) in &self.told {
             self.tally.forgotten += u64::from(*told == Told::Done && !applied.contains(&**mark));
             self.tally.denied += u64::from(*told == Told::Refused && applied.contains(&**mark));
         }
-        // A grant writes from its first mark to its last: nobody else is between, and no earlier grant comes after.
-        let fences: Vec<Option<u64>> = marks.iter().map(|mark| fence_of(mark)).collect();
-        let mut last = 0;
-        for (place, fence) in fences.iter().enumerate() {
-            match fence {
-                Some(fence) => {
-                    self.tally.stale += u64::from(*fence < last);
-                    last = last.max(*fence);
-                }
-                None => self.tally.stale += u64::from(last > 0 && fences[place..].contains(&Some(last))),
-            }
+        for marks in &lives {
+            let life = marks[0].strip_prefix('l').and_then(|life| life.parse().ok()).expect("a life has a number");
+            self.tally.stale += stale(life, marks);
         }
     }
 }
 
-/// That of the grant under which it was written, if there was one.
-fn fence_of(mark: &str) -> Option<u64> {
-    mark.strip_prefix('h')?.split('.').next()?.parse().ok()
+/// How many marks are in the wrong place. A grant writes in its own life, from its first mark to its last: nobody else is between, and no earlier
+/// grant comes after.
+fn stale(life: u64, marks: &[&str]) -> u64 {
+    let grants: Vec<Option<Grant>> = marks.iter().map(|mark| Grant::from_mark(mark)).collect();
+    let mut last = Grant { life, fence: 0 };
+    let mut stale = 0;
+    for (place, grant) in grants.iter().enumerate() {
+        match grant {
+            Some(grant) => {
+                stale += u64::from(grant.life != life || *grant < last);
+                last = last.max(*grant);
+            }
+            None => stale += u64::from(grants[place..].contains(&Some(last))),
+        }
+    }
+    stale
 }

@@ -9,7 +9,11 @@ use dynalock::{Error, Lease, Lockable, Repository, Transaction, local::Faults};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
-use super::{Crate, CrateKey, SKEW, TTL, ground::Ground, separate::Archive};
+use super::{
+    Crate, CrateKey, SKEW, TTL,
+    ground::{Grant, Ground},
+    separate::Archive,
+};
 use crate::{
     storms::{Deviation, Tally, Weather, ahead, seeds, shows, storms},
     support::{Shop, millis, secs, travel},
@@ -28,7 +32,10 @@ enum Lives {
 }
 
 /// An item that counts its writes, and keeps a mark of each.
-pub(super) trait Counted: Lockable {
+pub(super) trait Counted: Lockable + Clone {
+    /// Whether its fences go on when the item is deleted and created again.
+    const FENCES_GO_ON: bool;
+
     fn empty(id: &str) -> Self;
 
     fn key(id: &str) -> Self::Key;
@@ -43,9 +50,24 @@ pub(super) trait Counted: Lockable {
         marks.push_str(mark);
         marks.push(' ');
     }
+
+    /// The number of the life in which its fences grow.
+    fn life(&mut self) -> u64 {
+        if Self::FENCES_GO_ON {
+            return 0;
+        }
+        let marks = self.marks().as_deref().unwrap_or_default();
+        marks
+            .split_whitespace()
+            .next()
+            .and_then(|mark| mark.strip_prefix('l')?.parse().ok())
+            .expect("a life has a number")
+    }
 }
 
 impl Counted for Crate {
+    const FENCES_GO_ON: bool = false;
+
     fn empty(id: &str) -> Self {
         Self::new(id, 0)
     }
@@ -94,7 +116,7 @@ impl<T: Counted> Process<T> {
                 Err(Error::Exhausted { .. } | Error::Lost(_) | Error::Locked(_)) => None,
                 Err(Error::NotFound { .. }) if self.lives == Lives::Many => {
                     // There may be one by now, and it may be in doubt: whoever asks next learns it.
-                    drop(self.items.create(T::empty("a")).await);
+                    self.create().await;
                     None
                 }
                 Err(Error::Evicted { .. }) => {
@@ -112,27 +134,27 @@ impl<T: Counted> Process<T> {
     }
 
     async fn hold(&self, lease: Lease<T>, rng: &mut Rng) {
-        let fence = lease.fence();
+        let grant = Grant::of(&lease);
         self.ground.lock().unwrap().enter(lease);
         let writes = rng.u32(1..4);
         for round in 0..writes {
             // Without heartbeats a long pause is a process that stands still.
             let pause = if rng.f64() < 0.1 { rng.u64(8_000..20_000) } else { rng.u64(0..3_000) };
             travel(millis(pause)).await;
-            let mut lease = self.ground.lock().unwrap().take(fence);
-            let mark = format!("h{fence}.{round}");
+            let mut lease = self.ground.lock().unwrap().take(grant);
+            let mark = grant.mark(round);
             let written = lease.update(|it| it.write(&mark)).await;
             let mut ground = self.ground.lock().unwrap();
             ground.put(lease);
             ground.wrote(mark, &written);
         }
-        let lease = self.ground.lock().unwrap().leave(fence);
+        let lease = self.ground.lock().unwrap().leave(grant);
         if self.lives == Lives::Many && rng.f64() < 0.3 {
             return self.delete(lease).await;
         }
         match rng.u32(0..10) {
             0..3 => {
-                let mark = format!("h{fence}.{writes}");
+                let mark = grant.mark(writes);
                 let written = lease.commit(|it| it.write(&mark)).await.map(drop);
                 self.ground.lock().unwrap().wrote(mark, &written);
             }
@@ -145,18 +167,19 @@ impl<T: Counted> Process<T> {
 
     /// Dies and leaves a token. Another process goes on with that, if the lease has not ended by then.
     async fn die(&self, lease: Lease<T>, rng: &mut Rng) {
-        let (fence, token) = (lease.fence(), lease.detach());
+        let token = lease.detach();
         travel(millis(rng.u64(0..15_000))).await;
         let Ok(lease) = self.items.resume(token).await else { return };
+        let grant = Grant::of(&lease);
         self.ground.lock().unwrap().resume(lease);
         travel(millis(rng.u64(0..3_000))).await;
-        let mut lease = self.ground.lock().unwrap().take(fence);
-        let mark = format!("h{fence}.resumed");
+        let mut lease = self.ground.lock().unwrap().take(grant);
+        let mark = grant.mark("resumed");
         let written = lease.update(|it| it.write(&mark)).await;
         let mut ground = self.ground.lock().unwrap();
         ground.put(lease);
         ground.wrote(mark, &written);
-        drop(ground.leave(fence).detach());
+        drop(ground.leave(grant).detach());
     }
 
     /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
@@ -172,7 +195,12 @@ impl<T: Counted> Process<T> {
         tx.create(&self.items, grave);
         drop(tx.commit().await);
         drop(lease);
-        drop(self.items.create(T::empty("a")).await);
+        self.create().await;
+    }
+
+    async fn create(&self) {
+        let newborn = self.ground.lock().unwrap().newborn();
+        drop(self.items.create(newborn).await);
     }
 
     /// Writes the item whenever nobody holds it.
@@ -195,8 +223,9 @@ fn grave(life: u64) -> String {
 async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, lives: Lives) -> Tally {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<T>().await;
-    table.others.create(T::empty("a")).await.unwrap();
-    let ground = Arc::new(Mutex::new(Ground::default()));
+    let mut ground = Ground::default();
+    table.others.create(ground.newborn()).await.unwrap();
+    let ground = Arc::new(Mutex::new(ground));
     let mut rng = Rng::with_seed(seed);
     let mut tasks = JoinSet::new();
     for process in 0..HOLDERS + WRITERS {
@@ -219,25 +248,30 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
     travel(weather.late + secs(1)).await;
     let others = table.others.clone().expiry(weather.expiry);
     if others.get(<T as Counted>::key("a")).await.unwrap().is_none() {
-        others.create(T::empty("a")).await.unwrap();
+        let newborn = ground.lock().unwrap().newborn();
+        others.create(newborn).await.unwrap();
     }
     // One who died, and a grant that nobody knows of, cost a ttl each.
     let last = others.lock(<T as Counted>::key("a")).fair().wait(3 * (TTL + SKEW + SKEW / 2)).await;
     let mut stored = others.get(<T as Counted>::key("a")).await.unwrap().unwrap();
     let (version, count) = (stored.version(), *stored.count());
     let marks = stored.marks().clone().unwrap_or_default();
-    assert_eq!((version, count as usize), (u64::from(count) + 1, marks.split_whitespace().count()), "seed {seed}");
-    let begun = ground.lock().unwrap().lives();
-    let (mut all, mut ended) = (String::new(), 0);
-    for life in 0..begun {
+    // The number of the life is a mark, too.
+    assert_eq!([version, marks.split_whitespace().count() as u64], [u64::from(count) + 1; 2], "seed {seed}");
+    let ended = ground.lock().unwrap().ended();
+    let mut lives = Vec::new();
+    for life in 0..ended {
         if let Some(mut grave) = others.get(<T as Counted>::key(&grave(life))).await.unwrap() {
-            all.push_str(grave.marks().as_deref().unwrap_or_default());
-            ended += 1;
+            lives.push(grave.marks().clone().unwrap_or_default());
         }
     }
-    all.push_str(&marks);
+    let ended = lives.len() as u64;
+    lives.push(marks);
+    if T::FENCES_GO_ON {
+        lives = vec![lives.concat()];
+    }
     let mut ground = ground.lock().unwrap();
-    ground.settle(&all.split_whitespace().collect::<Vec<_>>());
+    ground.settle(&lives);
     ground.tally.left += u64::from(last.is_err());
     ground.tally.lives += ended;
     ground.tally.clone()
@@ -270,16 +304,23 @@ fn a_storm_lets_one_at_a_time_write_an_item_whatever_the_clocks_show() {
     storms_of::<Archive>(Weather::OBSERVED, seeds(SEEDS).div_ceil(4));
 }
 
-/// The fences of an item that keeps its lease in itself begin at the time of day in each life, by clocks that differ here: the row of `separate` outlives them.
-#[test]
-fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_each_life_of_an_item() {
-    let seeds = seeds(SEEDS);
-    let many = |seed| storm::<Archive>(seed, Weather::ROUGH, Deviation::None, Lives::Many);
-    let tally = storms(0..seeds, Deviation::None, many);
-    println!("many lives, {seeds} seeds: {tally:?}");
+fn storms_of_lives<T: Counted>(seeds: u64) {
+    let tally =
+        storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, Weather::ROUGH, Deviation::None, Lives::Many));
+    println!("{}, many lives, {seeds} seeds: {tally:?}", T::MODEL.table);
     assert!(tally.grants > seeds * 10, "{tally:?}");
     assert!(tally.writes > seeds * 10, "{tally:?}");
     assert!(tally.lives > seeds * 2, "{tally:?}");
+}
+
+#[test]
+fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_each_life_of_an_item() {
+    storms_of_lives::<Crate>(seeds(SEEDS));
+}
+
+#[test]
+fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_an_item_with_its_lease_beside_it() {
+    storms_of_lives::<Archive>(seeds(SEEDS));
 }
 
 /// Only the leases beside items are updated without their item.

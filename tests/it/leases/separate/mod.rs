@@ -31,6 +31,8 @@ impl Archive {
 }
 
 impl Counted for Archive {
+    const FENCES_GO_ON: bool = true;
+
     fn empty(id: &str) -> Self {
         Self::new(id, 0)
     }
