@@ -4,9 +4,9 @@ use std::{collections::HashMap, env, error::Error, fs, process::Command};
 
 use crate::case::{Case, Ring, Side};
 
-/// Instructions, and those of them that compute SHA-256.
+/// The number of instructions, and how many of them compute SHA-256.
 ///
-/// Valgrind has no SHA instructions, so that signing costs many times what it costs on a machine of today.
+/// Valgrind has no SHA instructions, so signing needs many times the instructions of a current machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Instructions {
     pub(crate) all: u64,

@@ -1,4 +1,5 @@
-//! What is measured: a call, by hand or with the library, on items with a short or a full ring of write ids.
+//! The measured calls. Each call is made by hand and with the library, on items with a short or a full ring of write
+//! ids.
 
 use crate::{leases, single, transactions};
 
@@ -18,7 +19,7 @@ pub(crate) enum Case {
     LockByName,
 }
 
-/// Who does the work.
+/// The side that makes the call: the hand-written code or the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Hand,
@@ -71,7 +72,7 @@ impl Case {
         }
     }
 
-    /// Two numbers of calls. Their difference is what counts, so that what happens once does not.
+    /// The numbers of calls in two runs. The benchmark subtracts one run from the other, which removes one-time costs.
     pub(crate) fn runs(self) -> [u64; 2] {
         match self {
             Self::TransactionOf25 => [5, 30],

@@ -59,8 +59,9 @@
 //! | a newtype with `#[serde(with = "serde_bytes")]`, or of a `ByteBuf` or a `ByteArray` | bytes |
 //! | an enum without fields | the name that serde writes |
 //!
-//! Refused are fields by other code (`with`), variants that are skipped, and a second spelling of a variant (`alias`, `other`, a rename that
-//! differs for reading and writing): an item that is stored under one spelling is not found under the other.
+//! The derive refuses a field that other code than `serde_bytes` writes (`with`), a variant that is skipped, and a
+//! second spelling of a variant (`alias`, `other`, a rename that differs for reading and writing). An item that is
+//! stored under one spelling would not be found under the other.
 //!
 //! # Names
 //!

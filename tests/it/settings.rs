@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Error, InvalidSetting, InvalidTransaction, Locks, Spent, Transaction, Versioned, Wait, local::Faults};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, expect_error, millis};
+use crate::support::{Product, Shop, Table, expect_error, millis};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "crates")]
@@ -20,15 +20,21 @@ fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
     expect_error!(result, Error::InvalidSetting(why) => why)
 }
 
+/// An item and its repository, and a table of locks.
+async fn crates_and_locks(shop: &Shop) -> (Table<Crate>, Locks) {
+    let crates = shop.table::<Crate>().await;
+    crates.others.create(Crate { id: "a".to_owned() }).await.unwrap();
+    let locks = Locks::new(&shop.client, "locks");
+    locks.create_table().await.unwrap();
+    (crates, locks)
+}
+
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 #[tokio::test(start_paused = true)]
 async fn a_ttl_of_no_time_or_of_more_than_a_year_is_refused() {
     let shop = Shop::in_process(Faults::none());
-    let crates = shop.table::<Crate>().await;
-    crates.others.create(Crate { id: "a".to_owned() }).await.unwrap();
-    let locks = Locks::new(&shop.client, "locks");
-    locks.create_table().await.unwrap();
+    let (crates, locks) = crates_and_locks(&shop).await;
     let before = shop.requests();
     for ttl in [Duration::ZERO, Duration::from_micros(999), YEAR + millis(1), Duration::MAX] {
         let locks = locks.clone().ttl(ttl);
@@ -55,10 +61,7 @@ async fn a_ttl_of_no_time_or_of_more_than_a_year_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_queue_for_nobody_is_refused() {
     let shop = Shop::in_process(Faults::none());
-    let crates = shop.table::<Crate>().await;
-    crates.others.create(Crate { id: "a".to_owned() }).await.unwrap();
-    let locks = Locks::new(&shop.client, "locks");
-    locks.create_table().await.unwrap();
+    let (crates, locks) = crates_and_locks(&shop).await;
     let before = shop.requests();
     for why in [
         setting(locks.acquire("a").fair().max_queue(0).await.map(drop)),
@@ -116,10 +119,7 @@ async fn calls_that_may_send_nothing_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_token_of_an_item_is_refused_by_locks_and_says_where_it_belongs() {
     let shop = Shop::in_process(Faults::none());
-    let crates = shop.table::<Crate>().await;
-    crates.others.create(Crate { id: "a".to_owned() }).await.unwrap();
-    let locks = Locks::new(&shop.client, "locks");
-    locks.create_table().await.unwrap();
+    let (crates, locks) = crates_and_locks(&shop).await;
     let token = crates.items.lock("a").await.unwrap().detach();
     let before = shop.requests();
     let reason = expect_error!(locks.resume(token.clone()).await, Error::InvalidKey { reason, .. } => reason);

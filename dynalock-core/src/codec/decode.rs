@@ -172,7 +172,7 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// The kind of a stored value, for errors. What is inside of a container has kinds of its own.
+/// The kind of a stored value, for errors. It does not describe the elements of a list or a map.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

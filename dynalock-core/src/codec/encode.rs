@@ -272,7 +272,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// What the conversion of a value says that could be fingerprinted. The texts of `serde_dynamo` about sets quote nothing.
+/// The error of a value that has fingerprints, but cannot be converted into an attribute. The texts of `serde_dynamo`
+/// about sets quote no value, so they become the reason. Any other text becomes the `detail`.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -1,5 +1,5 @@
-//! Types with a flattened field. The derive cannot see the attributes of such a field, nor their aliases, so what a write would
-//! leave is read back before the write is sent.
+//! Types with a flattened field. The derive knows neither the attributes of such a field nor their aliases. Before a
+//! write is sent, the library therefore reads back the item that the write would leave.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     model::Versioned,
 };
 
-/// Refuses a new item that could not be read back with all that was written.
+/// Refuses a new item if serde could not read it back, or would not read every attribute.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     if T::MODEL.version_is_field {
@@ -24,12 +24,14 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Resul
     shows_all::<T>(table, item, &written).map_err(|hidden| not_readable(table, hidden))
 }
 
-/// Adds to `changes` the removal of the aliases under which the changed attributes are stored, and refuses changes that would leave an
-/// item which cannot be read back with all that was written.
+/// Adds to `changes` the removal of the aliases under which the changed attributes are stored. Refuses the changes if
+/// serde could not read back the item that they leave, or would not read every changed attribute.
 ///
-/// Serde refuses an item with both a name and its alias as a duplicate field, and reads a removed attribute back from its alias. In an `Option`
-/// that is flattened it takes such an item for `None`. `stored` is the item as it was read, without bookkeeping; `written` has the names that
-/// the value is written under.
+/// Serde refuses an item that has both a name and its alias, as a duplicate field. A flattened `Option` is `None` for
+/// such an item. If a write removes only the name, serde reads the old value from the alias.
+///
+/// `stored` is the item as it was read, without bookkeeping. `written` has the names under which serde writes the
+/// value.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -79,8 +81,8 @@ struct Search<'a, T> {
 }
 
 impl<T: Versioned> Search<'_, T> {
-    /// Returns the stored attribute that serde reads in the place of `name`: with both of them the item shows no `name`, and without
-    /// that attribute it does.
+    /// Returns the stored alias of `name`: an item with both attributes does not show `name`, and an item without the
+    /// alias does.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());

@@ -1,9 +1,12 @@
-//! Why `serde_dynamo` could not read a value, without the value.
+//! Explains why `serde_dynamo` could not read a value, without showing the value.
 
 use crate::error::{CodecReason, SerdeError};
 
-/// The reason behind an error of `serde_dynamo`. Its type gives nothing but a text. The texts of serde and `serde_dynamo` have fixed shapes, in
-/// which the value, if there is one, stands before the expectation. Any other text is that of the type's own code, and is kept apart.
+/// Returns the reason behind an error of `serde_dynamo`. The error contains only a text.
+///
+/// The texts of serde and `serde_dynamo` have fixed forms. The function takes only the name of a field or the part
+/// after `, expected` from such a text, because a value stands before that part. Any other text comes from the type's
+/// own code and may quote the value, so it becomes the `detail` of the error.
 ///
 /// `found` is the kind of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

@@ -190,7 +190,8 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: Origin::Assumed(etag) }
     }
 
-    /// A value that was written just now, as this revision. `before` is what the write rested on, if it kept what it did not change.
+    /// A value that a write has just left at `revision`. `before` is the basis of a write that kept the unchanged
+    /// attributes, and `None` for a write of the whole item.
     pub(crate) fn written(value: T, revision: Revision, before: Option<&Basis>) -> Self {
         let content = T::MODEL.flattens.then(|| {
             let kept = before.and_then(|basis| basis.content_after(&value));
@@ -259,7 +260,8 @@ impl Basis {
         }
     }
 
-    /// What the stored item is after an update of it.
+    /// Returns the item as an update to `value` leaves it. Returns `None` if this basis has no copy of the stored
+    /// item, or if serde cannot write the value.
     fn content_after<T: Versioned>(&self, value: &T) -> Option<Item> {
         let content = self.content.as_ref()?;
         let changes = self.changes(&Arc::from(T::MODEL.table), value).ok()?;

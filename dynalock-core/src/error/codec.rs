@@ -72,7 +72,7 @@ pub enum CodecReason {
     Refused,
 }
 
-/// What a serializer or deserializer of this library met, and where.
+/// An error of a serializer or deserializer of this library: the reason, and the path of the value.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 

@@ -46,6 +46,16 @@ pub enum Lost {
     Unreachable(Arc<str>),
 }
 
+impl Lost {
+    /// Whether the grant is over. Otherwise only the answers are missing.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Self::Stolen { .. } | Self::Expired | Self::Deleted => true,
+            Self::Unreachable(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Locked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, name, owner, fence, remaining, spent } = self;

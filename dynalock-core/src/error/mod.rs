@@ -276,10 +276,10 @@ pub enum Error {
         reason: String,
     },
 
-    /// The configuration of the client does not allow a request: it has no credentials, no Region or no endpoint.
-    /// Nothing was written.
+    /// The configuration of the client does not allow a request: the credentials, the Region or the endpoint are
+    /// missing or invalid. Nothing was written.
     ///
-    /// The first request of a call returns this error, and it is not repeated.
+    /// The first request of a call returns this error, and the call does not repeat the request.
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    error::{Error, Locked, Lost, Spent},
+    error::{Error, Locked, Spent},
     expression::Hold,
     random,
     retry::{Answered, Backoff, Connection, Effort, Limits},
@@ -130,8 +130,9 @@ impl Asking {
         }
     }
 
-    /// Asks until it is granted or somebody else has the lock. It is asked again if the head of a queue was in the way that has died; and under
-    /// another owner if nobody was in the way, since this one has been granted and that grant is over.
+    /// Repeats the request until the lock is granted or another caller has it. If a dead head of the queue was in the
+    /// way, it removes the head and sends the request again. If no holder was in the way, it draws a new owner first,
+    /// because the grant of the old owner is over.
     pub(super) async fn ask(&self, owner: &mut Arc<str>, watcher: &mut Watcher) -> Result<Asked, Error> {
         let mut backoff = Backoff::default();
         watcher.requests += 1;
@@ -200,13 +201,13 @@ impl Asking {
             Answered::Applied(before) => {
                 let mark = Mark::of(&self.row.layout, before.as_ref());
                 let fence = mark.fence.unwrap_or(now).saturating_add(1);
-                let dead = mark.owner_fence().or_else(|| watcher.taken_over_before(fence));
+                let taken_over = mark.owner_fence().or_else(|| watcher.taken_over_before(fence));
                 // Most of the lease may be over by the time of the answer.
                 if clock::now().duration_since(sent) >= self.terms.ttl / 2 {
-                    let grip = self.grip(Arc::clone(owner), fence, dead, clock::now());
+                    let grip = self.grip(Arc::clone(owner), fence, taken_over, clock::now());
                     return self.confirm(grip, before, watcher).await;
                 }
-                let grip = self.grip(Arc::clone(owner), fence, dead, sent);
+                let grip = self.grip(Arc::clone(owner), fence, taken_over, sent);
                 Ok(Asked::Granted(Granted { grip, row: before }))
             }
             Answered::Refused(None) if self.row.existing.is_some() => Err(self.not_found(effort.spent())),
@@ -216,8 +217,8 @@ impl Asking {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
                         // Whether the holder before had released it is not known.
-                        let dead = fence.checked_sub(1);
-                        let grip = self.grip(Arc::clone(owner), fence, dead, clock::now());
+                        let taken_over = fence.checked_sub(1);
+                        let grip = self.grip(Arc::clone(owner), fence, taken_over, clock::now());
                         self.confirm(grip, met, watcher).await
                     }
                     _ => Ok(Asked::Refused(mark)),
@@ -226,14 +227,12 @@ impl Asking {
         }
     }
 
-    /// Renews a grant that nobody knows the age of, or that is old: its lease counts from a heartbeat. A grant that is over by then is a refusal in
-    /// which nobody is in the way.
+    /// Renews a grant that is old or of unknown age, so its lease counts from a heartbeat. If the grant is already
+    /// over, the result is a refusal with no holder in the way.
     async fn confirm(&self, grip: Arc<Grip>, row: Option<Item>, watcher: &Watcher) -> Result<Asked, Error> {
         match self.beat_in_time(&grip, None, watcher).await {
             Ok(()) => Ok(Asked::Granted(Granted { grip, row })),
-            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
-                Ok(Asked::Refused(Mark::default()))
-            }
+            Err(Error::Lost(lost)) if lost.is_over() => Ok(Asked::Refused(Mark::default())),
             Err(error) => {
                 release_later(grip);
                 Err(error)
@@ -268,9 +267,9 @@ impl Asking {
     }
 
     /// The grant of a request that was sent at this moment, before its first heartbeat.
-    pub(super) fn grip(&self, owner: Arc<str>, fence: u64, crashed: Option<u64>, sent: Instant) -> Arc<Grip> {
+    pub(super) fn grip(&self, owner: Arc<str>, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grip> {
         let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
-        Arc::new(Grip::new(of, (Hold::Plain, owner), (fence, crashed), 0, sent))
+        Arc::new(Grip::new(of, (Hold::Plain, owner), (fence, taken_over), 0, sent))
     }
 
     /// Releases, in the background, what may have been granted.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock,
     codec::Item,
-    error::{Error, Lost},
+    error::Error,
     operation::{Failure, Reason, Transact, Write},
     random,
     retry::{Effort, Limits},
@@ -137,7 +137,7 @@ impl AskingAll {
                     for granted in all {
                         match self.locks[0].beat_in_time(&granted.grip, None, &waits[0]).await {
                             Ok(()) => {}
-                            Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => {
+                            Err(Error::Lost(lost)) if lost.is_over() => {
                                 return Ok(Asked::Refused(vec![(0, Mark::default())]));
                             }
                             Err(error) => return Err(error),
@@ -174,8 +174,8 @@ impl AskingAll {
             let mark = self.mark(place, row.as_ref());
             match mark.fence {
                 Some(fence) if mark.owner.as_deref() == Some(owner) => {
-                    let dead = waits[place].taken_over_before(fence);
-                    let grip = asking.grip(Arc::clone(owner), fence, dead, sent);
+                    let taken_over = waits[place].taken_over_before(fence);
+                    let grip = asking.grip(Arc::clone(owner), fence, taken_over, sent);
                     granted.push(Granted { grip, row });
                 }
                 _ => taken.push((place, mark)),

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    error::{Error, Lost},
+    error::Error,
     expression::Hold,
     retry::Answered,
 };
@@ -231,7 +231,7 @@ impl Asking {
         if fresh.is_none() || payload.is_some() {
             match self.beat_in_time(&grip, payload.as_deref(), watcher).await {
                 Ok(()) => {}
-                Err(Error::Lost(Lost::Stolen { .. } | Lost::Expired | Lost::Deleted)) => return Ok(None),
+                Err(Error::Lost(lost)) if lost.is_over() => return Ok(None),
                 Err(error) => return Err(error),
             }
         }

@@ -157,10 +157,12 @@ impl Asking {
         Ok(is_cleared)
     }
 
-    /// Gives up a place in the queue, wherever it is by now: until that is known to be done, for ten minutes or a ttl at least.
+    /// Gives up a place in the queue, also if the entry has moved. It tries until the entry is gone, for at most ten
+    /// minutes, or for a ttl if that is longer.
     ///
-    /// Whoever comes behind the place would wait a ttl for it. The entries of a client that keeps asking while its line is cut would add up to hours:
-    /// so it does not ask again before they are removed ([`after_abandoned`](Self::after_abandoned)).
+    /// Each entry that stays delays the callers behind it by a ttl, and a client without replies would add entry after
+    /// entry. Later calls of the client therefore wait until the entry is removed
+    /// ([`after_abandoned`](Self::after_abandoned)).
     async fn abandon(&self, entry: &str, copies: Copies, mut pending: Option<Begun<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
@@ -212,8 +214,8 @@ impl Asking {
         drop(self.abandoning(entry, copies));
     }
 
-    /// Gives up a place in each queue, and waits for that for a moment: the caller is told that the wait is over, and stands there no more if
-    /// DynamoDB answers.
+    /// Gives up a place in each queue, and waits a moment for the answers. If DynamoDB answers in time, the entries
+    /// are gone when the call ends.
     pub(super) async fn abandon_at_the_end(all: impl Iterator<Item = &Self>, entry: &Arc<str>, copies: Copies) {
         let tasks: Vec<_> = all.filter_map(|asking| asking.abandoning(Arc::clone(entry), copies)).collect();
         let done = async {

@@ -82,10 +82,13 @@ impl Held {
         self.payload.as_deref()
     }
 
-    /// The fence of the holder directly before, if this call took over its lease: what that holder was doing may be half done.
+    /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
+    /// that holder may be half done.
     ///
-    /// The answer is a hint: it is `None` if another caller or an operator has taken the dead holder out. After a lost reply a release cannot be
-    /// told from a crash, and counts as one. Keep what must not be missed with the work itself.
+    /// The answer is a hint. It is `None` if another caller or an operator has removed the dead holder. In a queue and in a
+    /// call for several locks it is also `None` if the reply to that removal was lost. After a lost
+    /// reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work
+    /// with the work itself.
     pub fn acquired_after_crash(&self) -> Option<u64> {
         self.guard.grip.taken_over
     }
@@ -116,8 +119,8 @@ impl Held {
         async move { grip.lost().await }
     }
 
-    /// Runs `work`, and drops it where it stands if the lock is lost: before anybody else may enter. The clock is asked before each poll of `work`; a
-    /// poll that is under way is not interrupted.
+    /// Runs `work`, and drops it if the lock is lost, before another caller can acquire the lock. The clock is checked
+    /// before each poll of `work`. A poll that is running is not interrupted.
     ///
     /// # Errors
     ///
@@ -155,9 +158,12 @@ impl Held {
         (&self.guard.grip.row.table, self.guard.grip.guard())
     }
 
-    /// What [`detach`](Self::detach) gives, to be written down by a process that may die. It is for a process that knows that this guard is gone: two
-    /// who use one grant do not keep each other out. Heartbeats of the process that died, which arrive late, do no harm.
-    /// A release that it sent does: it ends the lock whenever it arrives. Do not resume a token after its process may have released the lock.
+    /// Returns the token that [`detach`](Self::detach) returns, and keeps the guard. A process that may die can store
+    /// it.
+    ///
+    /// Resume the token only when this guard is gone: two processes that use one grant do not exclude each other. Late
+    /// heartbeats of a dead process do no harm. A late release ends the lock whenever it arrives, so do not resume a
+    /// token if its process may have released the lock.
     pub fn token(&self) -> LockToken {
         LockToken::of(&self.row_name, &self.guard.grip)
     }

@@ -65,7 +65,7 @@ impl<T> Repository<T> {
     ///
     /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or by another program, takes
     /// the lease with it. If it is created and leased again before the next heartbeat of the first holder, both believe to hold it until that
-    /// heartbeat is refused; DynamoDB refuses the writes of the first holder at once.
+    /// heartbeat is refused; DynamoDB refuses the writes of the first holder at once. With `#[lockable(separate)]` the lease stays, because it is in another row.
     ///
     /// # Errors
     ///
@@ -173,8 +173,9 @@ impl<T, Q> Lock<T, Q> {
         self
     }
 
-    /// How long to wait while somebody else holds it; for ever by default, and not at all with `try_lock`. The call ends at that time also if
-    /// nothing answers. With [`Wait::No`], and a wait of zero, it asks once, and the [deadline](Repository::deadline) ends it.
+    /// Limits the wait for a lease that another caller holds. The default is no limit, and no wait for `try_lock`. The
+    /// call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries
+    /// once, and the [deadline](Repository::deadline) limits it.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = wait.into();
         self
@@ -209,7 +210,7 @@ impl<T> Lock<T> {
     /// First come, first served: whoever asks stands in a queue of the item, and is served in its order, as [`Acquire::fair`](crate::Acquire::fair)
     /// says. Everybody else's writes are refused while somebody stands in it.
     ///
-    /// The queue is kept in the item: what it costs grows with the item's size. A [`commit`](Lease::commit) that ends it is followed by one read and one
+    /// The queue is in the item, so its requests cost more if the item is larger. With `#[lockable(separate)]` it is in the row beside the item. A [`commit`](Lease::commit) that ends it is followed by one read and one
     /// more write in the background, which remove it.
     pub fn fair(self) -> Lock<T, Fair> {
         let Self { repository, keys, terms, wait, owner, .. } = self;

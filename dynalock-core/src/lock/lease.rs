@@ -57,8 +57,9 @@ impl<T: Lockable> Lease<T> {
     /// A number that grows with each grant of this item, over releases and crashes. Give it to other systems that the work touches, which can then
     /// refuse what comes from an earlier holder.
     ///
-    /// The first fence of an item is the time at which its request was made. After a delete and a create it can therefore be lower than an earlier fence, if the
-    /// clock of the caller is behind, or if the request was made in the earlier life of the item and arrived late. The row of
+    /// The first fence of an item is the time of the request for its first lease. After a delete and a create it can
+    /// therefore be lower than an earlier fence, if the clock of the caller is behind, or if the request was made in
+    /// the earlier life of the item and arrived late. The row of
     /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow.
     pub fn fence(&self) -> u64 {
         self.guard.grip.fence
@@ -69,10 +70,12 @@ impl<T: Lockable> Lease<T> {
         &self.guard.grip.owner
     }
 
-    /// The fence of the holder directly before, if this call took over its lease: what that holder was doing may be half done.
+    /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
+    /// that holder may be half done.
     ///
-    /// The answer is a hint: it is `None` if another caller, or a write of another caller, has taken the dead holder out. After a lost reply a
-    /// release cannot be told from a crash, and counts as one. Keep what must not be missed with the work itself.
+    /// The answer is a hint. It is `None` if another caller, or a write of another caller, has removed the dead
+    /// holder. In a queue it is also `None` if the reply to that removal was lost. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the
+    /// progress of the work with the work itself.
     pub fn acquired_after_crash(&self) -> Option<u64> {
         self.guard.grip.taken_over
     }
@@ -98,8 +101,8 @@ impl<T: Lockable> Lease<T> {
         async move { grip.lost().await }
     }
 
-    /// Runs `work`, and drops it where it stands if the lease is lost: before anybody else may enter. The clock is asked before each poll of `work`; a
-    /// poll that is under way is not interrupted.
+    /// Runs `work`, and drops it if the lease is lost, before another caller can acquire the lease. The clock is
+    /// checked before each poll of `work`. A poll that is running is not interrupted.
     ///
     /// # Errors
     ///

@@ -126,8 +126,9 @@ impl Locks {
         self
     }
 
-    /// How long to wait for a lock that is held; for ever by default. The call ends at that time also if nothing answers. With [`Wait::No`], and a
-    /// wait of zero, it asks once, and the [deadline](Self::deadline) ends it.
+    /// Limits the wait for a lock that another caller holds. The default is no limit. The call ends at this limit even
+    /// if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries once, and the
+    /// [deadline](Self::deadline) limits it.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = wait.into();
         self

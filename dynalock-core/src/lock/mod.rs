@@ -38,11 +38,12 @@
 //! 2. **Acquire, refused, and `_owner` is `:me`**: an earlier copy whose reply was lost was granted. One heartbeat, and the lease counts from
 //!    that; not from the copy, for nobody knows when that arrived.
 //! 3. **Heartbeat**: `SET _beat = :k, _until = :t` if `_owner = :me AND _fence = :f AND _beat < :k`, with a higher `:k` for each request, every third
-//!    of a ttl. A heartbeat whose reply was lost is sent again with a higher `:k`. One that is
-//!    refused while `_owner` is `:me` under that fence was overtaken by a later one: after a pause it is sent again, 2^20 above that. Under another
-//!    fence it is a ghost that a late copy of the acquire has made, and the lease is lost. A process that resumes a token begins 2^20 above the
-//!    beat in the token. So a late heartbeat of the process that died is always lower, however many are on their way, and cannot put an earlier
-//!    end back. A `_beat` that is no number, or the highest one, is an error ([`Error::Corrupt`](crate::Error::Corrupt)) for the holder.
+//!    of a ttl. A heartbeat whose reply was lost is sent again with a higher `:k`.
+//!    A heartbeat that is refused while the row has `:me` and `:f` was overtaken by a later heartbeat. It is sent again
+//!    after a pause, with a beat 2^20 above the later one. If the row has `:me` under another fence, a late copy of the
+//!    acquire made a ghost, and the lease is lost. A process that resumes a token begins 2^20 above the beat in the
+//!    token, so the late heartbeats of the dead process are always lower and cannot restore an earlier end.
+//!    If `_beat` is no number, or the highest one, the holder gets [`Error::Corrupt`](crate::Error::Corrupt).
 //! 4. **Release**: `SET _released = :me REMOVE _owner, _until` if `_owner = :me`. A refusal means that the lock was released or lost before. The
 //!    condition names no fence: a late copy of the acquire may have brought the owner back under another one, and this ends that grant, too.
 //! 5. **Wait**: who was refused sleeps until the lease can have ended, looking by eventually consistent reads meanwhile, and asks again.
@@ -76,7 +77,7 @@
 //!    `_fence`, `_beat` and `_until` are as they were seen, and its lease has ended; of a head with nobody behind, all of the queue, as above.
 //!    Before anybody enters, an owner that has died is taken away by `REMOVE _owner, _until, _beat` if its `_fence` is as it was seen, and its
 //!    lease has ended.
-//! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, jittered, at most a sixth of a ttl. That of
+//! 6. **Wait**: one read of the row, a fortieth of a ttl (at most a quarter of a second) times the place, at most a sixth of a ttl, and jittered by half of that. That of
 //!    the next in the queue is consistent; and who is not in the row looks again by a consistent read before it says [`Error::Evicted`](crate::Error::Evicted).
 //! 7. **Enter several queues**: in one `TransactWriteItems`, with one `:me`. Of two who want several of the same locks one stands before the other in
 //!    all of them, so no two wait for each other. The locks whose turn has come are kept while the others are waited for.

@@ -106,9 +106,12 @@ impl Locks {
         }
     }
 
-    /// Takes a lock away from its holder, for operators: if it is held under this fence still. The holder learns of it by its next heartbeat, and
-    /// may be at work until then; only what checks the fence is safe from it. `false` if it is held under another fence, or not at all. If a
-    /// reply was lost, `true` means that the grant under this fence is over: by this call, or since its holder has released it.
+    /// Takes a lock away from its holder, if the lock is still held under this fence. The call is for operators. The
+    /// holder learns of it at its next heartbeat and may work until then. Only systems that check the fence are safe
+    /// from this work.
+    ///
+    /// Returns `false` if the lock is held under another fence, or not held. If a reply was lost, `true` means that
+    /// the grant under this fence is over: this call ended it, or its holder released the lock.
     ///
     /// # Errors
     ///

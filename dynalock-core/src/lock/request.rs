@@ -36,12 +36,15 @@ impl<O, N> Acquire<O, N> {
     /// First come, first served: whoever asks stands in a queue, and is served in its order. Plain and fair requests for one lock exclude each
     /// other; a plain one is granted only when nobody waits in the queue.
     ///
-    /// A queue takes two write units for each that is served, 2.35 with a ttl of 2 seconds, while its row is below a kilobyte, which is up to about 25 who wait, and
-    /// two more for each kilobyte above. Who waits reads the row, every quarter of a second if next, and less often farther behind. When
-    /// the last one leaves, which takes a cheap read more, nothing stays in the row but the fence; and its name, if its request had to be sent again.
+    /// Each acquisition costs two write units while the row is below a kilobyte, with up to about 25 waiters. With a
+    /// ttl of 2 seconds it costs 2.35. Each further kilobyte costs two more. The next waiter reads the row every
+    /// quarter of a second, and waiters farther behind read it less often. The last caller that leaves needs one more
+    /// cheap read. Then only the fence stays in the row, and the owner in `_released` if its request had to be sent
+    /// again.
     ///
-    /// A holder that dies is taken out of the queue when its lease has ended, one that dies waiting within a ttl of its turn. A client that is cut
-    /// off while it asks gives its place up as soon as DynamoDB answers again; until then its further calls for this queue end with their deadline.
+    /// A dead holder is removed from the queue when its lease has ended, and a dead waiter within a ttl of its turn. A
+    /// client that loses its connection during a request gives up its place as soon as DynamoDB answers again. Until
+    /// then, its further calls for this queue end with their deadline.
     ///
     /// ```
     /// # use dynalock_core as dynalock;

@@ -48,8 +48,15 @@ impl Asked {
         Self { moment: AtomicU64::new(Self::NEVER), compares: AtomicBool::new(lock.is_in_item()) }
     }
 
-    fn remember(&self, moment: Option<u64>) {
+    /// Remembers the moment that a request compares the lease with, and returns it.
+    fn compare(&self, moment: Option<u64>) -> Option<u64> {
         self.moment.store(moment.unwrap_or(Self::NEVER), Ordering::Relaxed);
+        moment
+    }
+
+    /// [`compare`](Self::compare) for a request that is made now.
+    fn compare_now(&self, terms: &Terms) -> Option<u64> {
+        self.compare(terms.dead_before().filter(|_| self.compares.load(Ordering::Relaxed)))
     }
 
     fn moment(&self) -> Option<u64> {
@@ -97,11 +104,10 @@ impl Stance {
             Self::Ignoring => Standing::Ignoring,
             Self::Outside { terms, asked } => {
                 let dead_before = match repeats {
-                    Repeats::InThisCall if asked.compares.load(Ordering::Relaxed) => terms.dead_before(),
+                    Repeats::InThisCall => asked.compare_now(terms),
                     // The time of day would make another request of it.
-                    Repeats::InThisCall | Repeats::Ever => None,
+                    Repeats::Ever => asked.compare(None),
                 };
-                asked.remember(dead_before);
                 Standing::Outside { dead_before }
             }
             Self::Holder { grip, ends } => Standing::Holder(grip.holder(*ends)),
@@ -145,8 +151,9 @@ impl Stance {
 
     /// The error that a write would be if it met this item now, and the lease in it were the reason.
     pub(crate) fn refusal_now(&self, model: &Model, table: &Arc<str>, item: &Item, spent: Spent) -> Option<Error> {
-        // A lease is compared with the moment of the last request that was planned.
-        let _ = self.standing(Repeats::InThisCall);
+        if let Self::Outside { terms, asked } = self {
+            asked.compare_now(terms);
+        }
         self.refusal(model, table, Some(item), spent)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     acquire::Asking,
-    mark::{Mark, Sighting, ttl_of},
+    mark::{Mark, ttl_of},
     row::Dead,
     terms::{Expiry, Wait},
 };
@@ -18,10 +18,10 @@ use crate::{
 /// What a request may take that a call sends when its wait ends: the last look, and the place in a queue that is given up.
 pub(super) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// Somebody's sign of life, and since when it has been the last one.
+/// What was seen last of the lock, and since when its sign of life has been the same.
 #[derive(Debug, Clone)]
 struct Watched {
-    sighting: Option<Sighting>,
+    mark: Mark,
     /// After the response that showed it first.
     since: Instant,
 }
@@ -33,8 +33,6 @@ pub(super) struct Watcher {
     pub(super) end: Option<Instant>,
     rng: fastrand::Rng,
     watched: Option<Watched>,
-    /// What was seen last of those in the way.
-    seen: Option<Mark>,
     /// How often it was asked in vain since that sign of life, though the lease seemed to have ended.
     in_vain: u32,
     /// The fence of the last dead holder that this call took away.
@@ -49,12 +47,14 @@ impl Watcher {
 
     /// Starts anew when there is a sign of life.
     pub(super) fn watch(&mut self, mark: &Mark) {
-        let sighting = mark.sighting();
-        if !self.watched.as_ref().is_some_and(|seen| seen.sighting.as_ref() == sighting) {
-            self.watched = Some(Watched { sighting: sighting.cloned(), since: clock::now() });
-            self.in_vain = 0;
-        }
-        self.seen = Some(mark.clone());
+        let since = match &self.watched {
+            Some(watched) if watched.mark.sighting() == mark.sighting() => watched.since,
+            Some(_) | None => {
+                self.in_vain = 0;
+                clock::now()
+            }
+        };
+        self.watched = Some(Watched { mark: mark.clone(), since });
     }
 
     /// The lease that is watched seems to have ended: it is asked for. If that is refused without a sign of life, the next pauses are longer.
@@ -109,16 +109,7 @@ impl Asking {
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        Watcher {
-            started,
-            requests: 0,
-            end,
-            rng: random::generator(),
-            watched: None,
-            seen: None,
-            in_vain: 0,
-            taken_over: None,
-        }
+        Watcher { started, requests: 0, end, rng: random::generator(), watched: None, in_vain: 0, taken_over: None }
     }
 
     /// The limits of the next request, which ends with the wait.
@@ -149,8 +140,10 @@ impl Asking {
     /// request was not answered.
     pub(super) fn at_the_end(&self, error: Error, watcher: &Watcher) -> Error {
         let is_over = watcher.left().is_zero() && !watcher.only_tries();
-        match (&error, &watcher.seen) {
-            (Error::Exhausted { .. }, Some(mark)) if is_over && mark.holder().is_some() => self.locked(mark, watcher),
+        match (&error, &watcher.watched) {
+            (Error::Exhausted { .. }, Some(Watched { mark, .. })) if is_over && mark.holder().is_some() => {
+                self.locked(mark, watcher)
+            }
             _ => error,
         }
     }
@@ -167,8 +160,8 @@ impl Asking {
     pub(super) fn dead(&self, watcher: &Watcher) -> Dead {
         match (self.terms.dead_before(), &watcher.watched) {
             (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { sighting: Some(sighting), .. })) if watcher.has_watched_for(self.terms.ttl) => {
-                Dead::Silent(Box::new(sighting.clone()))
+            (None, Some(Watched { mark, .. })) if watcher.has_watched_for(self.terms.ttl) => {
+                mark.sighting().map_or(Dead::Nobody, |sighting| Dead::Silent(Box::new(sighting.clone())))
             }
             (None, _) => Dead::Nobody,
         }

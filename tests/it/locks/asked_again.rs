@@ -5,19 +5,14 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::kill;
+use super::{break_before, kill};
 use crate::support::{Shop, expect_error, millis};
 
 #[tokio::test(start_paused = true)]
 async fn a_try_whose_own_grant_was_broken_asks_again() {
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.locks().await;
-    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let breaks = others.clone();
-    shop.rival.before("UpdateItem", 1, move || async move {
-        let fence = breaks.inspect("report").await.unwrap().unwrap().fence;
-        assert!(breaks.break_lock("report", fence).await.unwrap());
-    });
+    break_before(&shop, &others, 1);
     let held = locks.try_acquire("report").await.unwrap().expect("nobody has it");
     let row = others.inspect("report").await.unwrap().unwrap();
     assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
@@ -27,13 +22,8 @@ async fn a_try_whose_own_grant_was_broken_asks_again() {
 async fn a_try_whose_own_grant_was_broken_before_its_first_heartbeat_asks_again() {
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.locks().await;
-    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let breaks = others.clone();
     // The first request is granted, the second one shows that, and the heartbeat comes after the end.
-    shop.rival.before("UpdateItem", 2, move || async move {
-        let fence = breaks.inspect("report").await.unwrap().unwrap().fence;
-        assert!(breaks.break_lock("report", fence).await.unwrap());
-    });
+    break_before(&shop, &others, 2);
     let held = locks.try_acquire("report").await.unwrap().expect("nobody has it");
     let row = others.inspect("report").await.unwrap().unwrap();
     assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));

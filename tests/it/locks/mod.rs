@@ -17,7 +17,7 @@ mod unusual;
 
 use std::time::Duration;
 
-use dynalock::{Held, Locks};
+use dynalock::{Held, Locks, local::Fault};
 
 use crate::support::{Shop, secs};
 
@@ -39,4 +39,14 @@ impl Shop {
 /// A process that dies: it never beats again, and releases nothing.
 fn kill(held: Held) {
     drop(held.detach());
+}
+
+/// Loses the reply to the first write of `report`, and breaks the lock before the write with this number.
+fn break_before(shop: &Shop, others: &Locks, nth: usize) {
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    let others = others.clone();
+    shop.rival.before("UpdateItem", nth, move || async move {
+        let fence = others.inspect("report").await.unwrap().unwrap().fence;
+        assert!(others.break_lock("report", fence).await.unwrap());
+    });
 }

@@ -7,7 +7,7 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::{SKEW, TTL, kill};
+use super::{SKEW, TTL, break_before, kill};
 use crate::support::{Shop, expect_error, millis, secs, travel};
 
 #[tokio::test(start_paused = true)]
@@ -85,12 +85,7 @@ async fn a_late_copy_of_an_acquire_that_still_waits_is_its_grant() {
 async fn a_grant_that_was_broken_before_its_reply_came_is_asked_for_again() {
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.locks().await;
-    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let breaks = others.clone();
-    shop.rival.before("UpdateItem", 1, move || async move {
-        let fence = breaks.inspect("report").await.unwrap().unwrap().fence;
-        assert!(breaks.break_lock("report", fence).await.unwrap());
-    });
+    break_before(&shop, &others, 1);
     let held = locks.acquire("report").wait(secs(5)).await.unwrap();
     held.extend().await.unwrap();
 }

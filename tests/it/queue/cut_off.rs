@@ -16,9 +16,8 @@ const TTL: Duration = secs(20);
 const CUTS: [Fault; 4] = [Fault::LoseRequest, Fault::LoseReply, Fault::NeverAnswer, Fault::NeverAnswerAfterApply];
 
 async fn queues(shop: &Shop) -> (Locks, Locks) {
-    let [mine, others] = [&shop.client, &shop.plain].map(|client| Locks::new(client, "locks").ttl(TTL));
-    others.create_table().await.unwrap();
-    (mine, others)
+    let (mine, others) = shop.queues().await;
+    (mine.ttl(TTL), others.ttl(TTL))
 }
 
 /// Cuts the line for this time, from the moment at which the first place has been taken.
