@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use dynalock::{Error, Expiry, Lease, Repository, Versioned};
+use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned};
 use serde::{Deserialize, Serialize};
 
 /// How long a lease lasts without a sign of life. As short as this only so that the example ends soon.
@@ -73,7 +73,7 @@ impl Bank {
 }
 
 /// Pays, unless it is paid already.
-async fn pay(mut payout: Lease<Payout>, bank: &Bank, stand_still: Duration) -> Result<(), Box<dyn StdError>> {
+async fn pay(mut payout: LeaseGuard<Payout>, bank: &Bank, stand_still: Duration) -> Result<(), Box<dyn StdError>> {
     let (id, cents, fence) = (payout.id.clone(), payout.cents, payout.fence());
     if payout.receipt.is_some() {
         payout.release().await?;

@@ -37,8 +37,8 @@ pub use error::{
 pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
 pub use lock::{
-    Acquire, AnyOne, AnyOrder, Expiry, Fair, Heartbeat, Held, HeldAll, Lease, Leased, Lock, LockInfo, LockList,
-    LockToken, Locks, ParseLockTokenError, Queued, Wait, Waiter, Waiting,
+    Acquire, AnyOne, AnyOrder, Expiry, Fair, Guard, Heartbeat, LeaseGuard, LeaseRequest, LockGuard, LockInfo, LockList,
+    LockSetGuard, LockToken, Locks, ParseLockTokenError, QueueStatus, QueueTicket, Wait, Waiter,
 };
 pub use model::{Aliases, IntoKey, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned};
 pub use repository::{

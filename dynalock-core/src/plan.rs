@@ -6,7 +6,8 @@ use crate::{
     codec::{Basis, Changes, Item, State, encode, key_item},
     error::Error,
     expression::{
-        Holder, Placeholders, Standing, absent, exists, operators, same_attributes, unchanged, update as update_text,
+        HolderProof, LeaseClause, Placeholders, absent, exists, operators, same_attributes, unchanged,
+        update as update_text,
     },
     key::Key,
     model::{KeyModel, Model, Versioned},
@@ -16,7 +17,7 @@ use crate::{
 
 /// What an attempt of a logical write is marked with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct WriteStamp {
     /// The id of the logical write.
     pub(crate) id: WriteId,
     /// The incarnation of an item that begins with this attempt.
@@ -36,15 +37,15 @@ pub(crate) enum Repeats {
 /// The marks of one logical write: the same id, and another incarnation for each attempt. A late copy of a create may be applied
 /// after the item was deleted, and begins another life then, which nobody must take for the former one.
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,
     pub(crate) rng: fastrand::Rng,
     pub(crate) repeats: Repeats,
 }
 
-impl Marks {
-    pub(crate) fn next(&mut self) -> Mark {
-        Mark { id: self.id, incarnation: Incarnation::draw(&mut self.rng), repeats: self.repeats }
+impl WriteStamps {
+    pub(crate) fn next(&mut self) -> WriteStamp {
+        WriteStamp { id: self.id, incarnation: Incarnation::draw(&mut self.rng), repeats: self.repeats }
     }
 }
 
@@ -58,14 +59,14 @@ pub(crate) struct Plan {
 pub(crate) fn create<T: Versioned>(
     table: &Arc<str>,
     value: &T,
-    mark: Mark,
-    standing: &Standing,
+    stamp: WriteStamp,
+    clause: &LeaseClause,
 ) -> Result<Plan, Error> {
-    let ring = Ring::new(mark.incarnation).push(mark.id, T::MODEL.write_ids);
+    let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
     let next = Revision { version: Some(1), ring: Some(ring) };
     let mut placeholders = Placeholders::default();
     let condition = absent(T::MODEL, &mut placeholders);
-    put(table, value, next, condition, placeholders, standing)
+    put(table, value, next, condition, placeholders, clause)
 }
 
 /// A put of a whole item over the one that was read: attributes that the value does not have are gone after it.
@@ -73,14 +74,14 @@ pub(crate) fn replace<T: Versioned>(
     table: &Arc<str>,
     value: &T,
     basis: &Basis,
-    mark: Mark,
-    standing: &Standing,
+    stamp: WriteStamp,
+    clause: &LeaseClause,
 ) -> Result<Plan, Error> {
-    let next = next(T::MODEL, table, &basis.state.revision, mark)?;
+    let next = next(T::MODEL, table, &basis.state.revision, stamp)?;
     let mut placeholders = Placeholders::default();
     let flattened = basis.names_in_flattened(value);
     let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
-    put(table, value, next, condition, placeholders, standing)
+    put(table, value, next, condition, placeholders, clause)
 }
 
 /// A put of `content` over the item, where an expression for the update would be too long. `stored` is the item as it was read. The put
@@ -92,19 +93,19 @@ pub(crate) fn put_over<T: Versioned>(
     basis: &Basis,
     stored: &Item,
     mut content: Item,
-    mark: Mark,
-    standing: &Standing,
+    stamp: WriteStamp,
+    clause: &LeaseClause,
 ) -> Result<Plan, Error> {
-    let next = next(T::MODEL, table, &basis.state.revision, mark)?;
+    let next = next(T::MODEL, table, &basis.state.revision, stamp)?;
     next.write_into(T::MODEL.version, &mut content);
-    standing.apply(T::MODEL, &mut content);
+    clause.apply(T::MODEL, &mut content);
     let mut placeholders = Placeholders::default();
     let mut condition = unchanged(T::MODEL, &basis.state, None, &mut placeholders);
     if let Some(lock) = T::MODEL.lock_in_item() {
         condition = with(condition, Some(same_attributes(lock.names(), stored, &mut placeholders)));
-        condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
+        condition = with(condition, clause.condition(T::MODEL, &mut placeholders));
     }
-    let beside = beside(T::MODEL, table, key, standing)?;
+    let beside = beside(T::MODEL, table, key, clause)?;
     let key = checked_key(T::MODEL, table, key)?;
     let write = Write { beside, ..write(table, key, Action::Put(content), Some(condition), placeholders) };
     check_size(&write)?;
@@ -126,19 +127,19 @@ pub(crate) fn update<T: Versioned>(
     value: &T,
     basis: &Basis,
     changes: Changes,
-    mark: Mark,
-    standing: &Standing,
+    stamp: WriteStamp,
+    clause: &LeaseClause,
 ) -> Result<Plan, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
-    let next = next(T::MODEL, table, &basis.state.revision, mark)?;
+    let next = next(T::MODEL, table, &basis.state.revision, stamp)?;
     let mut placeholders = Placeholders::default();
     let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
     let flattened = basis.names_in_flattened(value);
     let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
     let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
-    let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
-    let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
-    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    let condition = with(condition, clause.condition(T::MODEL, &mut placeholders));
+    let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut placeholders));
+    let beside = beside(T::MODEL, table, &value.key(), clause)?;
     let write = Write { beside, ..write(table, key, action, Some(condition), placeholders) };
     check_size(&write)?;
     Ok(Plan { write, next })
@@ -151,8 +152,8 @@ pub(crate) fn overwrite<T: Versioned>(
     value: &T,
     basis: &Basis,
     stored: &Item,
-    mark: Mark,
-    standing: &Standing,
+    stamp: WriteStamp,
+    clause: &LeaseClause,
 ) -> Result<Plan, Error> {
     let mut set = encode(table, value)?;
     set.retain(|name, _| !T::MODEL.is_key(name));
@@ -162,7 +163,7 @@ pub(crate) fn overwrite<T: Versioned>(
     };
     let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
     let set = set.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
-    update(table, value, basis, Changes { set, remove }, mark, standing)
+    update(table, value, basis, Changes { set, remove }, stamp, clause)
 }
 
 /// Whether the stored item keeps attributes that the type does not know, and that the value did not have when it was read. Another program
@@ -185,14 +186,14 @@ pub(crate) fn delete<T: Versioned>(
     table: &Arc<str>,
     value: &T,
     basis: &Basis,
-    standing: &Standing,
+    clause: &LeaseClause,
 ) -> Result<Write, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
     let mut placeholders = Placeholders::default();
     let flattened = basis.names_in_flattened(value);
     let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
-    let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
-    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    let condition = with(condition, clause.condition(T::MODEL, &mut placeholders));
+    let beside = beside(T::MODEL, table, &value.key(), clause)?;
     let write = Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) };
     check_size(&write)?;
     Ok(write)
@@ -213,7 +214,7 @@ pub(crate) enum Requirement {
     /// There is none.
     Absent,
     /// It is leased by this holder.
-    Held(Holder),
+    Guard(HolderProof),
     /// The user's own condition.
     Holds(Holds),
 }
@@ -229,7 +230,7 @@ pub(crate) fn check(
     requirement: &Requirement,
 ) -> Result<Write, Error> {
     let key = match requirement {
-        Requirement::Held(_) if model.lock_beside().is_some() => key_beside(model, table, key)?,
+        Requirement::Guard(_) if model.lock_beside().is_some() => key_beside(model, table, key)?,
         _ => checked_key(model, table, key)?,
     };
     let mut check = write(table, key, Action::Check, None, Placeholders::default());
@@ -244,10 +245,10 @@ pub(crate) fn require(write: &mut Write, model: &'static Model, requirement: &Re
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists => exists(model, &mut placeholders),
         Requirement::Absent => absent(model, &mut placeholders),
-        Requirement::Held(holder) => {
-            let standing = Standing::Holder(holder.clone());
-            let held = standing.condition(model, &mut placeholders);
-            let held = held.or_else(|| standing.condition_beside(model, &mut placeholders));
+        Requirement::Guard(holder) => {
+            let clause = LeaseClause::HolderProof(holder.clone());
+            let held = clause.condition(model, &mut placeholders);
+            let held = held.or_else(|| clause.condition_beside(model, &mut placeholders));
             // A guard is given by a lease, so its type has one.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
@@ -293,11 +294,11 @@ fn beside(
     model: &'static Model,
     table: &Arc<str>,
     key: &Key,
-    standing: &Standing,
+    clause: &LeaseClause,
 ) -> Result<Option<Box<Write>>, Error> {
     let mut to = Placeholders::default();
-    let Some(condition) = standing.condition_beside(model, &mut to) else { return Ok(None) };
-    let action = standing.update_beside(model, &mut to).map_or(Action::Check, Action::Update);
+    let Some(condition) = clause.condition_beside(model, &mut to) else { return Ok(None) };
+    let action = clause.update_beside(model, &mut to).map_or(Action::Check, Action::Update);
     Ok(Some(Box::new(write(table, key_beside(model, table, key)?, action, Some(condition), to))))
 }
 
@@ -337,8 +338,8 @@ fn with(condition: String, other: Option<String>) -> String {
     }
 }
 
-fn next(model: &Model, table: &Arc<str>, revision: &Revision, mark: Mark) -> Result<Revision, Error> {
-    let next = revision.next(mark.id, mark.incarnation, model.write_ids);
+fn next(model: &Model, table: &Arc<str>, revision: &Revision, stamp: WriteStamp) -> Result<Revision, Error> {
+    let next = revision.next(stamp.id, stamp.incarnation, model.write_ids);
     next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(table) })
 }
 
@@ -348,10 +349,10 @@ fn put<T: Versioned>(
     next: Revision,
     condition: String,
     placeholders: Placeholders,
-    standing: &Standing,
+    clause: &LeaseClause,
 ) -> Result<Plan, Error> {
     let key = checked_key(T::MODEL, table, &value.key())?;
-    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    let beside = beside(T::MODEL, table, &value.key(), clause)?;
     let mut item = encode(table, value)?;
     for attribute in T::MODEL.key_attributes() {
         if item.get(attribute.name) != key.get(attribute.name) {

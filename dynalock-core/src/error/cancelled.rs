@@ -5,8 +5,8 @@ use crate::{
     codec::{Item, Stored, decode, version_in},
     key::Key,
     model::{Model, Versioned},
-    operation::Reason as Reported,
-    transaction::{Op, Subject, TransactionId},
+    operation::ActionReason,
+    transaction::{ItemRef, Op, TransactionId},
 };
 
 /// A transaction that DynamoDB cancelled, with a reason for each of its operations. Nothing was written.
@@ -19,7 +19,7 @@ pub struct Cancelled(Arc<Parts>);
 struct Parts {
     transaction: TransactionId,
     /// In the order of the calls; those that became one action share its reason.
-    operations: Vec<(Subject, Reported)>,
+    operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
@@ -74,28 +74,28 @@ pub enum CancellationClass {
 #[derive(Clone, Copy)]
 pub struct OperationReason<'c> {
     index: usize,
-    subject: &'c Subject,
-    reported: &'c Reported,
+    item_ref: &'c ItemRef,
+    reported: &'c ActionReason,
 }
 
 impl Cancelled {
-    pub(crate) fn new(transaction: TransactionId, operations: Vec<(Subject, Reported)>, spent: Spent) -> Self {
+    pub(crate) fn new(transaction: TransactionId, operations: Vec<(ItemRef, ActionReason)>, spent: Spent) -> Self {
         Self(Arc::new(Parts { transaction, operations, spent }))
     }
 
     /// Returns why the operation of a handle was refused, with the item that it met. No request is made.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         match operation.borrow().index_in(self.0.transaction).and_then(|index| self.0.operations.get(index)) {
-            Some((subject, reported)) => Reason::read(subject, reported),
+            Some((item_ref, reported)) => Reason::read(item_ref, reported),
             None => Reason::ForeignHandle,
         }
     }
 
     /// Returns a reason for each operation, in the order of the calls, also for operations that were not a cause.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
-        self.0.operations.iter().enumerate().map(|(index, (subject, reported))| OperationReason {
+        self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
-            subject,
+            item_ref,
             reported,
         })
     }
@@ -119,13 +119,13 @@ impl Cancelled {
 }
 
 impl<T: Versioned> Reason<T> {
-    fn read(subject: &Subject, reported: &Reported) -> Self {
+    fn read(item_ref: &ItemRef, reported: &ActionReason) -> Self {
         let refusal = || reported.refusal.clone();
         match reported.class() {
             None => Self::None,
             Some(CancellationClass::Conflict) => match reported.item.clone() {
                 None => Self::Conflict(None),
-                Some(item) => match decode(&subject.table, item.clone()) {
+                Some(item) => match decode(&item_ref.table, item.clone()) {
                     Ok((value, basis)) => Self::Conflict(Some(Stored::new(value, basis))),
                     Err(error) => Self::Unreadable { item, error },
                 },
@@ -156,12 +156,12 @@ impl<'c> OperationReason<'c> {
 
     /// Returns the table of the item.
     pub fn table(&self) -> &'c str {
-        &self.subject.table
+        &self.item_ref.table
     }
 
     /// Returns the key of the item.
     pub fn key(&self) -> &'c Key {
-        &self.subject.key
+        &self.item_ref.key
     }
 
     /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. The code is the text `None` for an operation that was
@@ -188,7 +188,7 @@ impl<'c> OperationReason<'c> {
     ///   [`current_item`](Self::current_item) returns it in this case.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.reported.item.clone() else { return Ok(None) };
-        let (value, basis) = decode(&self.subject.table, item)?;
+        let (value, basis) = decode(&self.item_ref.table, item)?;
         Ok(Some(Stored::new(value, basis)))
     }
 
@@ -197,8 +197,8 @@ impl<'c> OperationReason<'c> {
         self.reported.item.as_ref()
     }
 
-    pub(crate) fn subject(&self) -> &'c Subject {
-        self.subject
+    pub(crate) fn item_ref(&self) -> &'c ItemRef {
+        self.item_ref
     }
 
     fn version(&self, model: &Model) -> Option<u64> {
@@ -233,7 +233,7 @@ const SHOWN: usize = 3;
 
 impl fmt::Display for OperationReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Subject { table, model, expected, .. } = self.subject;
+        let ItemRef { table, model, expected, .. } = self.item_ref;
         write!(f, "operation {} on table `{table}`: ", self.index)?;
         match self.class() {
             None => f.write_str("no objection"),
@@ -286,9 +286,9 @@ impl fmt::Debug for OperationReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OperationReason")
             .field("index", &self.index)
-            .field("table", &self.subject.table)
+            .field("table", &self.item_ref.table)
             .field("code", &self.code())
-            .field("found", &self.version(self.subject.model))
+            .field("found", &self.version(self.item_ref.model))
             .finish_non_exhaustive()
     }
 }

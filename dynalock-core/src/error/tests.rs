@@ -5,7 +5,7 @@ use crate::{
     key::{Key, KeyType, KeyValue},
     model::{KeyModel, Model},
     operation,
-    transaction::{Subject, TransactionId},
+    transaction::{ItemRef, TransactionId},
 };
 
 const MODEL: &Model = &Model {
@@ -44,9 +44,9 @@ fn refusal() -> Refusal {
 
 /// A cancellation with one operation for each code.
 fn cancelled(codes: &[&str]) -> Cancelled {
-    let subject = Subject { table: table(), model: MODEL, key: key(), expected: Some(1) };
-    let reason = |code: &&str| operation::Reason { refusal: Refusal::new(*code, "message", None), item: None };
-    let operations = codes.iter().map(|code| (subject.clone(), reason(code))).collect();
+    let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1) };
+    let reason = |code: &&str| operation::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
+    let operations = codes.iter().map(|code| (item_ref.clone(), reason(code))).collect();
     Cancelled::new(TransactionId::next(), operations, SPENT)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::{Placeholders, Terms};
+use super::{Joined, Placeholders};
 use crate::{
     codec::{Item, State},
     model::Model,
@@ -31,7 +31,7 @@ pub(crate) fn unchanged<'a>(
     written: impl IntoIterator<Item = &'a str>,
     to: &mut Placeholders,
 ) -> String {
-    let mut terms = Terms::new("", " AND ");
+    let mut terms = Joined::new("", " AND ");
     let version = to.name(model.version);
     match revision.version {
         Some(number) => terms.push(format_args!("{version} = {}", to.value(AttributeValue::N(number.to_string())))),
@@ -63,7 +63,7 @@ fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,
     written: impl IntoIterator<Item = &'a str>,
-    terms: &mut Terms,
+    terms: &mut Joined,
     to: &mut Placeholders,
 ) {
     let stored = image.keys().map(String::as_str);
@@ -75,7 +75,7 @@ fn same_content<'a>(
 }
 
 /// The attribute is as it is in the item: equal, or absent.
-fn same_attribute(name: &str, item: &Item, terms: &mut Terms, to: &mut Placeholders) {
+fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.push(format_args!("{} = {}", to.name(name), to.value(value.clone()))),
         None => terms.push(format_args!("attribute_not_exists({})", to.name(name))),
@@ -88,7 +88,7 @@ pub(crate) fn same_attributes<'n>(
     item: &Item,
     to: &mut Placeholders,
 ) -> String {
-    let mut terms = Terms::new("", " AND ");
+    let mut terms = Joined::new("", " AND ");
     for name in names {
         same_attribute(name, item, &mut terms, to);
     }

@@ -12,7 +12,7 @@ use crate::{
 
 /// How a write stands to the lease on its item.
 #[derive(Debug, Clone)]
-pub(crate) enum Standing {
+pub(crate) enum LeaseClause {
     /// It does not ask: the type has no leases, or the caller ignores them.
     Ignoring,
     /// Everybody's: there must be no lease that is alive, and one that is dead is taken away, so that no late heartbeat revives it.
@@ -21,21 +21,21 @@ pub(crate) enum Standing {
         dead_before: Option<u64>,
     },
     /// The holder's: its lease must be there still.
-    Holder(Holder),
+    HolderProof(HolderProof),
 }
 
 /// The lease of a holder, and what a write of it does to it.
 #[derive(Debug, Clone)]
-pub(crate) struct Holder {
-    pub(crate) hold: Hold,
+pub(crate) struct HolderProof {
+    pub(crate) hold: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
-    pub(crate) then: Then,
+    pub(crate) then: LeaseEffect,
 }
 
 /// By what a lease is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub(crate) enum GrantKind {
     /// By being the owner; the fence attribute is the fence.
     Plain,
     /// By being the head of the queue. The fence attribute is one less than the fence: it is raised by whoever takes the head away, so that
@@ -43,7 +43,7 @@ pub(crate) enum Hold {
     Fair,
 }
 
-impl Hold {
+impl GrantKind {
     /// The fence of a holder, by what the fence attribute says while it holds.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
@@ -63,7 +63,7 @@ impl Hold {
 
 /// What a holder's write does to its lease.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Then {
+pub(crate) enum LeaseEffect {
     /// Nothing.
     Keep,
     /// It renews it: a heartbeat for free.
@@ -81,28 +81,28 @@ pub(crate) enum Then {
 
 /// What a write does to a lease.
 #[derive(Default)]
-pub(super) struct Effect {
+pub(super) struct LeaseUpdate {
     pub(super) set: Vec<(Name, Value)>,
     pub(super) remove: Vec<Name>,
     /// The queue whose head goes.
     pub(super) leave: Option<Name>,
 }
 
-impl Standing {
+impl LeaseClause {
     /// What must be true of the lease in the item.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
 
     /// What the write does to the lease in the item.
-    pub(super) fn effect(&self, model: &Model, to: &mut Placeholders) -> Effect {
+    pub(super) fn effect(&self, model: &Model, to: &mut Placeholders) -> LeaseUpdate {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
     /// Does to an item what the write does to the lease in it.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
-        let Effect { set, remove, leave } = self.effect(model, &mut to);
+        let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);
         for name in remove {
             item.remove(to.name_of(name));
         }
@@ -123,15 +123,15 @@ impl Standing {
     /// heartbeats are not in the way of writers who only look.
     pub(crate) fn update_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         let lock = model.lock_beside()?;
-        let Effect { set, remove, leave } = match self {
+        let LeaseUpdate { set, remove, leave } = match self {
             Self::Outside { dead_before: None } => return None,
-            Self::Ignoring | Self::Outside { .. } | Self::Holder(_) => self.effect_of(&lock, to),
+            Self::Ignoring | Self::Outside { .. } | Self::HolderProof(_) => self.effect_of(&lock, to),
         };
         let set: Vec<_> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let leave = leave.map(|queue| format!("{queue}[0]"));
         let remove: Vec<_> = remove.iter().map(Name::to_string).chain(leave).collect();
-        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, terms)| !terms.is_empty());
-        let clauses: Vec<_> = clauses.map(|(verb, terms)| format!("{verb} {}", terms.join(","))).collect();
+        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, options)| !options.is_empty());
+        let clauses: Vec<_> = clauses.map(|(verb, options)| format!("{verb} {}", options.join(","))).collect();
         (!clauses.is_empty()).then(|| clauses.join(" "))
     }
 
@@ -139,39 +139,39 @@ impl Standing {
         match self {
             Self::Ignoring => None,
             Self::Outside { dead_before } => Some(free(lock, *dead_before, to)),
-            Self::Holder(holder) => Some(held(lock, holder, to)),
+            Self::HolderProof(holder) => Some(held(lock, holder, to)),
         }
     }
 
-    fn effect_of(&self, lock: &LockModel, to: &mut Placeholders) -> Effect {
+    fn effect_of(&self, lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
         match self {
-            Self::Ignoring => Effect::default(),
+            Self::Ignoring => LeaseUpdate::default(),
             Self::Outside { .. } => {
-                Effect { remove: vec![to.name(lock.owner), to.name(lock.until)], ..Effect::default() }
+                LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
             }
-            Self::Holder(holder) => holder.effect(lock, to),
+            Self::HolderProof(holder) => holder.effect(lock, to),
         }
     }
 }
 
-impl Holder {
-    fn effect(&self, lock: &LockModel, to: &mut Placeholders) -> Effect {
+impl HolderProof {
+    fn effect(&self, lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
         match (self.then, self.hold) {
-            (Then::Keep, _) => Effect::default(),
-            (Then::Renew { beat, until }, _) => {
+            (LeaseEffect::Keep, _) => LeaseUpdate::default(),
+            (LeaseEffect::Renew { beat, until }, _) => {
                 let beat = (to.name(lock.beat), to.value(number(beat)));
                 let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
-                Effect { set: vec![beat, until], ..Effect::default() }
+                LeaseUpdate { set: vec![beat, until], ..LeaseUpdate::default() }
             }
-            (Then::Release { .. }, Hold::Plain) => Effect {
+            (LeaseEffect::Release { .. }, GrantKind::Plain) => LeaseUpdate {
                 set: vec![self.released(lock, to)],
                 remove: vec![to.name(lock.owner), to.name(lock.until)],
                 leave: None,
             },
-            (Then::Release { at }, Hold::Fair) => {
+            (LeaseEffect::Release { at }, GrantKind::Fair) => {
                 let turn = (to.name(lock.turn), to.value(number(at)));
                 let fence = (to.name(lock.fence), to.value(number(self.fence)));
-                Effect {
+                LeaseUpdate {
                     set: vec![self.released(lock, to), turn, fence],
                     remove: vec![to.name(lock.beat), to.name(lock.until)],
                     leave: Some(to.name(lock.queue)),
@@ -198,21 +198,21 @@ fn free(lock: &LockModel, dead_before: Option<u64>, to: &mut Placeholders) -> St
     }
 }
 
-fn held(lock: &LockModel, Holder { hold, owner, fence, then }: &Holder, to: &mut Placeholders) -> String {
+fn held(lock: &LockModel, HolderProof { hold, owner, fence, then }: &HolderProof, to: &mut Placeholders) -> String {
     let me = to.value(AttributeValue::S(owner.to_string()));
     let fence = to.value(number(hold.stored_fence(*fence)));
     let held = match hold {
-        Hold::Plain => format!("{} = {me} AND {} = {fence}", to.name(lock.owner), to.name(lock.fence)),
-        Hold::Fair => format!("{}[0] = {me} AND {} = {fence}", to.name(lock.queue), to.name(lock.fence)),
+        GrantKind::Plain => format!("{} = {me} AND {} = {fence}", to.name(lock.owner), to.name(lock.fence)),
+        GrantKind::Fair => format!("{}[0] = {me} AND {} = {fence}", to.name(lock.queue), to.name(lock.fence)),
     };
     match (then, hold) {
-        (Then::Keep | Then::Release { .. }, _) => held,
+        (LeaseEffect::Keep | LeaseEffect::Release { .. }, _) => held,
         // Without that, a late copy of the write would shorten the lease.
-        (Then::Renew { beat, .. }, Hold::Plain) => {
+        (LeaseEffect::Renew { beat, .. }, GrantKind::Plain) => {
             format!("{held} AND {} < {}", to.name(lock.beat), to.value(number(*beat)))
         }
         // The head has not beaten yet when it enters.
-        (Then::Renew { beat, .. }, Hold::Fair) => {
+        (LeaseEffect::Renew { beat, .. }, GrantKind::Fair) => {
             let (name, beat) = (to.name(lock.beat), to.value(number(*beat)));
             format!("{held} AND (attribute_not_exists({name}) OR {name} < {beat})")
         }

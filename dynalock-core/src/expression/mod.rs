@@ -12,7 +12,7 @@ mod user;
 
 pub use attribute::{Attribute, Opaque};
 pub(crate) use condition::{absent, exists, same_attributes, unchanged};
-pub(crate) use lease::{Hold, Holder, Standing, Then};
+pub(crate) use lease::{GrantKind, HolderProof, LeaseClause, LeaseEffect};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use update::update;
 pub use user::Condition;
@@ -141,13 +141,13 @@ pub(crate) fn operators(text: &str) -> usize {
 }
 
 /// A text of terms with a separator between them, in one allocation that grows.
-pub(crate) struct Terms {
+pub(crate) struct Joined {
     text: String,
     separator: &'static str,
     empty: bool,
 }
 
-impl Terms {
+impl Joined {
     /// Terms after `start`.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
         // Most end below that.

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::{Name, Placeholders, Standing, Terms, lease::Effect};
+use super::{Joined, LeaseClause, Name, Placeholders, lease::LeaseUpdate};
 use crate::{
     codec::Changes,
     model::Model,
@@ -15,17 +15,17 @@ pub(crate) fn update(
     model: &Model,
     changes: Changes,
     next: &Revision,
-    standing: &Standing,
+    standing: &LeaseClause,
     to: &mut Placeholders,
 ) -> String {
     let mut remove: Vec<Name> = changes.remove.iter().map(|name| to.name(name)).collect();
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
-    let Effect { set: lease, remove: ended, leave } = standing.effect(model, to);
+    let LeaseUpdate { set: lease, remove: ended, leave } = standing.effect(model, to);
     remove.extend(ended);
     remove.sort_unstable();
     remove.dedup();
 
-    let mut terms = Terms::new("SET ", ",");
+    let mut terms = Joined::new("SET ", ",");
     let mut assign = |name: &str, value: AttributeValue| {
         terms.push(format_args!("{}={}", to.name(name), to.value(value)));
     };
@@ -44,7 +44,7 @@ pub(crate) fn update(
         return set;
     }
 
-    let mut terms = Terms::new(&format!("{set} REMOVE "), ",");
+    let mut terms = Joined::new(&format!("{set} REMOVE "), ",");
     for name in &remove {
         terms.push(format_args!("{name}"));
     }

@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Placeholders, Terms};
+use super::{Joined, Placeholders};
 use crate::error::{CodecError, Error, SerdeError};
 
 /// A condition on a stored item of `T`, made from its [`Attribute`](crate::Attribute)s, for example
@@ -160,7 +160,7 @@ impl Test {
                 format!("{} BETWEEN {} AND {}", to.name(name), to.value(low.clone()), to.value(high.clone()))
             }
             Self::In(name, operands) => {
-                let mut terms = Terms::new("", ", ");
+                let mut terms = Joined::new("", ", ");
                 for operand in operands {
                     terms.push(format_args!("{}", to.value(operand.clone())));
                 }
@@ -178,7 +178,7 @@ impl Test {
     }
 
     fn join<'a>(tests: &'a [Self], separator: &'static str, to: &mut Placeholders) -> Result<String, Fault<'a>> {
-        let mut terms = Terms::new("", separator);
+        let mut terms = Joined::new("", separator);
         for test in tests {
             terms.push(format_args!("{}", test.render(to)?));
         }

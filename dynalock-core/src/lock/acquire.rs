@@ -5,31 +5,31 @@ use std::{future::Future, sync::Arc};
 use tokio::sync::oneshot;
 
 use super::{
-    grip::Grip,
-    guard::{Ask, Background},
-    mark::Mark,
+    grant::Grant,
+    guard::{Acquirer, Background},
     name::parts,
-    row::{Claim, Row},
-    terms::{Terms, Wait},
-    watcher::Watcher,
+    observer::ExpiryObserver,
+    options::{LeaseOptions, Wait},
+    record::LockRecord,
+    row::{AcquireFields, Row},
 };
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Locked, Spent},
-    expression::Hold,
+    expression::GrantKind,
     random,
-    retry::{Answered, Backoff, Connection, Effort, Limits},
+    retry::{Answered, Attempts, Backoff, Connection, Limits},
 };
 
 /// What it is asked for, and by whom.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
+pub(super) struct AcquireSpec {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
     /// The name of the lock's row; for an item, its key if errors may show it.
     pub(super) label: Arc<str>,
-    pub(super) terms: Terms,
+    pub(super) options: LeaseOptions,
     pub(super) wait: Wait,
     /// The name of the owner, without a nonce.
     pub(super) name: Arc<str>,
@@ -39,14 +39,14 @@ pub(super) struct Asking {
 }
 
 /// What one request came to.
-pub(super) enum Asked {
-    Granted(Granted),
-    Refused(Mark),
+pub(super) enum AttemptResult {
+    Acquired(Acquired),
+    Denied(LockRecord),
 }
 
 /// A lock that was asked for and is ours.
-pub(super) struct Granted {
-    pub(super) grip: Arc<Grip>,
+pub(super) struct Acquired {
+    pub(super) grant: Arc<Grant>,
     /// Its row without this grant.
     pub(super) row: Option<Item>,
 }
@@ -64,39 +64,43 @@ impl<T: Send> Caller for oneshot::Sender<T> {
 }
 
 /// How a wait for a lock ended.
-pub(super) enum Waited {
+pub(super) enum WaitResult {
     /// It may be free.
     ToAsk,
     /// Nobody waits for it any more.
     Gone,
 }
 
-impl Ask for Asking {
-    type Grant = Granted;
+impl Acquirer for AcquireSpec {
+    type Grant = Acquired;
 
-    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Granted>, Error>> + Send {
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Acquired>, Error>> + Send {
         self.acquire(caller)
     }
 }
 
-impl Asking {
+impl AcquireSpec {
     /// Asks until the lock is granted or the wait is over; `None` if the caller is gone.
-    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let mut watcher = self.watcher();
-        let granted = self.acquire_as(&mut watcher, caller).await;
-        granted.map_err(|error| self.at_the_end(error, &watcher))
+    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Acquired>, Error> {
+        let mut observer = self.observer();
+        let granted = self.acquire_as(&mut observer, caller).await;
+        granted.map_err(|error| self.at_the_end(error, &observer))
     }
 
-    async fn acquire_as(&self, watcher: &mut Watcher, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+    async fn acquire_as(
+        &self,
+        observer: &mut ExpiryObserver,
+        caller: &mut impl Caller,
+    ) -> Result<Option<Acquired>, Error> {
         let mut owner = self.owner();
         loop {
-            let mark = match self.ask(&mut owner, watcher).await? {
-                Asked::Granted(granted) => return Ok(Some(granted)),
-                Asked::Refused(mark) => mark,
+            let record = match self.ask(&mut owner, observer).await? {
+                AttemptResult::Acquired(granted) => return Ok(Some(granted)),
+                AttemptResult::Denied(record) => record,
             };
-            match self.wait(watcher, mark, |mark| mark.is_of_another(&owner), caller).await? {
-                Waited::ToAsk => {}
-                Waited::Gone => return Ok(None),
+            match self.wait(observer, record, |record| record.is_of_another(&owner), caller).await? {
+                WaitResult::ToAsk => {}
+                WaitResult::Gone => return Ok(None),
             }
         }
     }
@@ -104,28 +108,28 @@ impl Asking {
     /// Waits until nothing is in the way any more, by cheap reads.
     pub(super) async fn wait(
         &self,
-        watcher: &mut Watcher,
-        mut mark: Mark,
-        is_in_the_way: impl Fn(&Mark) -> bool + Send,
+        observer: &mut ExpiryObserver,
+        mut record: LockRecord,
+        is_in_the_way: impl Fn(&LockRecord) -> bool + Send,
         caller: &mut impl Caller,
-    ) -> Result<Waited, Error> {
+    ) -> Result<WaitResult, Error> {
         loop {
-            watcher.watch(&mark);
-            let left = watcher.left();
+            observer.watch(&record);
+            let left = observer.left();
             if left.is_zero() {
-                return Err(self.locked(&mark, watcher));
+                return Err(self.locked(&record, observer));
             }
-            let pause = self.pause(&mark, watcher).min(left);
+            let pause = self.pause(&record, observer).min(left);
             if clock::within(pause, caller.gone()).await.is_some() {
-                return Ok(Waited::Gone);
+                return Ok(WaitResult::Gone);
             }
-            if self.left(&mark, watcher).is_zero() {
-                watcher.expects_the_end();
-                return Ok(Waited::ToAsk);
+            if self.left(&record, observer).is_zero() {
+                observer.expects_the_end();
+                return Ok(WaitResult::ToAsk);
             }
-            match self.look(watcher).await? {
-                Some(seen) if is_in_the_way(&seen) => mark = seen,
-                Some(_) | None => return Ok(Waited::ToAsk),
+            match self.look(observer).await? {
+                Some(seen) if is_in_the_way(&seen) => record = seen,
+                Some(_) | None => return Ok(WaitResult::ToAsk),
             }
         }
     }
@@ -133,63 +137,67 @@ impl Asking {
     /// Repeats the request until the lock is granted or another caller has it. If a dead head of the queue was in the
     /// way, it removes the head and sends the request again. If no holder was in the way, it draws a new owner first,
     /// because the grant of the old owner is over.
-    pub(super) async fn ask(&self, owner: &mut Arc<str>, watcher: &mut Watcher) -> Result<Asked, Error> {
+    pub(super) async fn ask(
+        &self,
+        owner: &mut Arc<str>,
+        observer: &mut ExpiryObserver,
+    ) -> Result<AttemptResult, Error> {
         let mut backoff = Backoff::default();
-        watcher.requests += 1;
+        observer.requests += 1;
         loop {
-            let asked = self.ask_once(owner, watcher).await?;
-            let Asked::Refused(mark) = &asked else { return Ok(asked) };
-            if !mark.is_of_another(owner) {
-                self.pause_before_retry(watcher, &mut backoff).await?;
+            let asked = self.ask_once(owner, observer).await?;
+            let AttemptResult::Denied(record) = &asked else { return Ok(asked) };
+            if !record.is_of_another(owner) {
+                self.pause_before_retry(observer, &mut backoff).await?;
                 *owner = self.owner();
-                watcher.requests += 1;
-            } else if !self.has_dead_head(mark, watcher) || !self.evict(mark, watcher).await? {
+                observer.requests += 1;
+            } else if !self.has_dead_head(record, observer) || !self.evict(record, observer).await? {
                 return Ok(asked);
             }
         }
     }
 
     /// One conditional write, for this owner; and a read of the item if its lease is in a row beside it.
-    async fn ask_once(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
-        match self.ask_row(owner, watcher).await? {
-            Asked::Granted(granted) if self.row.is_beside() => {
-                self.with_item(granted, watcher).await.map(Asked::Granted)
+    async fn ask_once(&self, owner: &Arc<str>, observer: &ExpiryObserver) -> Result<AttemptResult, Error> {
+        match self.ask_row(owner, observer).await? {
+            AttemptResult::Acquired(granted) if self.row.is_beside() => {
+                self.with_item(granted, observer).await.map(AttemptResult::Acquired)
             }
             asked => Ok(asked),
         }
     }
 
     /// The grant with the item instead of the row beside it. A lease of nothing is given back before that is said.
-    pub(super) async fn with_item(&self, granted: Granted, watcher: &Watcher) -> Result<Granted, Error> {
-        let mut effort = self.effort(watcher);
-        match effort.read(&self.row.get_item()).await {
-            Ok(item @ Some(_)) => Ok(Granted { row: item, ..granted }),
+    pub(super) async fn with_item(&self, granted: Acquired, observer: &ExpiryObserver) -> Result<Acquired, Error> {
+        let mut attempts = self.attempts(observer);
+        match attempts.read(&self.row.get_item()).await {
+            Ok(item @ Some(_)) => Ok(Acquired { row: item, ..granted }),
             Ok(None) => {
-                if let Err(error) = granted.grip.release(&self.connection).await {
+                if let Err(error) = granted.grant.release(&self.connection).await {
                     tracing::debug!(%error, "the lease of an item that is not there ends by itself");
                 }
-                let spent = effort.spent();
+                let spent = attempts.spent();
                 Err(self.not_found(Spent { attempts: spent.attempts + 1, ..spent }))
             }
             Err(error) => {
-                release_later(granted.grip);
+                release_later(granted.grant);
                 Err(error)
             }
         }
     }
 
-    async fn ask_row(&self, owner: &Arc<str>, watcher: &Watcher) -> Result<Asked, Error> {
-        let dead = &self.dead(watcher);
-        let mut effort = self.effort(watcher);
+    async fn ask_row(&self, owner: &Arc<str>, observer: &ExpiryObserver) -> Result<AttemptResult, Error> {
+        let dead = &self.dead(observer);
+        let mut attempts = self.attempts(observer);
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
             sent = clock::now();
-            now = self.terms.now();
-            let claim = Claim { owner, until: self.terms.until(), now, payload: self.payload.as_deref() };
+            now = self.options.now();
+            let claim = AcquireFields { owner, until: self.options.until(), now, payload: self.payload.as_deref() };
             self.row.acquire(&claim, dead)
         };
-        let answer = match effort.update(request).await {
+        let answer = match attempts.update(request).await {
             Ok(answer) => answer,
             Err(error) => {
                 // It may have been granted all the same.
@@ -199,29 +207,29 @@ impl Asking {
         };
         match answer {
             Answered::Applied(before) => {
-                let mark = Mark::of(&self.row.layout, before.as_ref());
-                let fence = mark.fence.unwrap_or(now).saturating_add(1);
-                let taken_over = mark.owner_fence().or_else(|| watcher.taken_over_before(fence));
+                let record = LockRecord::of(&self.row.layout, before.as_ref());
+                let fence = record.fence.unwrap_or(now).saturating_add(1);
+                let taken_over = record.owner_fence().or_else(|| observer.taken_over_before(fence));
                 // Most of the lease may be over by the time of the answer.
-                if clock::now().duration_since(sent) >= self.terms.ttl / 2 {
-                    let grip = self.grip(Arc::clone(owner), fence, taken_over, clock::now());
-                    return self.confirm(grip, before, watcher).await;
+                if clock::now().duration_since(sent) >= self.options.ttl / 2 {
+                    let grant = self.grant(Arc::clone(owner), fence, taken_over, clock::now());
+                    return self.confirm(grant, before, observer).await;
                 }
-                let grip = self.grip(Arc::clone(owner), fence, taken_over, sent);
-                Ok(Asked::Granted(Granted { grip, row: before }))
+                let grant = self.grant(Arc::clone(owner), fence, taken_over, sent);
+                Ok(AttemptResult::Acquired(Acquired { grant, row: before }))
             }
-            Answered::Refused(None) if self.row.existing.is_some() => Err(self.not_found(effort.spent())),
+            Answered::Refused(None) if self.row.existing.is_some() => Err(self.not_found(attempts.spent())),
             Answered::Refused(met) => {
-                let mark = Mark::of(&self.row.layout, met.as_ref());
-                match (&mark.owner, mark.fence) {
+                let record = LockRecord::of(&self.row.layout, met.as_ref());
+                match (&record.owner, record.fence) {
                     // An attempt whose reply was lost was granted. The lease counts from a beat.
                     (Some(holder), Some(fence)) if **holder == **owner => {
                         // Whether the holder before had released it is not known.
                         let taken_over = fence.checked_sub(1);
-                        let grip = self.grip(Arc::clone(owner), fence, taken_over, clock::now());
-                        self.confirm(grip, met, watcher).await
+                        let grant = self.grant(Arc::clone(owner), fence, taken_over, clock::now());
+                        self.confirm(grant, met, observer).await
                     }
-                    _ => Ok(Asked::Refused(mark)),
+                    _ => Ok(AttemptResult::Denied(record)),
                 }
             }
         }
@@ -229,12 +237,17 @@ impl Asking {
 
     /// Renews a grant that is old or of unknown age, so its lease counts from a heartbeat. If the grant is already
     /// over, the result is a refusal with no holder in the way.
-    async fn confirm(&self, grip: Arc<Grip>, row: Option<Item>, watcher: &Watcher) -> Result<Asked, Error> {
-        match self.beat_in_time(&grip, None, watcher).await {
-            Ok(()) => Ok(Asked::Granted(Granted { grip, row })),
-            Err(Error::Lost(lost)) if lost.is_over() => Ok(Asked::Refused(Mark::default())),
+    async fn confirm(
+        &self,
+        grant: Arc<Grant>,
+        row: Option<Item>,
+        observer: &ExpiryObserver,
+    ) -> Result<AttemptResult, Error> {
+        match self.beat_in_time(&grant, None, observer).await {
+            Ok(()) => Ok(AttemptResult::Acquired(Acquired { grant, row })),
+            Err(Error::Lost(lost)) if lost.is_over() => Ok(AttemptResult::Denied(LockRecord::default())),
             Err(error) => {
-                release_later(grip);
+                release_later(grant);
                 Err(error)
             }
         }
@@ -243,18 +256,18 @@ impl Asking {
     /// One heartbeat, which ends like any other request of the call, though the lease may last longer.
     pub(super) async fn beat_in_time(
         &self,
-        grip: &Grip,
+        grant: &Grant,
         payload: Option<&[u8]>,
-        watcher: &Watcher,
+        observer: &ExpiryObserver,
     ) -> Result<(), Error> {
-        let beat = clock::within(self.limits(watcher).deadline, grip.beat_with(payload)).await;
-        beat.unwrap_or_else(|| Err(watcher.unanswered()))
+        let beat = clock::within(self.limits(observer).deadline, grant.beat_with(payload)).await;
+        beat.unwrap_or_else(|| Err(observer.unanswered()))
     }
 
     /// The row, as it was some moments ago.
-    pub(super) async fn look(&self, watcher: &Watcher) -> Result<Option<Mark>, Error> {
-        let item = self.effort(watcher).read(&self.row.get(false)).await?;
-        Ok(item.map(|item| Mark::read(&self.row.layout, &item)))
+    pub(super) async fn look(&self, observer: &ExpiryObserver) -> Result<Option<LockRecord>, Error> {
+        let item = self.attempts(observer).read(&self.row.get(false)).await?;
+        Ok(item.map(|item| LockRecord::read(&self.row.layout, &item)))
     }
 
     /// A name, and a nonce for one grant: kept until it is granted, so that a copy that comes late is the grant and no ghost.
@@ -267,18 +280,18 @@ impl Asking {
     }
 
     /// The grant of a request that was sent at this moment, before its first heartbeat.
-    pub(super) fn grip(&self, owner: Arc<str>, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grip> {
-        let of = (Arc::clone(&self.connection), self.row.clone(), self.terms);
-        Arc::new(Grip::new(of, (Hold::Plain, owner), (fence, taken_over), 0, sent))
+    pub(super) fn grant(&self, owner: Arc<str>, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
+        let of = (Arc::clone(&self.connection), self.row.clone(), self.options);
+        Arc::new(Grant::new(of, (GrantKind::Plain, owner), (fence, taken_over), 0, sent))
     }
 
     /// Releases, in the background, what may have been granted.
     pub(super) fn give_back(&self, owner: Arc<str>) {
-        let asking = self.clone();
+        let spec = self.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let limits = Limits { deadline: asking.terms.ttl, ..Limits::default() };
-                Effort::new(&asking.connection, limits).update(|| asking.row.disown(&owner)).await
+                let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
+                Attempts::new(&spec.connection, limits).update(|| spec.row.disown(&owner)).await
             });
         }
     }
@@ -297,20 +310,20 @@ impl Asking {
         }
     }
 
-    pub(super) fn locked(&self, mark: &Mark, watcher: &Watcher) -> Error {
+    pub(super) fn locked(&self, record: &LockRecord, observer: &ExpiryObserver) -> Error {
         Error::Locked(Box::new(Locked {
             table: Arc::clone(&self.row.table),
             name: self.shown_name(),
-            owner: mark.holder().unwrap_or_default().into(),
-            fence: mark.last_fence().unwrap_or(0),
-            remaining: mark.remaining(self.terms.passed(), self.terms.ttl),
-            spent: watcher.spent(),
+            owner: record.holder().unwrap_or_default().into(),
+            fence: record.last_fence().unwrap_or(0),
+            remaining: record.remaining(self.options.passed(), self.options.ttl),
+            spent: observer.spent(),
         }))
     }
 }
 
-fn release_later(grip: Arc<Grip>) {
+fn release_later(grant: Arc<Grant>) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { grip.release(&grip.connection).await });
+        runtime.spawn(async move { grant.release(&grant.connection).await });
     }
 }

@@ -3,46 +3,46 @@
 use std::sync::Arc;
 
 use super::{
-    acquire::{Asking, Caller, Granted, Waited},
-    guard::Ask,
-    mark::Mark,
-    row::{Claim, Dead},
-    watcher::Watcher,
+    acquire::{AcquireSpec, Acquired, Caller, WaitResult},
+    guard::Acquirer,
+    observer::ExpiryObserver,
+    record::LockRecord,
+    row::{AcquireFields, Expired},
 };
 use crate::{
     clock,
     codec::Item,
     error::Error,
-    operation::{Failure, Reason, Transact, Write},
+    operation::{ActionReason, Failure, Transact, Write},
     random,
-    retry::{Effort, Limits},
+    retry::{Attempts, Limits},
 };
 
 /// What it is asked for, each lock once, in the order in which they are waited for: that of their names.
-pub(super) struct AskingAll {
+pub(super) struct AllSpec {
     /// At least one.
-    pub(super) locks: Vec<Asking>,
+    pub(super) locks: Vec<AcquireSpec>,
     /// Those of the transaction.
     pub(super) limits: Limits,
 }
 
 /// What one request came to.
-enum Asked {
-    Granted(Vec<Granted>),
+enum AllAttemptResult {
+    Acquired(Vec<Acquired>),
     /// The locks that were taken, by their places.
-    Refused(Vec<(usize, Mark)>),
+    Refused(Vec<(usize, LockRecord)>),
 }
 
 /// One transaction over rows of one table, sent until it is answered: under one token, it is applied once. The reasons if it was refused.
 pub(super) async fn together(
-    effort: &mut Effort,
-    Asking { connection, row, .. }: &Asking,
+    attempts: &mut Attempts,
+    AcquireSpec { connection, row, .. }: &AcquireSpec,
     writes: impl Iterator<Item = Write>,
-) -> Result<Option<Vec<Reason>>, Error> {
+) -> Result<Option<Vec<ActionReason>>, Error> {
     let token = format!("{:032x}", random::generator().u128(..));
-    let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(effort.spent())))?;
+    let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
     let client = connection.client.clone();
-    effort
+    attempts
         .repeat_of(request.len(), &row.table, || async {
             match Box::pin(request.send(&client)).await {
                 Ok(()) => Ok(None),
@@ -54,91 +54,95 @@ pub(super) async fn together(
         .await
 }
 
-/// The error of a call for several locks whose wait is over: [`Asking::at_the_end`], of the first lock that was in the way.
-pub(super) fn at_the_end<'a>(error: Error, all: impl Iterator<Item = (&'a Asking, &'a Watcher)>) -> Error {
-    all.fold(error, |error, (asking, watcher)| asking.at_the_end(error, watcher))
+/// The error of a call for several locks whose wait is over: [`AcquireSpec::at_the_end`], of the first lock that was in the way.
+pub(super) fn at_the_end<'a>(error: Error, all: impl Iterator<Item = (&'a AcquireSpec, &'a ExpiryObserver)>) -> Error {
+    all.fold(error, |error, (spec, observer)| spec.at_the_end(error, observer))
 }
 
-impl Ask for AskingAll {
-    type Grant = Vec<Granted>;
+impl Acquirer for AllSpec {
+    type Grant = Vec<Acquired>;
 
-    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Vec<Granted>>, Error>> + Send {
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Vec<Acquired>>, Error>> + Send {
         self.acquire(caller)
     }
 }
 
-impl AskingAll {
+impl AllSpec {
     /// Asks until all are granted at once or the wait is over; nothing if the caller is gone. Nothing is held meanwhile, so nobody waits for
     /// one who waits.
-    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
-        let mut waits: Vec<_> = self.locks.iter().map(Asking::watcher).collect();
+    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Vec<Acquired>>, Error> {
+        let mut waits: Vec<_> = self.locks.iter().map(AcquireSpec::observer).collect();
         let granted = self.acquire_as(&mut waits, caller).await;
         granted.map_err(|error| at_the_end(error, self.locks.iter().zip(&waits)))
     }
 
-    async fn acquire_as(&self, waits: &mut [Watcher], caller: &mut impl Caller) -> Result<Option<Vec<Granted>>, Error> {
+    async fn acquire_as(
+        &self,
+        waits: &mut [ExpiryObserver],
+        caller: &mut impl Caller,
+    ) -> Result<Option<Vec<Acquired>>, Error> {
         let mut owner = self.locks[0].owner();
         loop {
             let asked = self.ask(&owner, waits).await;
             let taken = match asked {
-                Ok(Asked::Granted(all)) => return Ok(Some(all)),
-                Ok(Asked::Refused(taken)) => taken,
+                Ok(AllAttemptResult::Acquired(all)) => return Ok(Some(all)),
+                Ok(AllAttemptResult::Refused(taken)) => taken,
                 Err(error) => {
                     // They may have been granted all the same.
                     self.give_back(&owner);
                     return Err(error);
                 }
             };
-            if !taken.iter().all(|(_, mark)| mark.is_of_another(&owner)) {
+            if !taken.iter().all(|(_, record)| record.is_of_another(&owner)) {
                 self.give_back(&owner);
                 owner = self.locks[0].owner();
             }
             for wait in &mut *waits {
                 wait.requests += 1;
             }
-            for (place, mark) in taken {
+            for (place, record) in taken {
                 // One by one and before: a transaction tells nothing of who held them.
-                if self.locks[place].has_dead_head(&mark, &mut waits[place])
-                    && self.locks[place].evict(&mark, &mut waits[place]).await?
+                if self.locks[place].has_dead_head(&record, &mut waits[place])
+                    && self.locks[place].evict(&record, &mut waits[place]).await?
                 {
                     continue;
                 }
-                if self.locks[place].clear(&mark, &mut waits[place]).await? {
+                if self.locks[place].clear(&record, &mut waits[place]).await? {
                     continue;
                 }
-                let is_in_the_way = |mark: &Mark| mark.is_of_another(&owner);
-                match self.locks[place].wait(&mut waits[place], mark, is_in_the_way, caller).await? {
-                    Waited::ToAsk => {}
-                    Waited::Gone => return Ok(None),
+                let is_in_the_way = |record: &LockRecord| record.is_of_another(&owner);
+                match self.locks[place].wait(&mut waits[place], record, is_in_the_way, caller).await? {
+                    WaitResult::ToAsk => {}
+                    WaitResult::Gone => return Ok(None),
                 }
             }
         }
     }
 
     /// One transaction.
-    async fn ask(&self, owner: &Arc<str>, waits: &[Watcher]) -> Result<Asked, Error> {
-        let mut effort = Effort::new(&self.locks[0].connection, waits[0].within_wait(self.limits));
+    async fn ask(&self, owner: &Arc<str>, waits: &[ExpiryObserver]) -> Result<AllAttemptResult, Error> {
+        let mut attempts = Attempts::new(&self.locks[0].connection, waits[0].within_wait(self.limits));
         // All of it is of this moment, whichever attempt is applied.
         let sent = clock::now();
-        let writes = self.locks.iter().map(|asking| {
-            let (now, until) = (asking.terms.now(), asking.terms.until());
-            let claim = Claim { owner, until, now, payload: asking.payload.as_deref() };
-            Write::from(asking.row.acquire(&claim, &Dead::Nobody))
+        let writes = self.locks.iter().map(|spec| {
+            let (now, until) = (spec.options.now(), spec.options.until());
+            let claim = AcquireFields { owner, until, now, payload: spec.payload.as_deref() };
+            Write::from(spec.row.acquire(&claim, &Expired::Nobody))
         });
-        let Some(reasons) = together(&mut effort, &self.locks[0], writes).await? else {
-            return self.read(&mut effort, owner, sent, waits).await;
+        let Some(reasons) = together(&mut attempts, &self.locks[0], writes).await? else {
+            return self.read(&mut attempts, owner, sent, waits).await;
         };
         let in_the_way = self.taken(&reasons);
-        match in_the_way.iter().any(|(_, mark)| mark.owner.as_deref() == Some(owner)) {
+        match in_the_way.iter().any(|(_, record)| record.owner.as_deref() == Some(owner)) {
             // A copy of it was applied, nobody knows when: each lease counts from a beat.
             true => {
-                let asked = self.read(&mut effort, owner, clock::now(), waits).await?;
-                if let Asked::Granted(all) = &asked {
+                let asked = self.read(&mut attempts, owner, clock::now(), waits).await?;
+                if let AllAttemptResult::Acquired(all) = &asked {
                     for granted in all {
-                        match self.locks[0].beat_in_time(&granted.grip, None, &waits[0]).await {
+                        match self.locks[0].beat_in_time(&granted.grant, None, &waits[0]).await {
                             Ok(()) => {}
                             Err(Error::Lost(lost)) if lost.is_over() => {
-                                return Ok(Asked::Refused(vec![(0, Mark::default())]));
+                                return Ok(AllAttemptResult::Refused(vec![(0, LockRecord::default())]));
                             }
                             Err(error) => return Err(error),
                         }
@@ -146,51 +150,51 @@ impl AskingAll {
                 }
                 Ok(asked)
             }
-            false => Ok(Asked::Refused(in_the_way)),
+            false => Ok(AllAttemptResult::Refused(in_the_way)),
         }
     }
 
     /// The locks that were in the way.
-    fn taken(&self, reasons: &[Reason]) -> Vec<(usize, Mark)> {
+    fn taken(&self, reasons: &[ActionReason]) -> Vec<(usize, LockRecord)> {
         let guilty = reasons.iter().enumerate().filter(|(_, reason)| reason.class().is_some());
-        guilty.map(|(place, reason)| (place, self.mark(place, reason.item.as_ref()))).collect()
+        guilty.map(|(place, reason)| (place, self.record(place, reason.item.as_ref()))).collect()
     }
 
     /// Reads the fences, which a transaction does not return, and whether all is ours.
     async fn read(
         &self,
-        effort: &mut Effort,
+        attempts: &mut Attempts,
         owner: &Arc<str>,
         sent: clock::Instant,
-        waits: &[Watcher],
-    ) -> Result<Asked, Error> {
+        waits: &[ExpiryObserver],
+    ) -> Result<AllAttemptResult, Error> {
         let table = &self.locks[0].row.table;
-        let rows = effort.read_many(table, self.locks.iter().map(|asking| asking.row.key.clone()).collect()).await?;
+        let rows = attempts.read_many(table, self.locks.iter().map(|spec| spec.row.key.clone()).collect()).await?;
         let mut granted = Vec::with_capacity(self.locks.len());
         let mut taken = Vec::new();
-        for (place, asking) in self.locks.iter().enumerate() {
-            let is_of = |row: &&Item| asking.row.key.iter().all(|(name, value)| row.get(name) == Some(value));
+        for (place, spec) in self.locks.iter().enumerate() {
+            let is_of = |row: &&Item| spec.row.key.iter().all(|(name, value)| row.get(name) == Some(value));
             let row = rows.iter().find(is_of).cloned();
-            let mark = self.mark(place, row.as_ref());
-            match mark.fence {
-                Some(fence) if mark.owner.as_deref() == Some(owner) => {
+            let record = self.record(place, row.as_ref());
+            match record.fence {
+                Some(fence) if record.owner.as_deref() == Some(owner) => {
                     let taken_over = waits[place].taken_over_before(fence);
-                    let grip = asking.grip(Arc::clone(owner), fence, taken_over, sent);
-                    granted.push(Granted { grip, row });
+                    let grant = spec.grant(Arc::clone(owner), fence, taken_over, sent);
+                    granted.push(Acquired { grant, row });
                 }
-                _ => taken.push((place, mark)),
+                _ => taken.push((place, record)),
             }
         }
-        Ok(if taken.is_empty() { Asked::Granted(granted) } else { Asked::Refused(taken) })
+        Ok(if taken.is_empty() { AllAttemptResult::Acquired(granted) } else { AllAttemptResult::Refused(taken) })
     }
 
-    fn mark(&self, place: usize, row: Option<&Item>) -> Mark {
-        Mark::of(&self.locks[place].row.layout, row)
+    fn record(&self, place: usize, row: Option<&Item>) -> LockRecord {
+        LockRecord::of(&self.locks[place].row.layout, row)
     }
 
     fn give_back(&self, owner: &Arc<str>) {
-        for asking in &self.locks {
-            asking.give_back(Arc::clone(owner));
+        for spec in &self.locks {
+            spec.give_back(Arc::clone(owner));
         }
     }
 }

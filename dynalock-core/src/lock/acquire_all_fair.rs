@@ -3,29 +3,29 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    acquire::{Asking, Caller, Waited},
+    acquire::{AcquireSpec, Caller, WaitResult},
     acquire_all::{at_the_end, together},
-    acquire_fair::Place,
-    guard::Ask,
-    held::Held,
-    mark::Mark,
-    queue::Copies,
-    watcher::Watcher,
+    acquire_fair::QueuePosition,
+    guard::Acquirer,
+    held::LockGuard,
+    observer::ExpiryObserver,
+    queue::Duplicate,
+    record::LockRecord,
 };
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::Error,
-    operation::{Reason, Write},
-    retry::{Effort, Limits},
+    operation::{ActionReason, Write},
+    retry::{Attempts, Limits},
 };
 
 /// What it is asked for in turn, each lock once: at least one.
 ///
 /// All places are taken in one transaction, so of any two who want several of the same locks, one stands before the other in all of their queues: nobody
 /// waits for one who waits for him.
-pub(super) struct AskingAllFair {
-    pub(super) locks: Vec<Asking>,
+pub(super) struct AllFairSpec {
+    pub(super) locks: Vec<AcquireSpec>,
     /// Those of the transaction. A read must not take that long: a head that is silent for a ttl is taken out.
     pub(super) limits: Limits,
     /// How many may stand in each queue, its head counted.
@@ -33,27 +33,27 @@ pub(super) struct AskingAllFair {
 }
 
 /// DynamoDB remembers the token of a transaction that has happened.
-const COPIES: Copies = Copies::None;
+const COPIES: Duplicate = Duplicate::Impossible;
 
 /// One of the locks on the way.
-struct Stand<'a> {
-    asking: &'a Asking,
-    watcher: Watcher,
+struct QueuedLock<'a> {
+    spec: &'a AcquireSpec,
+    observer: ExpiryObserver,
     /// Sent before the last answer that showed somebody else at the head.
     last_other: Option<Instant>,
     index: usize,
-    mark: Mark,
+    record: LockRecord,
     /// Once its turn has come: it is kept while the others are waited for.
-    held: Option<Held>,
+    held: Option<LockGuard>,
 }
 
-impl Ask for AskingAllFair {
-    type Grant = Vec<Held>;
+impl Acquirer for AllFairSpec {
+    type Grant = Vec<LockGuard>;
 
-    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Vec<Held>>, Error> {
-        let mut stands: Vec<_> = self.locks.iter().map(Stand::new).collect();
-        for Stand { asking, watcher, .. } in &stands {
-            if let Waited::Gone = asking.after_abandoned(watcher, caller).await? {
+    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Vec<LockGuard>>, Error> {
+        let mut stands: Vec<_> = self.locks.iter().map(QueuedLock::new).collect();
+        for QueuedLock { spec, observer, .. } in &stands {
+            if let WaitResult::Gone = spec.after_abandoned(observer, caller).await? {
                 return Ok(None);
             }
         }
@@ -61,21 +61,21 @@ impl Ask for AskingAllFair {
         let granted = self.stand(&mut me, &mut stands, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::QueueFull { .. }) => {}
-            Err(Error::Locked(_)) => Asking::abandon_at_the_end(self.locks.iter(), &me, COPIES).await,
-            Ok(None) | Err(_) => self.locks.iter().for_each(|asking| asking.abandon_later(Arc::clone(&me), COPIES)),
+            Err(Error::Locked(_)) => AcquireSpec::abandon_at_the_end(self.locks.iter(), &me, COPIES).await,
+            Ok(None) | Err(_) => self.locks.iter().for_each(|spec| spec.abandon_later(Arc::clone(&me), COPIES)),
         }
-        granted.map_err(|error| at_the_end(error, stands.iter().map(|stand| (stand.asking, &stand.watcher))))
+        granted.map_err(|error| at_the_end(error, stands.iter().map(|stand| (stand.spec, &stand.observer))))
     }
 }
 
-impl AskingAllFair {
+impl AllFairSpec {
     /// Enters all queues at once, and waits for its turn in each; nothing if the caller is gone.
     async fn stand(
         &self,
         me: &mut Arc<str>,
-        stands: &mut [Stand<'_>],
+        stands: &mut [QueuedLock<'_>],
         caller: &mut impl Caller,
-    ) -> Result<Option<Vec<Held>>, Error> {
+    ) -> Result<Option<Vec<LockGuard>>, Error> {
         let Some(entered) = self.enter(me, stands, caller).await? else { return Ok(None) };
         let me = &*me;
         loop {
@@ -83,12 +83,12 @@ impl AskingAllFair {
             let Some(next) = stands.iter().position(|stand| stand.held.is_none()) else {
                 return Ok(Some(stands.iter_mut().filter_map(|stand| stand.held.take()).collect()));
             };
-            let left = stands[next].watcher.left();
+            let left = stands[next].observer.left();
             if left.is_zero() {
-                let Stand { asking, mark, watcher, .. } = &stands[next];
-                return Err(asking.locked(mark, watcher));
+                let QueuedLock { spec, record, observer, .. } = &stands[next];
+                return Err(spec.locked(record, observer));
             }
-            let pause = stands.iter_mut().filter(|stand| stand.held.is_none()).map(Stand::pause).min();
+            let pause = stands.iter_mut().filter(|stand| stand.held.is_none()).map(QueuedLock::pause).min();
             if clock::within(pause.unwrap_or(left).min(left), caller.gone()).await.is_some() {
                 return Ok(None);
             }
@@ -99,15 +99,15 @@ impl AskingAllFair {
     async fn enter(
         &self,
         me: &mut Arc<str>,
-        stands: &mut [Stand<'_>],
+        stands: &mut [QueuedLock<'_>],
         caller: &mut impl Caller,
     ) -> Result<Option<u64>, Error> {
         loop {
-            let (sent, entered) = (clock::now(), self.locks[0].terms.now());
+            let (sent, entered) = (clock::now(), self.locks[0].options.now());
             for stand in &mut *stands {
-                stand.watcher.requests += 1;
+                stand.observer.requests += 1;
             }
-            let Some(reasons) = self.enqueue(me, entered, &stands[0].watcher).await? else {
+            let Some(reasons) = self.enqueue(me, entered, &stands[0].observer).await? else {
                 // Whose turn it is already, it is since then.
                 for stand in stands {
                     stand.last_other = Some(sent);
@@ -116,19 +116,20 @@ impl AskingAllFair {
             };
             let in_the_way: Vec<_> =
                 stands.iter_mut().zip(reasons).filter(|(_, reason)| reason.class().is_some()).collect();
-            for (Stand { asking, watcher, .. }, reason) in in_the_way {
-                let mark = Mark::of(&asking.row.layout, reason.item.as_ref());
-                if mark.place_of(me).is_some() {
+            for (QueuedLock { spec, observer, .. }, reason) in in_the_way {
+                let record = LockRecord::of(&spec.row.layout, reason.item.as_ref());
+                if record.place_of(me).is_some() {
                     // A copy whose reply was lost was applied.
                     return Ok(Some(entered));
                 }
-                if asking.has_dead_head(&mark, watcher) && asking.evict(&mark, watcher).await? {
+                if spec.has_dead_head(&record, observer) && spec.evict(&record, observer).await? {
                     continue;
                 }
-                if mark.owner.is_none() && mark.queue.len() >= self.most {
-                    return Err(asking.full(&mark, watcher));
-                } else if !asking.clear(&mark, watcher).await?
-                    && let Waited::Gone = asking.wait(watcher, mark, |mark| mark.owner.is_some(), caller).await?
+                if record.owner.is_none() && record.queue.len() >= self.most {
+                    return Err(spec.full(&record, observer));
+                } else if !spec.clear(&record, observer).await?
+                    && let WaitResult::Gone =
+                        spec.wait(observer, record, |record| record.owner.is_some(), caller).await?
                 {
                     return Ok(None);
                 }
@@ -138,45 +139,45 @@ impl AskingAllFair {
     }
 
     /// One transaction; its reasons if it was refused.
-    async fn enqueue(&self, me: &str, now: u64, watcher: &Watcher) -> Result<Option<Vec<Reason>>, Error> {
+    async fn enqueue(&self, me: &str, now: u64, observer: &ExpiryObserver) -> Result<Option<Vec<ActionReason>>, Error> {
         let first = &self.locks[0];
-        let mut effort = Effort::new(&first.connection, watcher.within_wait(self.limits));
-        let writes = self.locks.iter().map(|asking| Write::from(asking.row.enqueue(me, now, self.most)));
-        together(&mut effort, first, writes).await
+        let mut attempts = Attempts::new(&first.connection, observer.within_wait(self.limits));
+        let writes = self.locks.iter().map(|spec| Write::from(spec.row.enqueue(me, now, self.most)));
+        together(&mut attempts, first, writes).await
     }
 
     /// Reads all rows, takes the locks whose turn has come, and dead heads out of the way.
-    async fn look(&self, me: &Arc<str>, stands: &mut [Stand<'_>], entered: u64) -> Result<(), Error> {
+    async fn look(&self, me: &Arc<str>, stands: &mut [QueuedLock<'_>], entered: u64) -> Result<(), Error> {
         let first = &self.locks[0];
         let sent = clock::now();
-        let keys = self.locks.iter().map(|asking| asking.row.key.clone()).collect();
-        let rows = first.effort(&stands[0].watcher).read_many(&first.row.table, keys).await?;
+        let keys = self.locks.iter().map(|spec| spec.row.key.clone()).collect();
+        let rows = first.attempts(&stands[0].observer).read_many(&first.row.table, keys).await?;
         for stand in stands {
-            let key = &stand.asking.row.key;
+            let key = &stand.spec.row.key;
             let row = rows.iter().find(|row| key.iter().all(|(name, value)| row.get(name) == Some(value)));
             if !stand.take_in(me, row.cloned(), sent, entered).await? {
-                return Err(stand.asking.evicted(&stand.watcher));
+                return Err(stand.spec.evicted(&stand.observer));
             }
         }
         Ok(())
     }
 }
 
-impl<'a> Stand<'a> {
-    fn new(asking: &'a Asking) -> Self {
-        Self { asking, watcher: asking.watcher(), last_other: None, index: 0, mark: Mark::default(), held: None }
+impl<'a> QueuedLock<'a> {
+    fn new(spec: &'a AcquireSpec) -> Self {
+        Self { spec, observer: spec.observer(), last_other: None, index: 0, record: LockRecord::default(), held: None }
     }
 
     /// Goes on by what its row says; `false` if its place is gone.
     async fn take_in(&mut self, me: &Arc<str>, row: Option<Item>, sent: Instant, entered: u64) -> Result<bool, Error> {
-        let mark = Mark::of(&self.asking.row.layout, row.as_ref());
-        let Some(index) = mark.place_of(me) else { return Ok(false) };
-        (self.mark, self.index) = (mark.clone(), index);
+        let record = LockRecord::of(&self.spec.row.layout, row.as_ref());
+        let Some(index) = record.place_of(me) else { return Ok(false) };
+        (self.record, self.index) = (record.clone(), index);
         match &self.held {
             Some(held) => {
                 // Nobody else renews it if it has no heartbeat of its own, or was held for its longest already.
-                if held.remaining() < self.asking.terms.ttl / 2 {
-                    match self.asking.beat_in_time(held.grip(), None, &self.watcher).await {
+                if held.remaining() < self.spec.options.ttl / 2 {
+                    match self.spec.beat_in_time(held.grant(), None, &self.observer).await {
                         Ok(()) | Err(Error::Lost(_)) => {}
                         Err(error) => return Err(error),
                     }
@@ -184,15 +185,16 @@ impl<'a> Stand<'a> {
                 return Ok(!held.remaining().is_zero());
             }
             None if index == 0 => {
-                let place = Place { row, mark, index, last_other: self.last_other, entered, copies: COPIES };
-                let Some(granted) = self.asking.take(me, place, &self.watcher).await? else { return Ok(false) };
-                let Asking { label, background, .. } = self.asking;
-                self.held = Some(Held::new(Arc::clone(label), granted, background.clone()));
+                let place =
+                    QueuePosition { row, record, index, last_other: self.last_other, entered, duplicate: COPIES };
+                let Some(granted) = self.spec.take(me, place, &self.observer).await? else { return Ok(false) };
+                let AcquireSpec { label, background, .. } = self.spec;
+                self.held = Some(LockGuard::new(Arc::clone(label), granted, background.clone()));
             }
             None => {
                 self.last_other = Some(sent);
-                if self.asking.has_dead_head(&mark, &mut self.watcher) {
-                    self.asking.evict(&mark, &mut self.watcher).await?;
+                if self.spec.has_dead_head(&record, &mut self.observer) {
+                    self.spec.evict(&record, &mut self.observer).await?;
                 }
             }
         }
@@ -200,6 +202,6 @@ impl<'a> Stand<'a> {
     }
 
     fn pause(&mut self) -> Duration {
-        self.asking.pause_in_queue(&self.mark, self.index, &mut self.watcher)
+        self.spec.pause_in_queue(&self.record, self.index, &mut self.observer)
     }
 }

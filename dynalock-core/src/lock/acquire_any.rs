@@ -3,49 +3,52 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    acquire::{Asked, Asking, Caller, Granted},
-    guard::Ask,
-    mark::Mark,
-    watcher::Watcher,
+    acquire::{AcquireSpec, Acquired, AttemptResult, Caller},
+    guard::Acquirer,
+    observer::ExpiryObserver,
+    record::LockRecord,
 };
 use crate::{clock, error::Error};
 
 /// Several locks, of which any will do: at least one.
-pub(super) struct AskingAny {
-    pub(super) locks: Vec<Asking>,
+pub(super) struct AnySpec {
+    pub(super) locks: Vec<AcquireSpec>,
 }
 
 /// One of them on the way.
 struct Candidate<'a> {
-    asking: &'a Asking,
+    spec: &'a AcquireSpec,
     owner: Arc<str>,
-    watcher: Watcher,
+    observer: ExpiryObserver,
     /// What it said last; nothing if there is nothing to lock.
-    mark: Option<Mark>,
+    record: Option<LockRecord>,
 }
 
-impl Ask for AskingAny {
-    type Grant = Granted;
+impl Acquirer for AnySpec {
+    type Grant = Acquired;
 
-    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Granted>, Error>> + Send {
+    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Acquired>, Error>> + Send {
         self.acquire(caller)
     }
 }
 
-impl AskingAny {
+impl AnySpec {
     /// Asks for each in turn, and waits until one of them may be free; nothing if the caller is gone.
-    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let candidate = |asking| Candidate { asking, owner: asking.owner(), watcher: asking.watcher(), mark: None };
+    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Acquired>, Error> {
+        let candidate = |spec| Candidate { spec, owner: spec.owner(), observer: spec.observer(), record: None };
         let mut candidates: Vec<_> = self.locks.iter().map(candidate).collect();
         let granted = Self::acquire_one(&mut candidates, caller).await;
-        let held = || candidates.iter().find(|candidate| candidate.mark.is_some());
+        let held = || candidates.iter().find(|candidate| candidate.record.is_some());
         granted.map_err(|error| match held() {
-            Some(Candidate { asking, watcher, .. }) => asking.at_the_end(error, watcher),
+            Some(Candidate { spec, observer, .. }) => spec.at_the_end(error, observer),
             None => error,
         })
     }
 
-    async fn acquire_one(candidates: &mut [Candidate<'_>], caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
+    async fn acquire_one(
+        candidates: &mut [Candidate<'_>],
+        caller: &mut impl Caller,
+    ) -> Result<Option<Acquired>, Error> {
         loop {
             let mut missing = None;
             for candidate in &mut *candidates {
@@ -56,7 +59,7 @@ impl AskingAny {
                     Err(error) => return Err(error),
                 }
             }
-            if let Some(error) = missing.filter(|_| candidates.iter().all(|candidate| candidate.mark.is_none())) {
+            if let Some(error) = missing.filter(|_| candidates.iter().all(|candidate| candidate.record.is_none())) {
                 return Err(error);
             }
             if !wait(candidates, caller).await? {
@@ -67,17 +70,17 @@ impl AskingAny {
 }
 
 impl Candidate<'_> {
-    async fn ask(&mut self) -> Result<Option<Granted>, Error> {
-        self.mark = None;
-        match self.asking.ask(&mut self.owner, &mut self.watcher).await {
-            Ok(Asked::Granted(granted)) => Ok(Some(granted)),
-            Ok(Asked::Refused(mark)) => {
-                self.mark = Some(mark);
+    async fn ask(&mut self) -> Result<Option<Acquired>, Error> {
+        self.record = None;
+        match self.spec.ask(&mut self.owner, &mut self.observer).await {
+            Ok(AttemptResult::Acquired(granted)) => Ok(Some(granted)),
+            Ok(AttemptResult::Denied(record)) => {
+                self.record = Some(record);
                 Ok(None)
             }
             Err(error) => {
                 // The lease of a missing item was granted and released: a late copy of that release must not end a later grant.
-                self.owner = self.asking.owner();
+                self.owner = self.spec.owner();
                 Err(error)
             }
         }
@@ -85,15 +88,15 @@ impl Candidate<'_> {
 
     /// Whether it may be free by now, by what is known or a cheap read.
     async fn may_be_free(&mut self) -> Result<bool, Error> {
-        let Some(mark) = &self.mark else { return Ok(false) };
-        if self.asking.left(mark, &self.watcher).is_zero() {
-            self.watcher.expects_the_end();
+        let Some(record) = &self.record else { return Ok(false) };
+        if self.spec.left(record, &self.observer).is_zero() {
+            self.observer.expects_the_end();
             return Ok(true);
         }
-        match self.asking.look(&self.watcher).await? {
+        match self.spec.look(&self.observer).await? {
             Some(seen) if seen.is_of_another(&self.owner) => {
-                self.watcher.watch(&seen);
-                self.mark = Some(seen);
+                self.observer.watch(&seen);
+                self.record = Some(seen);
                 Ok(false)
             }
             Some(_) | None => Ok(true),
@@ -105,17 +108,17 @@ impl Candidate<'_> {
 async fn wait(candidates: &mut [Candidate<'_>], caller: &mut impl Caller) -> Result<bool, Error> {
     loop {
         let mut pause = Duration::MAX;
-        for Candidate { asking, watcher, mark, .. } in candidates.iter_mut() {
-            if let Some(mark) = mark {
-                watcher.watch(mark);
-                pause = pause.min(asking.pause(mark, watcher));
+        for Candidate { spec, observer, record, .. } in candidates.iter_mut() {
+            if let Some(record) = record {
+                observer.watch(record);
+                pause = pause.min(spec.pause(record, observer));
             }
         }
-        let held = candidates.iter().find_map(|candidate| candidate.mark.as_ref().map(|mark| (candidate, mark)));
-        let Some((first, mark)) = held else { return Ok(true) };
-        let left = first.watcher.left();
+        let held = candidates.iter().find_map(|candidate| candidate.record.as_ref().map(|record| (candidate, record)));
+        let Some((first, record)) = held else { return Ok(true) };
+        let left = first.observer.left();
         if left.is_zero() {
-            return Err(first.asking.locked(mark, &first.watcher));
+            return Err(first.spec.locked(record, &first.observer));
         }
         if clock::within(pause.min(left), caller.gone()).await.is_some() {
             return Ok(false);

@@ -5,43 +5,43 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use super::{
-    acquire::{Asking, Caller, Granted, Waited},
-    grip::Grip,
-    guard::Ask,
-    mark::{Mark, entry},
-    queue::Copies,
-    queued::{Speed, Waiting},
-    terms::Expiry,
-    watcher::Watcher,
+    acquire::{AcquireSpec, Acquired, Caller, WaitResult},
+    grant::Grant,
+    guard::Acquirer,
+    observer::ExpiryObserver,
+    options::Expiry,
+    queue::Duplicate,
+    queued::{QueueStatus, WaitEstimate},
+    record::{LockRecord, entry},
 };
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::Error,
-    expression::Hold,
+    expression::GrantKind,
     retry::Answered,
 };
 
 /// What it is asked for in turn.
-pub(super) struct AskingFair {
-    pub(super) asking: Asking,
+pub(super) struct FairSpec {
+    pub(super) spec: AcquireSpec,
     /// How many may stand in the queue, its head counted.
     pub(super) most: usize,
     /// What is said of the wait.
-    pub(super) progress: watch::Sender<Option<Waiting>>,
+    pub(super) progress: watch::Sender<Option<QueueStatus>>,
 }
 
 /// What an enqueue came to.
-enum Entered {
-    Place(Place),
+enum EnterResult {
+    QueuePosition(QueuePosition),
     /// What is in the way: an owner, or a full queue.
-    Refused(Mark),
+    Refused(LockRecord),
 }
 
 /// Where somebody stands, by the row as it was seen last.
-pub(super) struct Place {
+pub(super) struct QueuePosition {
     pub(super) row: Option<Item>,
-    pub(super) mark: Mark,
+    pub(super) record: LockRecord,
     /// How many stand before; it never grows, though old reads may say so.
     pub(super) index: usize,
     /// Sent before the last consistent answer that showed somebody else at the head: the turn came after it. Nothing if it is not known.
@@ -49,43 +49,47 @@ pub(super) struct Place {
     /// Epoch milliseconds when it was entered: where the fences of a new row start.
     pub(super) entered: u64,
     /// Whether a copy of the request for it may come yet.
-    pub(super) copies: Copies,
+    pub(super) duplicate: Duplicate,
 }
 
-impl Ask for AskingFair {
-    type Grant = Granted;
+impl Acquirer for FairSpec {
+    type Grant = Acquired;
 
-    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        let mut watcher = self.asking.watcher();
-        let granted = self.ask_in_turn(&mut watcher, caller).await;
-        granted.map_err(|error| self.asking.at_the_end(error, &watcher))
+    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Acquired>, Error> {
+        let mut observer = self.spec.observer();
+        let granted = self.ask_in_turn(&mut observer, caller).await;
+        granted.map_err(|error| self.spec.at_the_end(error, &observer))
     }
 }
 
-impl AskingFair {
-    async fn ask_in_turn(&self, watcher: &mut Watcher, caller: &mut impl Caller) -> Result<Option<Granted>, Error> {
-        if let Waited::Gone = self.asking.after_abandoned(watcher, caller).await? {
+impl FairSpec {
+    async fn ask_in_turn(
+        &self,
+        observer: &mut ExpiryObserver,
+        caller: &mut impl Caller,
+    ) -> Result<Option<Acquired>, Error> {
+        if let WaitResult::Gone = self.spec.after_abandoned(observer, caller).await? {
             return Ok(None);
         }
-        let mut me = self.asking.entry();
-        let place = match self.enter(&mut me, watcher, caller).await {
+        let mut me = self.spec.entry();
+        let place = match self.enter(&mut me, observer, caller).await {
             Ok(Some(place)) => place,
             Ok(None) => return Ok(None),
             Err(refused @ (Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })) => {
                 return Err(refused);
             }
             Err(error) => {
-                self.asking.abandon_later(me, Copies::MayCome);
+                self.spec.abandon_later(me, Duplicate::Possible);
                 return Err(error);
             }
         };
-        let copies = place.copies;
-        let granted = self.stand(&me, place, watcher, caller).await;
+        let duplicate = place.duplicate;
+        let granted = self.stand(&me, place, observer, caller).await;
         match &granted {
             Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
-            Err(Error::Locked(_)) => Asking::abandon_at_the_end([&self.asking].into_iter(), &me, copies).await,
+            Err(Error::Locked(_)) => AcquireSpec::abandon_at_the_end([&self.spec].into_iter(), &me, duplicate).await,
             // Also where it was taken out: a late copy may have brought it back.
-            Ok(None) | Err(_) => self.asking.abandon_later(me, copies),
+            Ok(None) | Err(_) => self.spec.abandon_later(me, duplicate),
         }
         granted
     }
@@ -94,32 +98,32 @@ impl AskingFair {
     async fn stand(
         &self,
         me: &Arc<str>,
-        mut place: Place,
-        watcher: &mut Watcher,
+        mut place: QueuePosition,
+        observer: &mut ExpiryObserver,
         caller: &mut impl Caller,
-    ) -> Result<Option<Granted>, Error> {
-        let speed = Speed::new(place.index);
+    ) -> Result<Option<Acquired>, Error> {
+        let speed = WaitEstimate::new(place.index);
         while place.index > 0 {
-            Waiting::new(&place.mark, place.index, &speed).report(&self.progress);
+            QueueStatus::new(&place.record, place.index, &speed).report(&self.progress);
             let mut is_next = place.index == 1;
-            if self.asking.has_dead_head(&place.mark, watcher) && self.asking.evict(&place.mark, watcher).await? {
+            if self.spec.has_dead_head(&place.record, observer) && self.spec.evict(&place.record, observer).await? {
                 is_next = true;
             } else {
-                let left = watcher.left();
+                let left = observer.left();
                 if left.is_zero() {
-                    return Err(self.asking.locked(&place.mark, watcher));
+                    return Err(self.spec.locked(&place.record, observer));
                 }
-                let pause = self.asking.pause_in_queue(&place.mark, place.index, watcher).min(left);
+                let pause = self.spec.pause_in_queue(&place.record, place.index, observer).min(left);
                 if clock::within(pause, caller.gone()).await.is_some() {
                     return Ok(None);
                 }
             }
-            place = self.look(me, place, is_next, watcher).await?;
+            place = self.look(me, place, is_next, observer).await?;
         }
-        match self.asking.take(me, place, watcher).await? {
-            Some(granted) if self.asking.row.is_beside() => self.asking.with_item(granted, watcher).await.map(Some),
+        match self.spec.take(me, place, observer).await? {
+            Some(granted) if self.spec.row.is_beside() => self.spec.with_item(granted, observer).await.map(Some),
             Some(granted) => Ok(Some(granted)),
-            None => Err(self.asking.evicted(watcher)),
+            None => Err(self.spec.evicted(observer)),
         }
     }
 
@@ -127,70 +131,77 @@ impl AskingFair {
     async fn enter(
         &self,
         me: &mut Arc<str>,
-        watcher: &mut Watcher,
+        observer: &mut ExpiryObserver,
         caller: &mut impl Caller,
-    ) -> Result<Option<Place>, Error> {
+    ) -> Result<Option<QueuePosition>, Error> {
         loop {
-            watcher.requests += 1;
-            let mark = match self.enqueue(me, watcher).await? {
-                Entered::Place(place) => return Ok(Some(place)),
-                Entered::Refused(mark) => mark,
+            observer.requests += 1;
+            let record = match self.enqueue(me, observer).await? {
+                EnterResult::QueuePosition(place) => return Ok(Some(place)),
+                EnterResult::Refused(record) => record,
             };
-            if !self.asking.has_dead_head(&mark, watcher) || !self.asking.evict(&mark, watcher).await? {
-                if mark.owner.is_none() && mark.queue.len() >= self.most {
-                    return Err(self.asking.full(&mark, watcher));
-                } else if !self.asking.clear(&mark, watcher).await?
-                    && let Waited::Gone = self.asking.wait(watcher, mark, |mark| mark.owner.is_some(), caller).await?
+            if !self.spec.has_dead_head(&record, observer) || !self.spec.evict(&record, observer).await? {
+                if record.owner.is_none() && record.queue.len() >= self.most {
+                    return Err(self.spec.full(&record, observer));
+                } else if !self.spec.clear(&record, observer).await?
+                    && let WaitResult::Gone =
+                        self.spec.wait(observer, record, |record| record.owner.is_some(), caller).await?
                 {
                     return Ok(None);
                 }
             }
             // Not before the wait: others count its lease from the time that it names.
-            *me = self.asking.entry();
+            *me = self.spec.entry();
         }
     }
 
     /// One conditional write.
-    async fn enqueue(&self, me: &Arc<str>, watcher: &Watcher) -> Result<Entered, Error> {
-        let Asking { row, terms, .. } = &self.asking;
-        let mut effort = self.asking.effort(watcher);
+    async fn enqueue(&self, me: &Arc<str>, observer: &ExpiryObserver) -> Result<EnterResult, Error> {
+        let AcquireSpec { row, options, .. } = &self.spec;
+        let mut attempts = self.spec.attempts(observer);
         let (mut sent, mut entered) = (clock::now(), 0);
         let request = || {
-            (sent, entered) = (clock::now(), terms.now());
+            (sent, entered) = (clock::now(), options.now());
             row.enqueue(me, entered, self.most)
         };
-        let answer = effort.update(request).await?;
+        let answer = attempts.update(request).await?;
         let (item, is_applied) = match answer {
             Answered::Applied(before) => (before, true),
             Answered::Refused(None) if row.existing.is_some() => {
-                return Err(self.asking.not_found(effort.spent()));
+                return Err(self.spec.not_found(attempts.spent()));
             }
             Answered::Refused(met) => (met, false),
         };
-        let mut mark = Mark::of(&row.layout, item.as_ref());
+        let mut record = LockRecord::of(&row.layout, item.as_ref());
         if is_applied {
-            mark.queue.push(me.to_string());
+            record.queue.push(me.to_string());
         }
-        Ok(match mark.place_of(me) {
+        Ok(match record.place_of(me) {
             // Of a copy whose reply was lost nobody knows when it came to be the head.
             Some(index) => {
                 let last_other = (is_applied || index > 0).then_some(sent);
-                let copies = Copies::of(&effort);
-                Entered::Place(Place { row: item, mark, index, last_other, entered, copies })
+                let duplicate = Duplicate::of(&attempts);
+                EnterResult::QueuePosition(QueuePosition { row: item, record, index, last_other, entered, duplicate })
             }
-            None => Entered::Refused(mark),
+            None => EnterResult::Refused(record),
         })
     }
 
     /// Reads the row. An old read may show anything that was true once: that somebody has been evicted is for a consistent one to say.
-    async fn look(&self, me: &str, place: Place, is_next: bool, watcher: &Watcher) -> Result<Place, Error> {
-        let row = &self.asking.row;
+    async fn look(
+        &self,
+        me: &str,
+        place: QueuePosition,
+        is_next: bool,
+        observer: &ExpiryObserver,
+    ) -> Result<QueuePosition, Error> {
+        let row = &self.spec.row;
         let mut consistent = is_next;
         loop {
             let sent = clock::now();
-            let item = self.asking.effort(watcher).read(&row.get(consistent)).await?;
-            let mark = Mark::of(&row.layout, item.as_ref());
-            match mark.place_of(me) {
+            let item = self.spec.attempts(observer).read(&row.get(consistent)).await?;
+            let record = LockRecord::of(&row.layout, item.as_ref());
+            match record.place_of(me) {
                 Some(index) => {
                     let last_other = match (consistent, index) {
                         (true, 1..) => Some(sent),
@@ -198,67 +209,72 @@ impl AskingFair {
                         // It may have been so before the last look: the copy of a request may have brought it back since.
                         (false, 0) => None,
                     };
-                    return Ok(Place { row: item, mark, index: index.min(place.index), last_other, ..place });
+                    return Ok(QueuePosition { row: item, record, index: index.min(place.index), last_other, ..place });
                 }
                 None if consistent && item.is_none() && row.existing.is_some() => {
-                    return Err(self.asking.not_found(watcher.spent()));
+                    return Err(self.spec.not_found(observer.spent()));
                 }
-                None if consistent => return Err(self.asking.evicted(watcher)),
+                None if consistent => return Err(self.spec.evicted(observer)),
                 None => consistent = true,
             }
         }
     }
 }
 
-impl Asking {
+impl AcquireSpec {
     /// What this asker is called in a queue that it enters now.
     pub(super) fn entry(&self) -> Arc<str> {
-        entry(&self.owner(), self.terms.ttl, self.terms.now()).into()
+        entry(&self.owner(), self.options.ttl, self.options.now()).into()
     }
 
     /// The turn has come: the lease counts from when nobody else can count it yet, or from a heartbeat. Nothing if others have ended it.
-    pub(super) async fn take(&self, me: &Arc<str>, place: Place, watcher: &Watcher) -> Result<Option<Granted>, Error> {
-        let Self { connection, row, terms, payload, .. } = self;
-        let Place { row: item, mark, last_other, entered, copies, .. } = place;
+    pub(super) async fn take(
+        &self,
+        me: &Arc<str>,
+        place: QueuePosition,
+        observer: &ExpiryObserver,
+    ) -> Result<Option<Acquired>, Error> {
+        let Self { connection, row, options, payload, .. } = self;
+        let QueuePosition { row: item, record, last_other, entered, duplicate, .. } = place;
         let now = clock::now();
-        let fresh = self.since(last_other, &mark, now).filter(|since| now.duration_since(*since) < terms.ttl / 2);
-        let fence = Hold::Fair.fence(mark.fence.unwrap_or(entered));
-        let fences = (fence, watcher.taken_over_before(fence));
-        let of = (Arc::clone(connection), row.clone(), *terms);
+        let fresh = self.since(last_other, &record, now).filter(|since| now.duration_since(*since) < options.ttl / 2);
+        let fence = GrantKind::Fair.fence(record.fence.unwrap_or(entered));
+        let fences = (fence, observer.taken_over_before(fence));
+        let of = (Arc::clone(connection), row.clone(), *options);
         let sent = fresh.unwrap_or(now);
-        let grip = Grip::new(of, (Hold::Fair, Arc::clone(me)), fences, mark.beat.unwrap_or(0), sent);
-        let grip = Arc::new(grip.with_place(mark.behind(), copies));
+        let grant = Grant::new(of, (GrantKind::Fair, Arc::clone(me)), fences, record.beat.unwrap_or(0), sent);
+        let grant = Arc::new(grant.with_place(record.waiters(), duplicate));
         if fresh.is_none() || payload.is_some() {
-            match self.beat_in_time(&grip, payload.as_deref(), watcher).await {
+            match self.beat_in_time(&grant, payload.as_deref(), observer).await {
                 Ok(()) => {}
                 Err(Error::Lost(lost)) if lost.is_over() => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(Granted { grip, row: item }))
+        Ok(Some(Acquired { grant, row: item }))
     }
 
     /// From when on a head that has not beaten has its lease; nothing if that is not known.
     ///
     /// Who watches counts from when it has seen it there, which was after the last consistent answer that showed somebody else. Who goes by
     /// clocks counts from its turn, and the skew: so it may, too, from its turn by its own clock without the skew.
-    fn since(&self, last_other: Option<Instant>, mark: &Mark, now: Instant) -> Option<Instant> {
-        let Expiry::Clock { max_skew } = self.terms.expiry else { return last_other };
-        let age = self.terms.now().saturating_sub(mark.head_since().unwrap_or(0));
+    fn since(&self, last_other: Option<Instant>, record: &LockRecord, now: Instant) -> Option<Instant> {
+        let Expiry::Clock { max_skew } = self.options.expiry else { return last_other };
+        let age = self.options.now().saturating_sub(record.head_since().unwrap_or(0));
         let turn = now.checked_sub(Duration::from_millis(age))?;
         last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
     /// A queue that is full; of one who does not wait, it is full as soon as there is a head.
-    pub(super) fn full(&self, mark: &Mark, watcher: &Watcher) -> Error {
-        if watcher.only_tries() {
-            return self.locked(mark, watcher);
+    pub(super) fn full(&self, record: &LockRecord, observer: &ExpiryObserver) -> Error {
+        if observer.only_tries() {
+            return self.locked(record, observer);
         }
-        Error::QueueFull { table: Arc::clone(&self.row.table), waiting: mark.queue.len(), spent: watcher.spent() }
+        Error::QueueFull { table: Arc::clone(&self.row.table), waiting: record.queue.len(), spent: observer.spent() }
     }
 
-    pub(super) fn evicted(&self, watcher: &Watcher) -> Error {
+    pub(super) fn evicted(&self, observer: &ExpiryObserver) -> Error {
         let table = Arc::clone(&self.row.table);
-        Error::Evicted { table, spent: watcher.spent() }
+        Error::Evicted { table, spent: observer.spent() }
     }
 }

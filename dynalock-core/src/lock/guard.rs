@@ -12,19 +12,19 @@ use tokio::{
     task::{AbortHandle, JoinHandle},
 };
 
-use super::{acquire::Caller, grip::Grip, terms::Heartbeat};
+use super::{acquire::Caller, grant::Grant, options::Heartbeat};
 use crate::{
     error::{Error, Lost, Result, Unavailable},
-    expression::Hold,
+    expression::GrantKind,
     retry::{Connection, Thread},
 };
 
 /// Keeps a lock alive while it exists, and releases it when it is dropped, as best it can.
-pub(super) struct Guard {
-    pub(super) grip: Arc<Grip>,
+pub(super) struct HeldGrant {
+    pub(super) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
     background: Background,
-    after: After,
+    after: OnDrop,
 }
 
 /// Where a lock is renewed and released in the background.
@@ -40,7 +40,7 @@ pub(super) enum Background {
 
 /// What is left to do when the guard is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
+enum OnDrop {
     Release,
     Nothing,
 }
@@ -74,20 +74,20 @@ impl Background {
     }
 
     /// Begins to release, in a task that keeps the thread until it is done.
-    fn release(&self, grip: &Arc<Grip>) -> JoinHandle<Result<()>> {
-        let (background, grip) = (self.clone(), Arc::clone(grip));
-        self.runtime().spawn(async move { grip.release(background.connection()).await })
+    fn release(&self, grant: &Arc<Grant>) -> JoinHandle<Result<()>> {
+        let (background, grant) = (self.clone(), Arc::clone(grant));
+        self.runtime().spawn(async move { grant.release(background.connection()).await })
     }
 }
 
-impl Guard {
-    pub(super) fn new(grip: Arc<Grip>, background: Background) -> Self {
+impl HeldGrant {
+    pub(super) fn new(grant: Arc<Grant>, background: Background) -> Self {
         let keep = || {
             let over = Arc::clone(background.connection());
-            background.runtime().spawn(Arc::clone(&grip).keep(over)).abort_handle()
+            background.runtime().spawn(Arc::clone(&grant).keep(over)).abort_handle()
         };
-        let heartbeat = (grip.terms.heartbeat != Heartbeat::Off).then(keep);
-        Self { grip, heartbeat, background, after: After::Release }
+        let heartbeat = (grant.options.heartbeat != Heartbeat::Off).then(keep);
+        Self { grant, heartbeat, background, after: OnDrop::Release }
     }
 
     /// Lets the next one in.
@@ -98,7 +98,7 @@ impl Guard {
     /// In a task of its own, which has begun: a caller who goes away leaves no lock behind.
     pub(super) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
-        let released = self.background.release(&self.grip);
+        let released = self.background.release(&self.grant);
         // Nobody aborts the task but its runtime, when that is shut down under a caller who waits elsewhere.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
@@ -106,16 +106,16 @@ impl Guard {
     /// There is nothing more to renew or release here.
     pub(super) fn end(&mut self) {
         self.stop();
-        self.after = After::Nothing;
+        self.after = OnDrop::Nothing;
     }
 
     /// A write has released it. Of a queue that ends with it a write leaves the empty list, which is taken away in the background.
     pub(super) fn end_released(&mut self) {
         self.end();
-        self.grip.lose(Lost::Expired);
-        if self.grip.hold == Hold::Fair {
-            let (background, grip) = (self.background.clone(), Arc::clone(&self.grip));
-            self.background.runtime().spawn(async move { grip.tidy(background.connection()).await });
+        self.grant.lose(Lost::Expired);
+        if self.grant.hold == GrantKind::Fair {
+            let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
+            self.background.runtime().spawn(async move { grant.tidy(background.connection()).await });
         }
     }
 
@@ -126,18 +126,18 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for HeldGrant {
     fn drop(&mut self) {
         self.stop();
-        if self.after == After::Release {
+        if self.after == OnDrop::Release {
             // A runtime that has ended takes no tasks; the lease ends by itself then.
-            drop(self.background.release(&self.grip));
+            drop(self.background.release(&self.grant));
         }
     }
 }
 
 /// What is asked for by one caller.
-pub(super) trait Ask: Send + 'static {
+pub(super) trait Acquirer: Send + 'static {
     type Grant: Send;
 
     /// Asks until it is granted or the wait is over; nothing if the caller is gone.
@@ -145,14 +145,14 @@ pub(super) trait Ask: Send + 'static {
 }
 
 /// Asks in a task of its own, which begins now: if nobody waits for the answer when a grant comes, it is released.
-pub(super) fn acquire<A: Ask + Sync, G: Send + 'static>(
-    asking: A,
+pub(super) fn acquire<A: Acquirer + Sync, G: Send + 'static>(
+    spec: A,
     make: impl FnOnce(A, A::Grant) -> Result<G> + Send + 'static,
 ) -> impl Future<Output = Result<G>> + Send + 'static {
     let (mut answer, asked) = oneshot::channel();
     tokio::spawn(async move {
-        let granted = match asking.ask(&mut answer).await {
-            Ok(Some(grant)) => make(asking, grant),
+        let granted = match spec.ask(&mut answer).await {
+            Ok(Some(grant)) => make(spec, grant),
             Ok(None) => return,
             Err(error) => Err(error),
         };

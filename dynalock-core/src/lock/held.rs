@@ -1,10 +1,10 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use super::{
-    acquire::{Asking, Granted},
-    acquire_fair::AskingFair,
-    grip::Grip,
-    guard::{self, Background, Guard},
+    acquire::{AcquireSpec, Acquired},
+    acquire_fair::FairSpec,
+    grant::Grant,
+    guard::{self, Background, HeldGrant},
     name::parts,
     row::PAYLOAD,
     token::LockToken,
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     codec::Item,
     error::{Lost, Result},
-    expression::Holder,
+    expression::HolderProof,
 };
 
 /// A named lock that is held: [`Locks::acquire`](crate::Locks::acquire).
@@ -25,27 +25,25 @@ use crate::{
 /// The lock is held for as long as this value lives. `let _ = locks.acquire("a").await?` drops it at once; `let _held = ..` keeps it. The lint
 /// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "a lock that is dropped is released"]
-pub struct Held {
+pub struct LockGuard {
     row_name: Arc<str>,
-    guard: Guard,
+    guard: HeldGrant,
     payload: Option<Vec<u8>>,
 }
 
-impl Held {
-    pub(super) async fn acquire(asking: Asking) -> Result<Self> {
-        guard::acquire(asking, |asking, granted| Ok(Self::new(asking.label, granted, asking.background))).await
+impl LockGuard {
+    pub(super) async fn acquire(spec: AcquireSpec) -> Result<Self> {
+        guard::acquire(spec, |spec, granted| Ok(Self::new(spec.label, granted, spec.background))).await
     }
 
-    pub(super) fn acquire_fair(asking: AskingFair) -> impl Future<Output = Result<Self>> + Send + 'static {
-        guard::acquire(asking, |AskingFair { asking, .. }, granted| {
-            Ok(Self::new(asking.label, granted, asking.background))
-        })
+    pub(super) fn acquire_fair(spec: FairSpec) -> impl Future<Output = Result<Self>> + Send + 'static {
+        guard::acquire(spec, |FairSpec { spec, .. }, granted| Ok(Self::new(spec.label, granted, spec.background)))
     }
 
     /// Takes care of a grant.
-    pub(super) fn new(row_name: Arc<str>, Granted { grip, row }: Granted, background: Background) -> Self {
+    pub(super) fn new(row_name: Arc<str>, Acquired { grant, row }: Acquired, background: Background) -> Self {
         let payload = row.as_ref().and_then(payload_of);
-        Self { row_name, guard: Guard::new(grip, background), payload }
+        Self { row_name, guard: HeldGrant::new(grant, background), payload }
     }
 
     /// The name of the lock.
@@ -58,8 +56,8 @@ impl Held {
         parts(&self.row_name).1
     }
 
-    pub(super) fn grip(&self) -> &Grip {
-        &self.guard.grip
+    pub(super) fn grant(&self) -> &Grant {
+        &self.guard.grant
     }
 
     pub(super) fn row_name(&self) -> &Arc<str> {
@@ -69,12 +67,12 @@ impl Held {
     /// A number that grows with each grant of this lock, over releases and crashes. Give it to what the lock protects, which can then refuse
     /// what comes from an earlier holder.
     pub fn fence(&self) -> u64 {
-        self.guard.grip.fence
+        self.guard.grant.fence
     }
 
     /// The holder as others see it: the name that was given, and what makes this grant its own.
     pub fn owner(&self) -> &str {
-        &self.guard.grip.owner
+        &self.guard.grant.owner
     }
 
     /// What the holder before has left in the lock, or this one has given it.
@@ -90,12 +88,12 @@ impl Held {
     /// reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work
     /// with the work itself.
     pub fn acquired_after_crash(&self) -> Option<u64> {
-        self.guard.grip.taken_over
+        self.guard.grant.taken_over
     }
 
     /// The time that is left before somebody else may enter, if no heartbeat renews it; zero if the lock is lost.
     pub fn remaining(&self) -> Duration {
-        self.guard.grip.remaining()
+        self.guard.grant.remaining()
     }
 
     /// Renews the lease now.
@@ -110,13 +108,13 @@ impl Held {
     /// [`Error::Rejected`]: crate::Error::Rejected
     /// [`Error::TableNotFound`]: crate::Error::TableNotFound
     pub async fn extend(&self) -> Result<()> {
-        self.guard.grip.beat().await
+        self.guard.grant.beat().await
     }
 
     /// Ends when the lock is lost, before anybody else may enter, with the cause.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let grip = Arc::clone(&self.guard.grip);
-        async move { grip.lost().await }
+        let grant = Arc::clone(&self.guard.grant);
+        async move { grant.lost().await }
     }
 
     /// Runs `work`, and drops it if the lock is lost, before another caller can acquire the lock. The clock is checked
@@ -126,7 +124,7 @@ impl Held {
     ///
     /// [`Error::Lost`](crate::Error::Lost) if `work` was dropped.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
-        guard::run(self.guard.grip.lost(), work).await
+        guard::run(self.guard.grant.lost(), work).await
     }
 
     /// Lets the next one in.
@@ -154,8 +152,8 @@ impl Held {
     }
 
     /// The table of its row, and what a transaction asks for that is to happen under this lock.
-    pub(super) fn row(&self) -> (&Arc<str>, Holder) {
-        (&self.guard.grip.row.table, self.guard.grip.guard())
+    pub(super) fn row(&self) -> (&Arc<str>, HolderProof) {
+        (&self.guard.grant.row.table, self.guard.grant.guard())
     }
 
     /// Returns the token that [`detach`](Self::detach) returns, and keeps the guard. A process that may die can store
@@ -165,7 +163,7 @@ impl Held {
     /// heartbeats of a dead process do no harm. A late release ends the lock whenever it arrives, so do not resume a
     /// token if its process may have released the lock.
     pub fn token(&self) -> LockToken {
-        LockToken::of(&self.row_name, &self.guard.grip)
+        LockToken::of(&self.row_name, &self.guard.grant)
     }
 }
 
@@ -173,12 +171,12 @@ pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held")
             .field("name", &self.name())
-            .field("owner", &self.guard.grip.owner)
-            .field("fence", &self.guard.grip.fence)
+            .field("owner", &self.guard.grant.owner)
+            .field("fence", &self.guard.grant.fence)
             .field("remaining", &self.remaining())
             .finish_non_exhaustive()
     }

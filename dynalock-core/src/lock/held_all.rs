@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{acquire::Granted, acquire_all::AskingAll, acquire_all_fair::AskingAllFair, guard, held::Held};
+use super::{acquire::Acquired, acquire_all::AllSpec, acquire_all_fair::AllFairSpec, guard, held::LockGuard};
 use crate::error::{Lost, Result};
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
@@ -17,50 +17,50 @@ use crate::error::{Lost, Result};
 /// The locks are held for as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?` drops it at once; `let _held = ..` keeps it. The lint
 /// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "locks that are dropped are released"]
-pub struct HeldAll {
+pub struct LockSetGuard {
     /// By name.
-    locks: Vec<Held>,
+    locks: Vec<LockGuard>,
 }
 
-impl HeldAll {
-    pub(super) async fn acquire(asking: AskingAll) -> Result<Self> {
-        let make = |asking: AskingAll, all: Vec<Granted>| {
-            let each = asking.locks.into_iter().zip(all);
-            let held = each.map(|(asking, granted)| Held::new(asking.label, granted, asking.background));
+impl LockSetGuard {
+    pub(super) async fn acquire(spec: AllSpec) -> Result<Self> {
+        let make = |spec: AllSpec, all: Vec<Acquired>| {
+            let each = spec.locks.into_iter().zip(all);
+            let held = each.map(|(spec, granted)| LockGuard::new(spec.label, granted, spec.background));
             Ok(Self { locks: held.collect() })
         };
-        guard::acquire(asking, make).await
+        guard::acquire(spec, make).await
     }
 
-    pub(super) async fn acquire_fair(asking: AskingAllFair) -> Result<Self> {
-        guard::acquire(asking, |_, locks| Ok(Self { locks })).await
+    pub(super) async fn acquire_fair(spec: AllFairSpec) -> Result<Self> {
+        guard::acquire(spec, |_, locks| Ok(Self { locks })).await
     }
 
     /// The locks, in the order of their names.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &LockGuard> {
         self.locks.iter()
     }
 
     /// One of them.
-    pub fn get(&self, name: &str) -> Option<&Held> {
+    pub fn get(&self, name: &str) -> Option<&LockGuard> {
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
     /// The [fence](Held::fence) of one of them.
     pub fn fence(&self, name: &str) -> Option<u64> {
-        self.get(name).map(Held::fence)
+        self.get(name).map(LockGuard::fence)
     }
 
     /// The time that is left before somebody else may enter one of them, if no heartbeat renews it; zero if one is lost.
     pub fn remaining(&self) -> Duration {
-        self.locks.iter().map(Held::remaining).min().unwrap_or_default()
+        self.locks.iter().map(LockGuard::remaining).min().unwrap_or_default()
     }
 
     /// Renews each lease now, one after the other.
     ///
     /// # Errors
     ///
-    /// As of [`Held::extend`], of the first that fails.
+    /// As of [`LockGuard::extend`], of the first that fails.
     pub async fn extend(&self) -> Result<()> {
         for held in &self.locks {
             held.extend().await?;
@@ -95,9 +95,9 @@ impl HeldAll {
     ///
     /// # Errors
     ///
-    /// As of [`Held::release`], of the first that fails; the others are released all the same.
+    /// As of [`LockGuard::release`], of the first that fails; the others are released all the same.
     pub async fn release(self) -> Result<()> {
-        let releases: Vec<_> = self.locks.into_iter().map(Held::releasing).collect();
+        let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
         let mut all = Ok(());
         for release in releases {
             all = all.and(release.await);
@@ -106,16 +106,16 @@ impl HeldAll {
     }
 }
 
-impl IntoIterator for HeldAll {
-    type Item = Held;
-    type IntoIter = std::vec::IntoIter<Held>;
+impl IntoIterator for LockSetGuard {
+    type Item = LockGuard;
+    type IntoIter = std::vec::IntoIter<LockGuard>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.locks.into_iter()
     }
 }
 
-impl fmt::Debug for HeldAll {
+impl fmt::Debug for LockSetGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HeldAll").field(&self.locks).finish()
     }

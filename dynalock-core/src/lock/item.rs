@@ -3,17 +3,17 @@ use std::{fmt, future::IntoFuture, pin::Pin, sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use super::{
-    acquire::{Asking, Granted},
-    acquire_any::AskingAny,
-    acquire_fair::AskingFair,
-    grip::Grip,
-    guard::{self, Background, Guard},
-    lease::Lease,
+    acquire::{AcquireSpec, Acquired},
+    acquire_any::AnySpec,
+    acquire_fair::FairSpec,
+    grant::Grant,
+    guard::{self, Background, HeldGrant},
+    lease::LeaseGuard,
     locks::LAYOUT,
+    options::{Expiry, Heartbeat, LeaseOptions, Wait},
     order::{AnyOne, AnyOrder, Fair},
-    queued::{Queued, Waiting},
+    queued::{QueueStatus, QueueTicket},
     row::{Beside, Row},
-    terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
 use crate::{
@@ -23,17 +23,17 @@ use crate::{
     model::{IntoKey, LockPlace, Lockable},
     plan::{checked_key, key_beside},
     repository::Repository,
-    retry::Effort,
+    retry::Attempts,
 };
 
 /// A request for the lease of an item that has not been sent: set what it needs, then `.await` it. Made by [`Repository::lock`],
 /// [`Repository::try_lock`] and [`Repository::lock_any`].
 #[must_use = "a lease is not asked for until this is awaited"]
-pub struct Lock<T, Q = AnyOrder> {
+pub struct LeaseRequest<T, Q = AnyOrder> {
     repository: Repository<T>,
     /// Any of these: at least one, if it can be granted.
     keys: Vec<Key>,
-    terms: Terms,
+    options: LeaseOptions,
     wait: Wait,
     owner: Arc<str>,
     order: Q,
@@ -45,7 +45,7 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        self.terms.expiry = expiry;
+        self.options.expiry = expiry;
         self
     }
 
@@ -55,7 +55,7 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        self.terms.skew_millis = millis;
+        self.options.skew_millis = millis;
         self
     }
 
@@ -72,14 +72,14 @@ impl<T> Repository<T> {
     /// [`Error::NotFound`] if there is no item; [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Decode`] and
     /// [`Error::Corrupt`] if the item does not fit; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started: then nothing
     /// was sent; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
-    pub fn lock(&self, key: impl IntoKey<T>) -> Lock<T>
+    pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
     {
-        Lock {
+        LeaseRequest {
             repository: self.clone(),
             keys: vec![key.into_key()],
-            terms: self.terms,
+            options: self.options,
             wait: Wait::Forever,
             owner: "".into(),
             order: AnyOrder,
@@ -91,11 +91,11 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// [`Error::Locked`] if somebody else holds it, which says who, and for how long; the others as of [`lock`](Self::lock).
-    pub fn try_lock(&self, key: impl IntoKey<T>) -> Lock<T>
+    pub fn try_lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
     {
-        Lock { wait: Wait::No, ..self.lock(key) }
+        LeaseRequest { wait: Wait::No, ..self.lock(key) }
     }
 
     /// Asks for the lease of the first item that is free, in the order of the keys, and waits while all are held. Waiting costs one cheap read of each
@@ -104,14 +104,14 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// [`Error::NotFound`] if none of the items is there, or no key is given; the others as of [`lock`](Self::lock).
-    pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> Lock<T, AnyOne>
+    pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> LeaseRequest<T, AnyOne>
     where
         T: Lockable,
     {
-        Lock {
+        LeaseRequest {
             repository: self.clone(),
             keys: keys.into_iter().map(IntoKey::into_key).collect(),
-            terms: self.terms,
+            options: self.options,
             wait: Wait::Forever,
             owner: "".into(),
             order: AnyOne,
@@ -128,7 +128,7 @@ impl<T> Repository<T> {
     /// [`Error::Lost`] if somebody else has the lease by now or had it, or the item is gone; [`Error::InvalidKey`] if the token is not one of an
     /// item; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started; [`Error::Decode`], [`Error::Corrupt`],
     /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
-    pub async fn resume(&self, token: LockToken) -> Result<Lease<T>>
+    pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
     {
@@ -137,14 +137,14 @@ impl<T> Repository<T> {
             attribute: T::MODEL.partition_key.name,
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
-        let background = Background::start(self.terms.heartbeat, &self.connection)?;
-        let grip = Arc::new(Grip::resumed(&self.connection, self.row(&key)?, self.terms, token));
-        let item = Effort::new(&self.connection, self.limits).read(&grip.row.get_item()).await?;
+        let background = Background::start(self.options.heartbeat, &self.connection)?;
+        let grant = Arc::new(Grant::resumed(&self.connection, self.row(&key)?, self.options, token));
+        let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
-        grip.beat().await?;
+        grant.beat().await?;
         // The last step: a guard that is dropped releases.
-        Ok(Lease::of(self.clone(), Guard::new(grip, background), Stored::new(value, basis), item))
+        Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
     /// The lease of an item. A type that can be locked says where it is kept.
@@ -165,11 +165,11 @@ impl<T> Repository<T> {
     }
 }
 
-impl<T, Q> Lock<T, Q> {
+impl<T, Q> LeaseRequest<T, Q> {
     /// How long the lease lasts without a heartbeat: between a millisecond and a year of 366 days. A request with another ttl is
     /// [`Error::InvalidSetting`].
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms.ttl = ttl;
+        self.options.ttl = ttl;
         self
     }
 
@@ -189,36 +189,36 @@ impl<T, Q> Lock<T, Q> {
 
     /// When a lease that its holder does not renew is dead.
     pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.terms.expiry = expiry;
+        self.options.expiry = expiry;
         self
     }
 
     /// The longest time for which it is renewed, so that a worker that is stuck does not keep the item for ever; no limit by default.
     pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.terms.max_hold = Some(longest);
+        self.options.max_hold = Some(longest);
         self
     }
 
-    /// What renews it in the background, a task of the runtime by default; where nothing does, writes and [`Lease::extend`] do.
+    /// What renews it in the background, a task of the runtime by default; where nothing does, writes and [`LeaseGuard::extend`] do.
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.terms.heartbeat = heartbeat.into();
+        self.options.heartbeat = heartbeat.into();
         self
     }
 }
 
-impl<T> Lock<T> {
+impl<T> LeaseRequest<T> {
     /// First come, first served: whoever asks stands in a queue of the item, and is served in its order, as [`Acquire::fair`](crate::Acquire::fair)
     /// says. Everybody else's writes are refused while somebody stands in it.
     ///
     /// The queue is in the item, so its requests cost more if the item is larger. With `#[lockable(separate)]` it is in the row beside the item. A [`commit`](Lease::commit) that ends it is followed by one read and one
     /// more write in the background, which remove it.
-    pub fn fair(self) -> Lock<T, Fair> {
-        let Self { repository, keys, terms, wait, owner, .. } = self;
-        Lock { repository, keys, terms, wait, owner, order: Fair::default() }
+    pub fn fair(self) -> LeaseRequest<T, Fair> {
+        let Self { repository, keys, options, wait, owner, .. } = self;
+        LeaseRequest { repository, keys, options, wait, owner, order: Fair::default() }
     }
 }
 
-impl<T: Lockable> Lock<T, Fair> {
+impl<T: Lockable> LeaseRequest<T, Fair> {
     /// How many may stand in the queue, the holder counted: 100 by default, and at least 1. A caller who comes later gets [`Error::QueueFull`].
     pub fn max_queue(mut self, most: usize) -> Self {
         self.order = Fair { most };
@@ -232,39 +232,39 @@ impl<T: Lockable> Lock<T, Fair> {
     /// As of awaiting the request, as far as they show before there is a place: [`Error::NotFound`], [`Error::QueueFull`], [`Error::Locked`]
     /// while somebody holds the item without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
     /// [`Error::Exhausted`].
-    pub async fn enter(self) -> Result<Queued<Lease<T>>> {
+    pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.ask_fair(progress)?;
         // The first report, or the end of whoever reports.
         if seen.changed().await.is_ok() {
-            return Ok(Queued::new(answer, seen));
+            return Ok(QueueTicket::new(answer, seen));
         }
         let lease = answer.await?;
-        Ok(Queued::new(std::future::ready(Ok(lease)), seen))
+        Ok(QueueTicket::new(std::future::ready(Ok(lease)), seen))
     }
 
     fn ask_fair(
         self,
-        progress: watch::Sender<Option<Waiting>>,
-    ) -> Result<impl Future<Output = Result<Lease<T>>> + Send + 'static> {
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
         let most = self.order.most(self.wait)?;
         // A request for one item has its key.
-        let asking = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.asking(key))?;
-        let (repository, background) = (self.repository, asking.background.clone());
+        let spec = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.spec(key))?;
+        let (repository, background) = (self.repository, spec.background.clone());
         let make = move |_, granted| leased(repository, granted, background);
-        Ok(guard::acquire(AskingFair { asking, most, progress }, make))
+        Ok(guard::acquire(FairSpec { spec, most, progress }, make))
     }
 }
 
-impl<T: Lockable, Q> Lock<T, Q> {
-    fn asking(&self, key: &Key) -> Result<Asking> {
-        let Self { repository, terms, wait, owner, .. } = self;
-        terms.check()?;
+impl<T: Lockable, Q> LeaseRequest<T, Q> {
+    fn spec(&self, key: &Key) -> Result<AcquireSpec> {
+        let Self { repository, options, wait, owner, .. } = self;
+        options.check()?;
         let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
         let (name, label) = (Arc::clone(owner), T::MODEL.shown_key(key).unwrap_or_default());
-        let (terms, wait, limits) = (*terms, *wait, repository.limits);
-        let background = Background::start(terms.heartbeat, &connection)?;
-        Ok(Asking { connection, row, label, terms, wait, name, payload: None, limits, background })
+        let (options, wait, limits) = (*options, *wait, repository.limits);
+        let background = Background::start(options.heartbeat, &connection)?;
+        Ok(AcquireSpec { connection, row, label, options, wait, name, payload: None, limits, background })
     }
 
     fn nothing(&self) -> Error {
@@ -273,32 +273,32 @@ impl<T: Lockable, Q> Lock<T, Q> {
     }
 
     /// Asks for any of the keys.
-    fn ask(self) -> Pin<Box<dyn Future<Output = Result<Lease<T>>> + Send>>
+    fn ask(self) -> Pin<Box<dyn Future<Output = Result<LeaseGuard<T>>> + Send>>
     where
         Q: Send + 'static,
     {
         Box::pin(async move {
-            let locks = self.keys.iter().map(|key| self.asking(key)).collect::<Result<Vec<_>>>()?;
+            let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
             // All of them go on in the same background.
             let background = locks.first().ok_or_else(|| self.nothing())?.background.clone();
             let repository = self.repository;
-            guard::acquire(AskingAny { locks }, move |_, granted| leased(repository, granted, background)).await
+            guard::acquire(AnySpec { locks }, move |_, granted| leased(repository, granted, background)).await
         })
     }
 }
 
 fn leased<T: Lockable>(
     repository: Repository<T>,
-    Granted { grip, row }: Granted,
+    Acquired { grant, row }: Acquired,
     background: Background,
-) -> Result<Lease<T>> {
-    let guard = Guard::new(grip, background);
+) -> Result<LeaseGuard<T>> {
+    let guard = HeldGrant::new(grant, background);
     // The grant asks for an item, so there is one.
-    Lease::new(repository, guard, row.unwrap_or_default())
+    LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 
-impl<T: Lockable> IntoFuture for Lock<T> {
-    type Output = Result<Lease<T>>;
+impl<T: Lockable> IntoFuture for LeaseRequest<T> {
+    type Output = Result<LeaseGuard<T>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -306,8 +306,8 @@ impl<T: Lockable> IntoFuture for Lock<T> {
     }
 }
 
-impl<T: Lockable> IntoFuture for Lock<T, AnyOne> {
-    type Output = Result<Lease<T>>;
+impl<T: Lockable> IntoFuture for LeaseRequest<T, AnyOne> {
+    type Output = Result<LeaseGuard<T>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -315,8 +315,8 @@ impl<T: Lockable> IntoFuture for Lock<T, AnyOne> {
     }
 }
 
-impl<T: Lockable> IntoFuture for Lock<T, Fair> {
-    type Output = Result<Lease<T>>;
+impl<T: Lockable> IntoFuture for LeaseRequest<T, Fair> {
+    type Output = Result<LeaseGuard<T>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -324,8 +324,11 @@ impl<T: Lockable> IntoFuture for Lock<T, Fair> {
     }
 }
 
-impl<T, Q> fmt::Debug for Lock<T, Q> {
+impl<T, Q> fmt::Debug for LeaseRequest<T, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("repository", &self.repository).field("terms", &self.terms).finish_non_exhaustive()
+        f.debug_struct("Lock")
+            .field("repository", &self.repository)
+            .field("terms", &self.options)
+            .finish_non_exhaustive()
     }
 }

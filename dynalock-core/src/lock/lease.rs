@@ -1,15 +1,15 @@
 use std::{fmt, future::Future, ops::Deref, sync::Arc, time::Duration};
 
 use super::{
-    guard::{self, Guard},
-    stance::{Ends, Stance},
+    guard::{self, HeldGrant},
+    policy::{AfterWrite, LeasePolicy},
     token::LockToken,
 };
 use crate::{
     clock,
     codec::{Item, Stored, decode},
     error::{Error, Lost, Result},
-    expression::Holder,
+    expression::HolderProof,
     model::Lockable,
     repository::{Outcome, Repository, Session},
 };
@@ -23,9 +23,9 @@ use crate::{
 /// The lease is held for as long as this value lives. `let _ = items.lock("a").await?` drops it at once; `let _held = ..` keeps it. The lint
 /// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "a lease that is dropped is released"]
-pub struct Lease<T> {
+pub struct LeaseGuard<T> {
     repository: Repository<T>,
-    guard: Guard,
+    guard: HeldGrant,
     stored: Stored<T>,
     /// The item behind the value, with what the value does not show: each change starts from it.
     item: Item,
@@ -38,14 +38,14 @@ enum Wrote {
     No,
 }
 
-impl<T: Lockable> Lease<T> {
-    pub(super) fn new(repository: Repository<T>, guard: Guard, item: Item) -> Result<Self> {
+impl<T: Lockable> LeaseGuard<T> {
+    pub(super) fn new(repository: Repository<T>, guard: HeldGrant, item: Item) -> Result<Self> {
         let (value, basis) = decode(&repository.table, item.clone())?;
         Ok(Self::of(repository, guard, Stored::new(value, basis), item))
     }
 
     /// The lease of an item whose value is known.
-    pub(super) fn of(repository: Repository<T>, guard: Guard, stored: Stored<T>, item: Item) -> Self {
+    pub(super) fn of(repository: Repository<T>, guard: HeldGrant, stored: Stored<T>, item: Item) -> Self {
         Self { repository, guard, stored, item }
     }
 
@@ -62,12 +62,12 @@ impl<T: Lockable> Lease<T> {
     /// the earlier life of the item and arrived late. The row of
     /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow.
     pub fn fence(&self) -> u64 {
-        self.guard.grip.fence
+        self.guard.grant.fence
     }
 
     /// The holder as others see it: the name that was given, and what makes this grant its own.
     pub fn owner(&self) -> &str {
-        &self.guard.grip.owner
+        &self.guard.grant.owner
     }
 
     /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
@@ -77,12 +77,12 @@ impl<T: Lockable> Lease<T> {
     /// holder. In a queue it is also `None` if the reply to that removal was lost. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the
     /// progress of the work with the work itself.
     pub fn acquired_after_crash(&self) -> Option<u64> {
-        self.guard.grip.taken_over
+        self.guard.grant.taken_over
     }
 
     /// The time that is left before somebody else may enter, if nothing renews the lease; zero if it is lost.
     pub fn remaining(&self) -> Duration {
-        self.guard.grip.remaining()
+        self.guard.grant.remaining()
     }
 
     /// Renews the lease now.
@@ -92,13 +92,13 @@ impl<T: Lockable> Lease<T> {
     /// [`Error::Lost`] if it is lost; [`Error::Corrupt`] if another program has written a `_beat` that no heartbeat can be above;
     /// [`Error::Rejected`], [`Error::TableNotFound`].
     pub async fn extend(&self) -> Result<()> {
-        self.guard.grip.beat().await
+        self.guard.grant.beat().await
     }
 
     /// Ends when the lease is lost, before anybody else may enter, with the cause.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let grip = Arc::clone(&self.guard.grip);
-        async move { grip.lost().await }
+        let grant = Arc::clone(&self.guard.grant);
+        async move { grant.lost().await }
     }
 
     /// Runs `work`, and drops it if the lease is lost, before another caller can acquire the lease. The clock is
@@ -108,7 +108,7 @@ impl<T: Lockable> Lease<T> {
     ///
     /// [`Error::Lost`] if `work` was dropped.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
-        guard::run(self.guard.grip.lost(), work).await
+        guard::run(self.guard.grant.lost(), work).await
     }
 
     /// Changes the value and writes what changed, on the condition that the lease is still held; that renews it. The value in memory changes
@@ -123,7 +123,7 @@ impl<T: Lockable> Lease<T> {
             change(value);
             Ok(())
         };
-        self.write(Ends::No, change).await.map(drop)
+        self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
     /// As [`update`](Self::update), with a closure that may refuse: then nothing is written, and the value is as it was before.
@@ -135,7 +135,7 @@ impl<T: Lockable> Lease<T> {
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
     ) -> Result<(), E> {
-        self.write(Ends::No, change).await.map(drop)
+        self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
     /// The last write and the release in one request.
@@ -148,7 +148,7 @@ impl<T: Lockable> Lease<T> {
             change(value);
             Ok::<_, Error>(())
         };
-        let wrote = self.write(Ends::Yes, change).await?;
+        let wrote = self.write(AfterWrite::Release, change).await?;
         let Self { mut guard, stored, .. } = self;
         match wrote {
             Wrote::Yes => guard.end_released(),
@@ -173,7 +173,7 @@ impl<T: Lockable> Lease<T> {
     pub fn detach(self) -> LockToken {
         let Self { mut guard, stored, .. } = self;
         guard.end();
-        LockToken::of_item(&stored.key(), &guard.grip)
+        LockToken::of_item(&stored.key(), &guard.grant)
     }
 
     pub(super) fn repository(&self) -> &Repository<T> {
@@ -181,22 +181,23 @@ impl<T: Lockable> Lease<T> {
     }
 
     /// What a transaction asks for that is to happen under this lease.
-    pub(super) fn holder(&self) -> Holder {
-        self.guard.grip.guard()
+    pub(super) fn holder(&self) -> HolderProof {
+        self.guard.grant.guard()
     }
 
     /// Changes a copy, so that a write that fails, or is dropped, leaves the value as it was.
     async fn write<E: From<Error>>(
         &mut self,
-        ends: Ends,
+        ends: AfterWrite,
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
-        let grip = Arc::clone(&self.guard.grip);
-        if let Some(lost) = grip.is_lost() {
+        let grant = Arc::clone(&self.guard.grant);
+        if let Some(lost) = grant.is_lost() {
             return Err(Error::Lost(lost).into());
         }
         let (table, key) = (Arc::clone(&self.repository.table), self.stored.key());
-        let mut session = Session::under(&self.repository, Stance::Holder { grip: Arc::clone(&grip), ends });
+        let mut session =
+            Session::under(&self.repository, LeasePolicy::HolderProof { grant: Arc::clone(&grant), ends });
         let get = session.get(&key)?;
         let mut item = self.item.clone();
         loop {
@@ -216,14 +217,14 @@ impl<T: Lockable> Lease<T> {
                         written.state.revision.write_into(T::MODEL.version, &mut item);
                     }
                     (self.stored, self.item) = (stored, item);
-                    if ends == Ends::No {
-                        grip.renewed(sent);
+                    if ends == AfterWrite::Renew {
+                        grant.renewed(sent);
                     }
                     return Ok(Wrote::Yes);
                 }
                 Outcome::Lost(met) => {
                     let met = session.again(&get, &key, expected, met).await?;
-                    item = met.ok_or_else(|| Error::Lost(grip.lose(Lost::Deleted)))?;
+                    item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
                     // A copy of an earlier attempt may have arrived after all: then the write is done.
                     if session.has_written(&item) {
                         let (value, basis) = decode::<T>(&table, item.clone())?;
@@ -236,7 +237,7 @@ impl<T: Lockable> Lease<T> {
     }
 }
 
-impl<T> Deref for Lease<T> {
+impl<T> Deref for LeaseGuard<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -244,12 +245,12 @@ impl<T> Deref for Lease<T> {
     }
 }
 
-impl<T> fmt::Debug for Lease<T> {
+impl<T> fmt::Debug for LeaseGuard<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
-            .field("owner", &self.guard.grip.owner)
-            .field("fence", &self.guard.grip.fence)
-            .field("remaining", &self.guard.grip.remaining())
+            .field("owner", &self.guard.grant.owner)
+            .field("fence", &self.guard.grant.fence)
+            .field("remaining", &self.guard.grant.remaining())
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use futures_core::Stream;
 
 use super::{info::LockInfo, locks::Locks};
-use crate::{codec::Item, error::Result, operation::Scan, retry::Effort};
+use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
@@ -78,7 +78,7 @@ impl Stream for LockList {
 async fn page(locks: Locks, start: Option<Item>) -> Page {
     let scan = Scan { table: Arc::clone(&locks.table), start };
     let client = locks.connection.client.clone();
-    Effort::new(&locks.connection, locks.limits).repeat(&scan.table, || Box::pin(scan.send(&client))).await
+    Attempts::new(&locks.connection, locks.limits).repeat(&scan.table, || Box::pin(scan.send(&client))).await
 }
 
 impl fmt::Debug for LockList {

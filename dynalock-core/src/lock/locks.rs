@@ -3,15 +3,15 @@ use std::{fmt, sync::Arc, time::Duration};
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 
 use super::{
-    acquire::Granted,
-    grip::Grip,
+    acquire::Acquired,
+    grant::Grant,
     guard::Background,
-    held::Held,
-    held_all::HeldAll,
+    held::LockGuard,
+    held_all::LockSetGuard,
     name::row_name,
+    options::{Expiry, Heartbeat, LeaseOptions, Wait},
     request::Acquire,
     row::{Beside, Row},
-    terms::{Expiry, Heartbeat, Terms, Wait},
     token::LockToken,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(super) const LAYOUT: LockModel = LockModel {
     queue: "_queue",
     turn: "_turn",
     unit: TimeUnit::Milliseconds,
-    ttl: Terms::TTL,
+    ttl: LeaseOptions::TTL,
     place: LockPlace::Item,
 };
 
@@ -80,7 +80,7 @@ pub struct Locks {
     pub(super) connection: Arc<Connection>,
     pub(super) table: Arc<str>,
     namespace: Option<Arc<str>>,
-    pub(super) terms: Terms,
+    pub(super) options: LeaseOptions,
     pub(super) wait: Wait,
     pub(super) owner: Arc<str>,
     pub(super) limits: Limits,
@@ -95,7 +95,7 @@ impl Locks {
             connection: Arc::new(Connection::over(client)),
             table: table.into(),
             namespace: None,
-            terms: Terms::default(),
+            options: LeaseOptions::default(),
             wait: Wait::default(),
             owner: "".into(),
             limits: Limits::default(),
@@ -122,7 +122,7 @@ impl Locks {
     /// How long a lock lasts without a heartbeat: 20 seconds by default, and between a millisecond and a year of 366 days. It is renewed every third of
     /// that. An acquire with another ttl is [`Error::InvalidSetting`].
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.terms.ttl = ttl;
+        self.options.ttl = ttl;
         self
     }
 
@@ -136,7 +136,7 @@ impl Locks {
 
     /// When a lock whose holder does not renew it may be taken over.
     pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.terms.expiry = expiry;
+        self.options.expiry = expiry;
         self
     }
 
@@ -148,13 +148,13 @@ impl Locks {
 
     /// The longest time for which a lock is renewed, so that a worker that is stuck does not keep it for ever; no limit by default.
     pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.terms.max_hold = Some(longest);
+        self.options.max_hold = Some(longest);
         self
     }
 
     /// What renews a lock in the background; a task of the runtime by default.
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.terms.heartbeat = heartbeat.into();
+        self.options.heartbeat = heartbeat.into();
         self
     }
 
@@ -169,7 +169,7 @@ impl Locks {
     /// Sets this machine's clock forward, or back, for tests of what clocks that differ do.
     #[doc(hidden)]
     pub fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
-        self.terms.skew_millis = millis;
+        self.options.skew_millis = millis;
         self
     }
 
@@ -205,7 +205,7 @@ impl Locks {
     /// [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Lost`] if it was granted without a reply, and not a
     /// heartbeat was answered until its lease was over; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started: then
     /// nothing was sent; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
-    pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Held> {
+    pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self, name.into())
     }
 
@@ -215,7 +215,7 @@ impl Locks {
     /// # Errors
     ///
     /// As of [`acquire`](Self::acquire), without [`Error::Locked`].
-    pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<Held>> {
+    pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<LockGuard>> {
         Acquire::new(self, name.into())
     }
 
@@ -239,7 +239,7 @@ impl Locks {
     pub fn acquire_all<N: Into<Arc<str>>>(
         &self,
         names: impl IntoIterator<Item = N>,
-    ) -> Acquire<HeldAll, Vec<Arc<str>>> {
+    ) -> Acquire<LockSetGuard, Vec<Arc<str>>> {
         let names = names.into_iter().map(Into::into).collect();
         Acquire::new(self, names)
     }
@@ -252,7 +252,7 @@ impl Locks {
     /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::InvalidKey`] if the token
     /// is that of a lease on an item; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started; [`Error::Rejected`],
     /// [`Error::TableNotFound`].
-    pub async fn resume(&self, token: LockToken) -> Result<Held> {
+    pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         if token.is_of_item() {
             return Err(Error::InvalidKey {
                 table: Arc::clone(&self.table),
@@ -261,10 +261,10 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
-        let background = Background::start(self.terms.heartbeat, &self.connection)?;
-        let grip = Arc::new(Grip::resumed(&self.connection, self.row_named(&name), self.terms, token));
-        grip.beat().await?;
-        Ok(Held::new(name, Granted { grip, row: None }, background))
+        let background = Background::start(self.options.heartbeat, &self.connection)?;
+        let grant = Arc::new(Grant::resumed(&self.connection, self.row_named(&name), self.options, token));
+        grant.beat().await?;
+        Ok(LockGuard::new(name, Acquired { grant, row: None }, background))
     }
 
     /// The name of a lock's row.
@@ -294,6 +294,6 @@ impl Locks {
 
 impl fmt::Debug for Locks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Locks").field("table", &self.table).field("terms", &self.terms).finish_non_exhaustive()
+        f.debug_struct("Locks").field("table", &self.table).field("terms", &self.options).finish_non_exhaustive()
     }
 }

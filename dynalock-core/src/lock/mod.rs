@@ -112,8 +112,8 @@
 //! Every `_until` in the row was written by a request of the holder, and is at least a ttl after the moment from which the holder counts if that
 //! request was the last to be acknowledged; no older one can be put back, since its beat is lower, also that of another process that has used
 //! the same grant. So when the asker's clock shows
-//! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`Held::lost`] has ended,
-//! [`Held::run`] has dropped the work. By observation: the last beat was sent before the watcher saw it, so the holder's ttl ends first.
+//! `_until + max_skew`, the holder's own shows more than `_until`, and it has stopped to believe: [`LockGuard::lost`] has ended,
+//! [`LockGuard::run`] has dropped the work. By observation: the last beat was sent before the watcher saw it, so the holder's ttl ends first.
 //!
 //! The fence grows with every grant, in the same write. A write in `DynamoDB` that is conditional on `_owner = :me AND _fence = :f`, in one
 //! transaction with a check of the row, cannot come from anybody but the holder, whatever clocks and processes do.
@@ -141,17 +141,17 @@
 //!   time at which it was sent. That may be below fences of the deleted row if the request was on its way for more than a minute.
 //! - **A program that does not know the queue** and takes the lock by `_owner` while a head holds it.
 //! - **Global tables**: a condition is checked in one Region. All users of a lock must use the same Region.
-//! - **To learn of a death**: [`Held::acquired_after_crash`] knows only of a holder that the same call has taken out.
-//! - **A runtime that is blocked** sends no heartbeats, and watches no [`Held::lost`]; blocking work belongs on `spawn_blocking`. Where that cannot
+//! - **To learn of a death**: [`LockGuard::acquired_after_crash`] knows only of a holder that the same call has taken out.
+//! - **A runtime that is blocked** sends no heartbeats, and watches no [`LockGuard::lost`]; blocking work belongs on `spawn_blocking`. Where that cannot
 //!   be, [`Heartbeat::Thread`] sends them from a thread of its own, with connections of its own.
 //! - **An operator** who breaks a lock, or a program that writes the row without these conditions.
 
-mod mark;
 mod name;
+mod options;
+mod policy;
 mod queue;
+mod record;
 mod row;
-mod stance;
-mod terms;
 
 mod acquire;
 mod acquire_all;
@@ -159,9 +159,9 @@ mod acquire_all_fair;
 mod acquire_any;
 mod acquire_fair;
 mod departure;
-mod grip;
+mod grant;
 mod leave;
-mod watcher;
+mod observer;
 
 mod guard;
 mod held;
@@ -178,18 +178,18 @@ mod queued;
 mod request;
 mod token;
 
-pub use held::Held;
-pub use held_all::HeldAll;
+pub use held::LockGuard;
+pub use held_all::LockSetGuard;
 pub use info::{LockInfo, Waiter};
-pub use item::Lock;
-pub use lease::Lease;
-pub use leased::Leased;
+pub use item::LeaseRequest;
+pub use lease::LeaseGuard;
+pub use leased::Guard;
 pub use list::LockList;
 pub use locks::Locks;
+pub(crate) use options::LeaseOptions;
+pub use options::{Expiry, Heartbeat, Wait};
 pub use order::{AnyOne, AnyOrder, Fair};
-pub use queued::{Queued, Waiting};
+pub(crate) use policy::LeasePolicy;
+pub use queued::{QueueStatus, QueueTicket};
 pub use request::Acquire;
-pub(crate) use stance::Stance;
-pub(crate) use terms::Terms;
-pub use terms::{Expiry, Heartbeat, Wait};
 pub use token::{LockToken, ParseLockTokenError};

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use super::{
-    departure::Departed,
+    departure::DequeueResult,
     held::payload_of,
     info::{LockInfo, Waiter},
     list::LockList,
     locks::{LAYOUT, Locks, MODEL},
-    mark::Mark,
     name::parts,
-    queue::Evidence,
+    queue::EvictReason,
+    record::LockRecord,
 };
 use crate::{
     codec::Item,
     error::Result,
     operation::{Failure, Sending},
-    retry::{Answered, Effort},
+    retry::{Answered, Attempts},
 };
 
 impl Locks {
@@ -29,7 +29,7 @@ impl Locks {
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
         let name = name.as_ref();
         let row = self.row(name)?;
-        let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
+        let item = Attempts::new(&self.connection, self.limits).read(&row.get(true)).await?;
         Ok(item.and_then(|item| self.info(&item)))
     }
 
@@ -53,18 +53,18 @@ impl Locks {
     /// Nothing for a row that is none of a lock.
     pub(super) fn info(&self, item: &Item) -> Option<LockInfo> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
-        let mark = Mark::read(&LAYOUT, item);
-        let owner = mark.holder().map(str::to_owned);
+        let record = LockRecord::read(&LAYOUT, item);
+        let owner = record.holder().map(str::to_owned);
         let remaining = match &owner {
-            Some(_) => mark.remaining(self.terms.now(), self.terms.ttl),
+            Some(_) => record.remaining(self.options.now(), self.options.ttl),
             None => Duration::ZERO,
         };
         Some(LockInfo {
             name: name.to_owned(),
             namespace: namespace.map(str::to_owned),
             owner,
-            waiting: mark.queue.len().saturating_sub(1),
-            fence: mark.last_fence()?,
+            waiting: record.queue.len().saturating_sub(1),
+            fence: record.last_fence()?,
             remaining,
             payload: payload_of(item),
         })
@@ -88,10 +88,10 @@ impl Locks {
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         const MARGIN_MILLIS: u64 = 60_000;
         let row = self.row(name.as_ref())?;
-        let delete = row.retire(self.terms.now().saturating_sub(MARGIN_MILLIS));
+        let delete = row.retire(self.options.now().saturating_sub(MARGIN_MILLIS));
         let client = self.connection.client.clone();
-        let mut effort = Effort::new(&self.connection, self.limits);
-        let met = effort.repeat(&self.table, || async {
+        let mut attempts = Attempts::new(&self.connection, self.limits);
+        let met = attempts.repeat(&self.table, || async {
             match Box::pin(delete.clone().send(&client, &Sending::Plain)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Condition(met)) => Ok(Some(met)),
@@ -102,7 +102,7 @@ impl Locks {
             None => Ok(true),
             Some(Some(_)) => Ok(false),
             // Not there, or an engine that does not return it.
-            Some(None) => Ok(effort.read(&row.get(true)).await?.is_none()),
+            Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
         }
     }
 
@@ -119,24 +119,24 @@ impl Locks {
     /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         let row = self.row(name.as_ref())?;
-        let mut effort = Effort::new(&self.connection, self.limits);
-        let met = match effort.update(|| row.take_away(expected_fence)).await? {
+        let mut attempts = Attempts::new(&self.connection, self.limits);
+        let met = match attempts.update(|| row.take_away(expected_fence)).await? {
             Answered::Applied(_) => return Ok(true),
             Answered::Refused(met) => met,
         };
-        let mark = Mark::of(&row.layout, met.as_ref());
-        match mark.head() {
-            Some(_) if mark.last_fence() == Some(expected_fence) => {
-                let mut effort = Effort::new(&self.connection, self.limits);
-                Ok(match row.take_out(&mut effort, &mark, Evidence::Order, &self.terms).await? {
-                    Departed::Now => true,
+        let record = LockRecord::of(&row.layout, met.as_ref());
+        match record.head() {
+            Some(_) if record.last_fence() == Some(expected_fence) => {
+                let mut attempts = Attempts::new(&self.connection, self.limits);
+                Ok(match row.take_out(&mut attempts, &record, EvictReason::Operator, &self.options).await? {
+                    DequeueResult::Removed => true,
                     // By an attempt whose reply was lost; or it has left.
-                    Departed::Before => effort.is_in_doubt(),
-                    Departed::No => false,
+                    DequeueResult::AlreadyGone => attempts.is_in_doubt(),
+                    DequeueResult::StillThere => false,
                 })
             }
             // By an attempt whose reply was lost, if there was such a grant; or its holder has released it.
-            Some(_) | None => Ok(effort.is_in_doubt() && mark.fence.is_some_and(|last| last >= expected_fence)),
+            Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
@@ -149,8 +149,8 @@ impl Locks {
     /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
     pub async fn waiters(&self, name: impl AsRef<str>) -> Result<Vec<Waiter>> {
         let row = self.row(name.as_ref())?;
-        let item = Effort::new(&self.connection, self.limits).read(&row.get(true)).await?;
-        let queue = Mark::of(&LAYOUT, item.as_ref()).queue;
+        let item = Attempts::new(&self.connection, self.limits).read(&row.get(true)).await?;
+        let queue = LockRecord::of(&LAYOUT, item.as_ref()).queue;
         Ok(queue.into_iter().enumerate().map(|(position, owner)| Waiter { position, owner }).collect())
     }
 }

@@ -1,4 +1,4 @@
-use super::terms::Wait;
+use super::options::Wait;
 use crate::error::{Error, InvalidSetting};
 
 /// Of several who wait for a lock, any may be next.
@@ -11,7 +11,7 @@ pub struct AnyOrder;
 #[non_exhaustive]
 pub struct AnyOne;
 
-/// Whoever came first is next: [`Acquire::fair`](crate::Acquire::fair) and [`Lock::fair`](crate::Lock::fair).
+/// Whoever came first is next: [`Acquire::fair`](crate::Acquire::fair) and [`Lock::fair`](crate::LeaseRequest::fair).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
     pub(super) most: usize,

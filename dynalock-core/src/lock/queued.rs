@@ -9,16 +9,16 @@ use std::{
 use futures_core::Stream;
 use tokio::sync::watch;
 
-use super::mark::Mark;
+use super::record::LockRecord;
 use crate::{
     clock::{self, Instant},
     error::Result,
 };
 
-/// How a wait in a fair queue goes: [`Queued`].
+/// How a wait in a fair queue goes: [`QueueTicket`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Waiting {
+pub struct QueueStatus {
     /// How many are served before, the holder counted: 1 is next.
     pub position: usize,
     /// How many wait in all, this one counted and the holder not.
@@ -45,22 +45,22 @@ pub struct Waiting {
 /// # }
 /// ```
 #[must_use = "a place that is dropped is given up"]
-pub struct Queued<G> {
+pub struct QueueTicket<G> {
     answer: Pin<Box<dyn Future<Output = Result<G>> + Send>>,
-    seen: watch::Receiver<Option<Waiting>>,
+    seen: watch::Receiver<Option<QueueStatus>>,
     next: Pin<Box<dyn Future<Output = Change> + Send>>,
 }
 
 /// The next that is to be seen; nothing if the wait is over.
-type Change = Option<watch::Receiver<Option<Waiting>>>;
+type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
 /// How fast a queue moves.
-pub(super) struct Speed {
+pub(super) struct WaitEstimate {
     entered: Instant,
     first: usize,
 }
 
-impl Speed {
+impl WaitEstimate {
     /// From a place that has been taken now.
     pub(super) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
@@ -73,12 +73,12 @@ impl Speed {
     }
 }
 
-impl Waiting {
-    pub(super) fn new(mark: &Mark, index: usize, speed: &Speed) -> Self {
+impl QueueStatus {
+    pub(super) fn new(record: &LockRecord, index: usize, speed: &WaitEstimate) -> Self {
         Self {
             position: index,
-            waiting: mark.queue.len().saturating_sub(1),
-            holder: mark.holder().unwrap_or_default().to_owned(),
+            waiting: record.queue.len().saturating_sub(1),
+            holder: record.holder().unwrap_or_default().to_owned(),
             estimate: speed.estimate(index),
         }
     }
@@ -96,10 +96,10 @@ impl Waiting {
     }
 }
 
-impl<G> Queued<G> {
+impl<G> QueueTicket<G> {
     pub(super) fn new(
         answer: impl Future<Output = Result<G>> + Send + 'static,
-        seen: watch::Receiver<Option<Waiting>>,
+        seen: watch::Receiver<Option<QueueStatus>>,
     ) -> Self {
         let mut first = seen.clone();
         first.mark_changed();
@@ -116,19 +116,19 @@ impl<G> Queued<G> {
     }
 
     /// The next change, for whom has no `StreamExt` at hand; nothing when the wait is over. What it came to says the future.
-    pub async fn next(&mut self) -> Option<Waiting> {
+    pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 }
 
-async fn next(mut seen: watch::Receiver<Option<Waiting>>) -> Change {
+async fn next(mut seen: watch::Receiver<Option<QueueStatus>>) -> Change {
     seen.changed().await.ok().map(|()| seen)
 }
 
-impl<G> Stream for Queued<G> {
-    type Item = Waiting;
+impl<G> Stream for QueueTicket<G> {
+    type Item = QueueStatus;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Waiting>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<QueueStatus>> {
         loop {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
@@ -145,7 +145,7 @@ impl<G> Stream for Queued<G> {
     }
 }
 
-impl<G> Future for Queued<G> {
+impl<G> Future for QueueTicket<G> {
     type Output = Result<G>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<G>> {
@@ -153,7 +153,7 @@ impl<G> Future for Queued<G> {
     }
 }
 
-impl<G> fmt::Debug for Queued<G> {
+impl<G> fmt::Debug for QueueTicket<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queued").field("position", &self.position()).finish_non_exhaustive()
     }

@@ -3,17 +3,17 @@ use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, tim
 use tokio::sync::watch;
 
 use super::{
-    acquire::Asking,
-    acquire_all::AskingAll,
-    acquire_all_fair::AskingAllFair,
-    acquire_fair::AskingFair,
+    acquire::AcquireSpec,
+    acquire_all::AllSpec,
+    acquire_all_fair::AllFairSpec,
+    acquire_fair::FairSpec,
     guard::Background,
-    held::Held,
-    held_all::HeldAll,
+    held::LockGuard,
+    held_all::LockSetGuard,
     locks::Locks,
+    options::{Expiry, Heartbeat, Wait},
     order::{AnyOrder, Fair},
-    queued::Queued,
-    terms::{Expiry, Heartbeat, Wait},
+    queued::QueueTicket,
 };
 use crate::error::{Error, InvalidTransaction, Result};
 
@@ -91,7 +91,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// What renews it in the background; where nothing does, [`Held::extend`] does.
+    /// What renews it in the background; where nothing does, [`LockGuard::extend`] does.
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
         self.locks = self.locks.heartbeat(heartbeat);
         self
@@ -103,17 +103,17 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    fn asking(&self, name: &Arc<str>) -> Result<Asking> {
-        self.locks.terms.check()?;
+    fn spec(&self, name: &Arc<str>) -> Result<AcquireSpec> {
+        self.locks.options.check()?;
         let label = self.locks.row_name(name)?;
         let row = self.locks.row_named(&label);
-        let Locks { connection, terms, wait, owner, limits, .. } = self.locks.clone();
-        let (payload, background) = (self.payload.clone(), Background::start(terms.heartbeat, &connection)?);
-        Ok(Asking { connection, row, label, terms, wait, name: owner, payload, limits, background })
+        let Locks { connection, options, wait, owner, limits, .. } = self.locks.clone();
+        let (payload, background) = (self.payload.clone(), Background::start(options.heartbeat, &connection)?);
+        Ok(AcquireSpec { connection, row, label, options, wait, name: owner, payload, limits, background })
     }
 }
 
-impl<Q> Acquire<Held, Arc<str>, Q> {
+impl<Q> Acquire<LockGuard, Arc<str>, Q> {
     /// How long to wait while somebody else holds it: [`Locks::wait`].
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.locks = self.locks.wait(wait);
@@ -121,7 +121,7 @@ impl<Q> Acquire<Held, Arc<str>, Q> {
     }
 }
 
-impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
+impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     /// How long to wait while somebody else holds one of them: [`Locks::wait`].
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.locks = self.locks.wait(wait);
@@ -129,13 +129,13 @@ impl<Q> Acquire<HeldAll, Vec<Arc<str>>, Q> {
     }
 
     /// Each lock once, in the order of their names.
-    fn asking_all(&mut self) -> Result<Vec<Asking>> {
+    fn spec_all(&mut self) -> Result<Vec<AcquireSpec>> {
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
             0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => self.names.iter().map(|name| self.asking(name)).collect(),
+            _ => self.names.iter().map(|name| self.spec(name)).collect(),
         }
     }
 }
@@ -149,105 +149,105 @@ impl<O, N> Acquire<O, N, Fair> {
 }
 
 impl<O> Acquire<O, Arc<str>, Fair> {
-    fn asking_fair(&self, wait: Wait) -> Result<(AskingFair, watch::Receiver<Option<super::queued::Waiting>>)> {
+    fn spec_fair(&self, wait: Wait) -> Result<(FairSpec, watch::Receiver<Option<super::queued::QueueStatus>>)> {
         let (progress, seen) = watch::channel(None);
-        let asking = Asking { wait, ..self.asking(&self.names)? };
-        Ok((AskingFair { asking, most: self.order.most(wait)?, progress }, seen))
+        let spec = AcquireSpec { wait, ..self.spec(&self.names)? };
+        Ok((FairSpec { spec, most: self.order.most(wait)?, progress }, seen))
     }
 }
 
-impl Acquire<Held, Arc<str>, Fair> {
+impl Acquire<LockGuard, Arc<str>, Fair> {
     /// Takes a place in the queue, and gives it at once: to see how the wait goes.
     ///
     /// # Errors
     ///
     /// As of awaiting the request, as far as they show before there is a place: [`Error::QueueFull`], [`Error::Locked`] while somebody holds
     /// the lock without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
-    pub async fn enter(self) -> Result<Queued<Held>> {
-        let (asking, mut seen) = self.asking_fair(self.locks.wait)?;
-        let answer = Held::acquire_fair(asking);
+    pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
+        let (spec, mut seen) = self.spec_fair(self.locks.wait)?;
+        let answer = LockGuard::acquire_fair(spec);
         // The first report, or the end of whoever reports.
         if seen.changed().await.is_ok() {
-            return Ok(Queued::new(answer, seen));
+            return Ok(QueueTicket::new(answer, seen));
         }
         let held = answer.await?;
-        Ok(Queued::new(std::future::ready(Ok(held)), seen))
+        Ok(QueueTicket::new(std::future::ready(Ok(held)), seen))
     }
 }
 
-impl IntoFuture for Acquire<Held> {
-    type Output = Result<Held>;
+impl IntoFuture for Acquire<LockGuard> {
+    type Output = Result<LockGuard>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let asking = self.asking(&self.names)?;
-            Held::acquire(asking).await
+            let spec = self.spec(&self.names)?;
+            LockGuard::acquire(spec).await
         })
     }
 }
 
-impl IntoFuture for Acquire<Held, Arc<str>, Fair> {
-    type Output = Result<Held>;
+impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
+    type Output = Result<LockGuard>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (asking, _) = self.asking_fair(self.locks.wait)?;
-            Held::acquire_fair(asking).await
+            let (spec, _) = self.spec_fair(self.locks.wait)?;
+            LockGuard::acquire_fair(spec).await
         })
     }
 }
 
-impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>> {
-    type Output = Result<HeldAll>;
+impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
+    type Output = Result<LockSetGuard>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, limits) = (self.asking_all()?, self.locks.limits_of_all);
-            HeldAll::acquire(AskingAll { locks, limits }).await
+            let (locks, limits) = (self.spec_all()?, self.locks.limits_of_all);
+            LockSetGuard::acquire(AllSpec { locks, limits }).await
         })
     }
 }
 
-impl IntoFuture for Acquire<HeldAll, Vec<Arc<str>>, Fair> {
-    type Output = Result<HeldAll>;
+impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
+    type Output = Result<LockSetGuard>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, most) = (self.asking_all()?, self.order.most(self.locks.wait)?);
-            HeldAll::acquire_fair(AskingAllFair { locks, limits: self.locks.limits_of_all, most }).await
+            let (locks, most) = (self.spec_all()?, self.order.most(self.locks.wait)?);
+            LockSetGuard::acquire_fair(AllFairSpec { locks, limits: self.locks.limits_of_all, most }).await
         })
     }
 }
 
-impl IntoFuture for Acquire<Option<Held>> {
-    type Output = Result<Option<Held>>;
+impl IntoFuture for Acquire<Option<LockGuard>> {
+    type Output = Result<Option<LockGuard>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let asking = self.asking(&self.names)?;
-            if_free(Held::acquire(Asking { wait: Wait::No, ..asking }).await)
+            let spec = self.spec(&self.names)?;
+            if_free(LockGuard::acquire(AcquireSpec { wait: Wait::No, ..spec }).await)
         })
     }
 }
 
-impl IntoFuture for Acquire<Option<Held>, Arc<str>, Fair> {
-    type Output = Result<Option<Held>>;
+impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
+    type Output = Result<Option<LockGuard>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (asking, _) = self.asking_fair(Wait::No)?;
-            if_free(Held::acquire_fair(asking).await)
+            let (spec, _) = self.spec_fair(Wait::No)?;
+            if_free(LockGuard::acquire_fair(spec).await)
         })
     }
 }
 
-fn if_free(acquired: Result<Held>) -> Result<Option<Held>> {
+fn if_free(acquired: Result<LockGuard>) -> Result<Option<LockGuard>> {
     match acquired {
         Ok(held) => Ok(Some(held)),
         Err(Error::Locked(_)) => Ok(None),

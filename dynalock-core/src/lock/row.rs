@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::mark::Sighting;
+use super::record::Observation;
 use crate::{
     codec::Item,
-    expression::{Hold, Placeholders, Terms},
+    expression::{GrantKind, Joined, Placeholders},
     model::LockModel,
-    operation::{Action, Get, Update, Write},
+    operation::{Action, GetItem, UpdateItem, Write},
 };
 
 /// The row of one lock.
@@ -36,18 +36,18 @@ pub(super) enum Beside {
 
 /// Whose lease may be taken over.
 #[derive(Debug, Clone)]
-pub(super) enum Dead {
+pub(super) enum Expired {
     /// Nobody's.
     Nobody,
     /// That of anybody whose lease ended before this moment, in epoch milliseconds.
     EndedBefore(u64),
     /// That of this holder, if nothing else was seen of it since.
-    Silent(Box<Sighting>),
+    Silent(Box<Observation>),
 }
 
 /// What a grant writes.
 #[derive(Debug, Clone)]
-pub(super) struct Claim<'a> {
+pub(super) struct AcquireFields<'a> {
     pub(super) owner: &'a str,
     /// Epoch milliseconds at which it ends.
     pub(super) until: u64,
@@ -58,7 +58,7 @@ pub(super) struct Claim<'a> {
 
 /// What a heartbeat writes.
 #[derive(Debug, Clone)]
-pub(super) struct Beat<'a> {
+pub(super) struct HeartbeatFields<'a> {
     pub(super) fence: u64,
     pub(super) number: u64,
     /// Epoch milliseconds at which the lease ends.
@@ -70,13 +70,13 @@ pub(super) struct Beat<'a> {
 pub(super) const PAYLOAD: &str = "payload";
 
 impl Row {
-    pub(super) fn acquire(&self, claim: &Claim<'_>, dead: &Dead) -> Update {
+    pub(super) fn acquire(&self, claim: &AcquireFields<'_>, dead: &Expired) -> UpdateItem {
         let mut to = Placeholders::default();
         let LockModel { owner, fence, beat, until, released, .. } = self.layout;
         let [owner, fence, beat, until, released] = [owner, fence, beat, until, released].map(|name| to.name(name));
         let me = to.value(text(claim.owner));
 
-        let mut set = Terms::new("SET ", ",");
+        let mut set = Joined::new("SET ", ",");
         set.push(format_args!("{owner}={me}"));
         set.push(format_args!("{beat}={}", to.value(number(0))));
         set.push(format_args!("{until}={}", to.value(number(self.layout.unit.end(claim.until)))));
@@ -87,7 +87,7 @@ impl Row {
             set.push(format_args!("{}={value}", to.name(PAYLOAD)));
         }
 
-        let mut condition = Terms::new("", " AND ");
+        let mut condition = Joined::new("", " AND ");
         match self.is_dead(dead, &mut to) {
             None => condition.push(format_args!("attribute_not_exists({owner})")),
             Some(dead) => condition.push(format_args!("(attribute_not_exists({owner}) OR {dead})")),
@@ -106,12 +106,12 @@ impl Row {
     /// A heartbeat: on the holder, its fence and a lower beat. Not on the beat before, or a lost reply would lose the lease; not on the
     /// holder alone, or a late copy would put an old beat back, and a late copy of the grant would seem to be the grant. The beat is strictly
     /// lower: two processes that have resumed one token may send the same number.
-    pub(super) fn beat(&self, hold: Hold, owner: &str, beat: &Beat<'_>) -> Update {
+    pub(super) fn beat(&self, hold: GrantKind, owner: &str, beat: &HeartbeatFields<'_>) -> UpdateItem {
         let mut to = Placeholders::default();
         let (beat_name, until_name) = (to.name(self.layout.beat), to.name(self.layout.until));
         let (number_value, until_value) =
             (to.value(number(beat.number)), to.value(number(self.layout.unit.end(beat.until))));
-        let mut set = Terms::new("SET ", ",");
+        let mut set = Joined::new("SET ", ",");
         set.push(format_args!("{beat_name}={number_value}"));
         set.push(format_args!("{until_name}={until_value}"));
         if let Some(payload) = beat.payload {
@@ -120,10 +120,10 @@ impl Row {
         let me = to.value(text(owner));
         let fence = format!("{} = {}", to.name(self.layout.fence), to.value(number(hold.stored_fence(beat.fence))));
         let condition = match hold {
-            Hold::Plain => {
+            GrantKind::Plain => {
                 format!("{} = {me} AND {fence} AND {beat_name} < {number_value}", to.name(self.layout.owner))
             }
-            Hold::Fair => {
+            GrantKind::Fair => {
                 let earlier = format!("(attribute_not_exists({beat_name}) OR {beat_name} < {number_value})");
                 format!("{}[0] = {me} AND {fence} AND {earlier}", to.name(self.layout.queue))
             }
@@ -132,7 +132,7 @@ impl Row {
     }
 
     /// What lets the next one in, of an owner. It ends any grant of the owner: a late copy of the acquire may have brought one back.
-    pub(super) fn disown(&self, owner: &str) -> Update {
+    pub(super) fn disown(&self, owner: &str) -> UpdateItem {
         let mut to = Placeholders::default();
         let me = to.value(text(owner));
         let LockModel { owner, until, released, .. } = self.layout;
@@ -141,14 +141,14 @@ impl Row {
     }
 
     /// That the owner's lease has ended.
-    pub(super) fn is_dead(&self, dead: &Dead, to: &mut Placeholders) -> Option<String> {
+    pub(super) fn is_dead(&self, dead: &Expired, to: &mut Placeholders) -> Option<String> {
         let LockModel { owner, until, unit, .. } = self.layout;
         match dead {
-            Dead::Nobody => None,
-            Dead::EndedBefore(moment) => {
+            Expired::Nobody => None,
+            Expired::EndedBefore(moment) => {
                 Some(format!("{} < {}", to.name(until), to.value(number(unit.moment(*moment)))))
             }
-            Dead::Silent(seen) => {
+            Expired::Silent(seen) => {
                 let is_owner = format!("{} = {}", to.name(owner), to.value(seen.holder.clone()));
                 Some(format!("{is_owner} AND {}", self.is_as_seen(seen, to)))
             }
@@ -156,10 +156,10 @@ impl Row {
     }
 
     /// That there was no sign of life since.
-    pub(super) fn is_as_seen(&self, seen: &Sighting, to: &mut Placeholders) -> String {
+    pub(super) fn is_as_seen(&self, seen: &Observation, to: &mut Placeholders) -> String {
         let LockModel { fence, beat, until, .. } = self.layout;
         let signs = [(fence, seen.stored_fence.clone()), (beat, seen.beat.clone()), (until, seen.end.clone())];
-        let mut all = Terms::new("", " AND ");
+        let mut all = Joined::new("", " AND ");
         for (name, value) in signs {
             all.push(format_args!("{}", same(name, value, to)));
         }
@@ -167,7 +167,7 @@ impl Row {
     }
 
     /// Takes the lock from whoever owns it under this fence.
-    pub(super) fn take_away(&self, fence: u64) -> Update {
+    pub(super) fn take_away(&self, fence: u64) -> UpdateItem {
         let mut to = Placeholders::default();
         let LockModel { owner, until, released, fence: fence_name, .. } = self.layout;
         let [owner, until, released, fence_name] = [owner, until, released, fence_name].map(|name| to.name(name));
@@ -198,22 +198,22 @@ impl Row {
         matches!(self.beside, Beside::Item(_))
     }
 
-    pub(super) fn get(&self, consistent: bool) -> Get {
-        Get { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
+    pub(super) fn get(&self, consistent: bool) -> GetItem {
+        GetItem { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
     /// A consistent read of the item that is leased.
-    pub(super) fn get_item(&self) -> Get {
+    pub(super) fn get_item(&self) -> GetItem {
         let key = match &self.beside {
             Beside::Item(item) => item,
             Beside::Nothing => &self.key,
         };
-        Get { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
+        GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    pub(super) fn update(&self, text: String, condition: String, to: Placeholders) -> Update {
+    pub(super) fn update(&self, text: String, condition: String, to: Placeholders) -> UpdateItem {
         let (names, values) = to.finish();
-        Update { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
+        UpdateItem { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
     }
 }
 

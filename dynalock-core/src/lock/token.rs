@@ -2,13 +2,13 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{grip::Grip, name::parts};
+use super::{grant::Grant, name::parts};
 use crate::{
-    expression::Hold,
+    expression::GrantKind,
     key::{Key, KeyValue},
 };
 
-/// A held lock without its guard, to be resumed elsewhere: [`Held::detach`](crate::Held::detach). It survives a trip to another process
+/// A held lock without its guard, to be resumed elsewhere: [`LockGuard::detach`](crate::LockGuard::detach). It survives a trip to another process
 /// as a string (`Display`, `FromStr`, serde), and whoever has it has the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
@@ -18,7 +18,7 @@ pub struct LockToken {
     pub(super) fence: u64,
     pub(super) beat: u64,
     pub(super) ttl: Duration,
-    pub(super) hold: Hold,
+    pub(super) hold: GrantKind,
 }
 
 /// The text is no token of a lock.
@@ -27,19 +27,19 @@ pub struct LockToken {
 pub struct ParseLockTokenError;
 
 impl LockToken {
-    pub(super) fn of(name: &Arc<str>, grip: &Grip) -> Self {
+    pub(super) fn of(name: &Arc<str>, grant: &Grant) -> Self {
         Self {
             name: Arc::clone(name),
-            owner: Arc::clone(&grip.owner),
-            fence: grip.fence,
-            beat: grip.last_beat(),
-            ttl: grip.terms.ttl,
-            hold: grip.hold,
+            owner: Arc::clone(&grant.owner),
+            fence: grant.fence,
+            beat: grant.last_beat(),
+            ttl: grant.options.ttl,
+            hold: grant.hold,
         }
     }
 
     /// That of an item's lease. The key stands in the place of the name.
-    pub(super) fn of_item(key: &Key, grip: &Grip) -> Self {
+    pub(super) fn of_item(key: &Key, grant: &Grant) -> Self {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
                 KeyValue::S(text) => ('S', text.clone()),
@@ -49,7 +49,7 @@ impl LockToken {
             format!("{kind}{}:{text}", text.len())
         };
         let name = format!("{ITEM}{}", key.values().map(value).collect::<String>());
-        Self::of(&name.into(), grip)
+        Self::of(&name.into(), grant)
     }
 
     /// Whether it is that of an item's lease.
@@ -112,7 +112,7 @@ const FAIR: &str = "fair-";
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, hold } = self;
-        if *hold == Hold::Fair {
+        if *hold == GrantKind::Fair {
             f.write_str(FAIR)?;
         }
         write!(f, "{fence}-{beat}-{}-{}-{owner}{name}", ttl.as_millis(), owner.len())
@@ -124,8 +124,8 @@ impl std::str::FromStr for LockToken {
 
     fn from_str(text: &str) -> Result<Self, ParseLockTokenError> {
         let (hold, text) = match text.strip_prefix(FAIR) {
-            Some(text) => (Hold::Fair, text),
-            None => (Hold::Plain, text),
+            Some(text) => (GrantKind::Fair, text),
+            None => (GrantKind::Plain, text),
         };
         let mut parts = text.splitn(5, '-');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);

@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::{
     http::HttpError,
 };
 
-use super::Reasons;
+use super::ActionReasons;
 use crate::{
     codec::Item,
     error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     /// The condition on the row beside the item was false; the row as that saw it.
     Beside { own: Own, row: Option<Item> },
     /// A transaction was cancelled, for these reasons of its actions.
-    Cancelled(Reasons),
+    Cancelled(ActionReasons),
     /// The token of a transaction belongs to another one: stop.
     TokenReused,
     /// A transaction is at work on the item: again, with the same expectation.

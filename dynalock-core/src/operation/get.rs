@@ -6,13 +6,13 @@ use super::classify::{Failure, ServiceFailure, classify};
 use crate::codec::Item;
 
 /// A GetItem of one key.
-pub(crate) struct Get {
+pub(crate) struct GetItem {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) consistent: bool,
 }
 
-impl Get {
+impl GetItem {
     pub(crate) async fn send(&self, client: &Client) -> Result<Option<Item>, Failure> {
         client
             .get_item()

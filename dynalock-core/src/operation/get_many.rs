@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{
-    Reasons,
+    ActionReasons,
     classify::{Failure, ServiceFailure, classify, refusal},
 };
 use crate::{codec::Item, error::Refusal};
@@ -36,26 +36,26 @@ impl GetMany {
 }
 
 /// A TransactGetItems: all items as of one moment.
-pub(crate) struct Snapshot {
+pub(crate) struct TransactGet {
     /// Tables and keys.
-    pub(crate) subjects: Vec<(Arc<str>, Item)>,
+    pub(crate) item_refs: Vec<(Arc<str>, Item)>,
 }
 
-impl Snapshot {
+impl TransactGet {
     /// The items in the order of the subjects.
     pub(crate) async fn send(&self, client: &Client) -> Result<Vec<Option<Item>>, Failure> {
         let get = |(table, key): &(Arc<str>, Item)| {
             let get = Get::builder().table_name(&**table).set_key(Some(key.clone())).build()?;
             Ok(TransactGetItem::builder().get(get).build())
         };
-        let gets = self.subjects.iter().map(get).collect::<Result<_, _>>();
+        let gets = self.item_refs.iter().map(get).collect::<Result<_, _>>();
         let gets = gets.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let output = client.transact_get_items().set_transact_items(Some(gets)).send().await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
-        match items.len() == self.subjects.len() {
+        match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {
-                let message = format!("{} items were read with {} answers", self.subjects.len(), items.len());
+                let message = format!("{} items were read with {} answers", self.item_refs.len(), items.len());
                 Err(Failure::Permanent(Refusal::new("TransactGetItems", message, None)))
             }
         }
@@ -73,6 +73,6 @@ impl ServiceFailure for TransactGetItemsError {
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };
-        Some(Reasons::read(cancelled.cancellation_reasons.take(), whole).into_failure())
+        Some(ActionReasons::read(cancelled.cancellation_reasons.take(), whole).into_failure())
     }
 }

@@ -13,11 +13,11 @@ mod write;
 
 pub(crate) use body::keep_body;
 pub(crate) use classify::{EmptyAnswer, Failure, Own};
-pub(crate) use get::Get;
-pub(crate) use get_many::{GetMany, Snapshot};
-pub(crate) use reasons::{Reason, Reasons};
+pub(crate) use get::GetItem;
+pub(crate) use get_many::{GetMany, TransactGet};
+pub(crate) use reasons::{ActionReason, ActionReasons};
 pub(crate) use scan::Scan;
 pub(crate) use table::{create_table, describe_table};
 pub(crate) use transact::Transact;
-pub(crate) use update::Update;
+pub(crate) use update::UpdateItem;
 pub(crate) use write::{Action, Sending, Write};

@@ -7,14 +7,14 @@ use crate::{
 };
 
 /// Why a transaction was cancelled: one reason for each action, in their order.
-pub(crate) struct Reasons {
-    reasons: Vec<Reason>,
+pub(crate) struct ActionReasons {
+    reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 /// The part of one action in a cancellation.
 #[derive(Clone)]
-pub(crate) struct Reason {
+pub(crate) struct ActionReason {
     pub(crate) refusal: Refusal,
     /// The item that a condition met, if there was one.
     pub(crate) item: Option<Item>,
@@ -32,7 +32,7 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     }
 }
 
-impl Reason {
+impl ActionReason {
     /// An action that was not the cause.
     pub(crate) fn innocent() -> Self {
         Self { refusal: Refusal::new("None", "", None), item: None }
@@ -54,24 +54,25 @@ impl Reason {
     }
 }
 
-impl Reasons {
+impl ActionReasons {
     /// The reasons of a cancellation, which says this as a whole.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
-        let reasons = reasons.unwrap_or_default().into_iter().map(|reason| Reason::read(reason, &whole)).collect();
+        let reasons =
+            reasons.unwrap_or_default().into_iter().map(|reason| ActionReason::read(reason, &whole)).collect();
         Self { reasons, whole }
     }
 
-    pub(crate) fn as_slice(&self) -> &[Reason] {
+    pub(crate) fn as_slice(&self) -> &[ActionReason] {
         &self.reasons
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Reason> {
+    pub(crate) fn into_vec(self) -> Vec<ActionReason> {
         self.reasons
     }
 
     /// Whether the same request may succeed later: each reason that is not None is contention or capacity.
     pub(crate) fn pass(&self) -> bool {
-        let mut classes = self.reasons.iter().filter_map(Reason::class).peekable();
+        let mut classes = self.reasons.iter().filter_map(ActionReason::class).peekable();
         classes.peek().is_some()
             && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
     }
@@ -110,7 +111,7 @@ impl Reasons {
     /// The worst of them as a failure of its own, where they need not be told apart.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
-        let Some(Reason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
+        let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
         match class_of(refusal.code()) {
             Some(CancellationClass::Conflict) => Failure::Condition(item),
             Some(CancellationClass::Contention) => Failure::Contention(refusal),

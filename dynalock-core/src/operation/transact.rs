@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aws_sdk_dynamodb::{Client, operation::transact_write_items::TransactWriteItemsError, types::TransactWriteItem};
 
 use super::{
-    Reasons, Write,
+    ActionReasons, Write,
     body::Body,
     classify::{Failure, ServiceFailure, classify, not_constructed, refusal},
 };
@@ -85,6 +85,6 @@ impl ServiceFailure for TransactWriteItemsError {
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };
-        Some(Failure::Cancelled(Reasons::read(cancelled.cancellation_reasons.take(), whole)))
+        Some(Failure::Cancelled(ActionReasons::read(cancelled.cancellation_reasons.take(), whole)))
     }
 }

@@ -13,7 +13,7 @@ use crate::codec::Item;
 
 /// An UpdateItem that returns the item as it was.
 #[derive(Clone)]
-pub(crate) struct Update {
+pub(crate) struct UpdateItem {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) text: String,
@@ -22,7 +22,7 @@ pub(crate) struct Update {
     pub(crate) values: Option<Item>,
 }
 
-impl Update {
+impl UpdateItem {
     /// The item before it; nothing if there was none.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let request = client
@@ -40,9 +40,9 @@ impl Update {
 }
 
 /// As an action of a transaction, which returns nothing.
-impl From<Update> for Write {
-    fn from(update: Update) -> Self {
-        let Update { table, key, text, condition, names, values } = update;
+impl From<UpdateItem> for Write {
+    fn from(update: UpdateItem) -> Self {
+        let UpdateItem { table, key, text, condition, names, values } = update;
         Self { table, key, action: Action::Update(text), condition: Some(condition), names, values, beside: None }
     }
 }

@@ -22,7 +22,7 @@ use aws_sdk_dynamodb::Client;
 use crate::{
     codec::Stored,
     error::Error,
-    lock::Terms,
+    lock::LeaseOptions,
     model::{IntoKey, Versioned},
     retry::{Connection, Limits, Pace},
 };
@@ -70,7 +70,7 @@ pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
-    pub(crate) terms: Terms,
+    pub(crate) options: LeaseOptions,
     of: PhantomData<fn() -> T>,
 }
 
@@ -95,7 +95,7 @@ impl<T> Repository<T> {
             connection: Arc::new(Connection::over(client)),
             table: Arc::from(T::MODEL.table),
             limits: Limits::default(),
-            terms: Terms::of(T::MODEL),
+            options: LeaseOptions::of(T::MODEL),
             of: PhantomData,
         }
     }
@@ -585,7 +585,7 @@ impl<T> Clone for Repository<T> {
             connection: Arc::clone(&self.connection),
             table: Arc::clone(&self.table),
             limits: self.limits,
-            terms: self.terms,
+            options: self.options,
             of: PhantomData,
         }
     }

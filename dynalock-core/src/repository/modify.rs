@@ -2,7 +2,7 @@ use std::{fmt, future::IntoFuture, marker::PhantomData};
 
 use super::{
     Request,
-    request::{Checked, Pending, sealed::Sealed},
+    request::{BoxedCall, Checked, sealed::Sealed},
     session::{Outcome, Session},
 };
 use crate::{
@@ -92,7 +92,7 @@ where
     O: NoValue,
 {
     type Output = Result<Stored<T>>;
-    type IntoFuture = Pending<'f, Self::Output>;
+    type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -113,7 +113,7 @@ where
     E: From<Error>,
 {
     type Output = Result<Stored<T>, E>;
-    type IntoFuture = Pending<'f, Self::Output>;
+    type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -131,7 +131,7 @@ where
     O: NoValue,
 {
     type Output = Result<Stored<T>>;
-    type IntoFuture = Pending<'f, Self::Output>;
+    type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {

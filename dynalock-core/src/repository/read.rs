@@ -1,6 +1,6 @@
 use std::future::IntoFuture;
 
-use super::{Request, request::Pending, session::Session};
+use super::{Request, request::BoxedCall, session::Session};
 use crate::{
     codec::{Stored, decode},
     error::Result,
@@ -43,7 +43,7 @@ impl<T> Request<T, Get> {
 
 impl<T: Versioned> IntoFuture for Request<T, Get> {
     type Output = Result<Option<Stored<T>>>;
-    type IntoFuture = Pending<'static, Self::Output>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {

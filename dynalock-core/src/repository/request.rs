@@ -2,7 +2,7 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use super::Repository;
 use crate::{
-    lock::Stance,
+    lock::LeasePolicy,
     model::{Lockable, Versioned},
     retry::{Limits, Pace},
 };
@@ -42,17 +42,17 @@ pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
     pub(super) limits: Limits,
     pub(super) once: bool,
-    pub(super) stance: Stance,
+    pub(super) policy: LeasePolicy,
     pub(super) kind: K,
 }
 
 /// What a request becomes when it is awaited.
-pub(super) type Pending<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
+pub(super) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
 impl<T: Versioned, K> Request<T, K> {
     pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {
-        let stance = Stance::outside(T::MODEL, repository.terms);
-        Self { repository, limits, once: false, stance, kind }
+        let policy = LeasePolicy::outside(T::MODEL, repository.options);
+        Self { repository, limits, once: false, policy, kind }
     }
 }
 
@@ -168,7 +168,7 @@ impl<T: Lockable, K: Checked> Request<T, K> {
     /// # }
     /// ```
     pub fn ignoring_lease(mut self) -> Self {
-        self.stance = Stance::Ignoring;
+        self.policy = LeasePolicy::Ignoring;
         self
     }
 }

@@ -7,11 +7,11 @@ use crate::{
     codec::{Basis, Changes, Item, Stored, decode, encode, revision_in, ring_of, version_in},
     error::{Conflict, Error},
     key::Key,
-    lock::Stance,
+    lock::LeasePolicy,
     model::{Model, Versioned},
-    operation::{Action, Get, Sending, Write},
-    plan::{self, Mark, Marks, Plan, Repeats, checked_key},
-    retry::{Aim, Effort, Proof, Written, unexpected_condition},
+    operation::{Action, GetItem, Sending, Write},
+    plan::{self, Plan, Repeats, WriteStamp, WriteStamps, checked_key},
+    retry::{Aim, Attempts, Proof, Written, unexpected_condition},
     version::{Expected, LateCopies, Revision, WriteId},
 };
 
@@ -19,10 +19,10 @@ use crate::{
 /// applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
-    effort: Effort,
+    attempts: Attempts,
     id: WriteId,
     once: bool,
-    stance: Stance,
+    policy: LeasePolicy,
 }
 
 /// What became of a write.
@@ -48,17 +48,17 @@ enum Applied {
 
 impl<T: Versioned> Session<T> {
     pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
-        let Request { repository, limits, once, stance, kind } = request;
-        let mut effort = Effort::new(&repository.connection, limits);
-        let id = WriteId::draw(effort.rng());
-        (Self { repository, effort, id, once, stance }, kind)
+        let Request { repository, limits, once, policy, kind } = request;
+        let mut attempts = Attempts::new(&repository.connection, limits);
+        let id = WriteId::draw(attempts.rng());
+        (Self { repository, attempts, id, once, policy }, kind)
     }
 
     /// A call under a lease.
-    pub(crate) fn under(repository: &Repository<T>, stance: Stance) -> Self {
-        let mut effort = Effort::new(&repository.connection, repository.limits);
-        let id = WriteId::draw(effort.rng());
-        Self { repository: repository.clone(), effort, id, once: false, stance }
+    pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
+        let mut attempts = Attempts::new(&repository.connection, repository.limits);
+        let id = WriteId::draw(attempts.rng());
+        Self { repository: repository.clone(), attempts, id, once: false, policy }
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -66,19 +66,19 @@ impl<T: Versioned> Session<T> {
     }
 
     /// A strongly consistent read of a key.
-    pub(crate) fn get(&self, key: &Key) -> Result<Get, Error> {
+    pub(crate) fn get(&self, key: &Key) -> Result<GetItem, Error> {
         let key = checked_key(T::MODEL, self.table(), key)?;
-        Ok(Get { table: Arc::clone(self.table()), key, consistent: true })
+        Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    pub(super) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
-        self.effort.read(get).await
+    pub(super) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
+        self.attempts.read(get).await
     }
 
     /// The item to go on from after a write that lost.
     pub(crate) async fn again(
         &mut self,
-        get: &Get,
+        get: &GetItem,
         key: &Key,
         expected: Option<u64>,
         met: Option<Item>,
@@ -87,17 +87,17 @@ impl<T: Versioned> Session<T> {
         let version = |item: &Item| version_in(item, T::MODEL.version).unwrap_or(0);
         let conflict =
             |item, spent| Error::Conflict(Conflict::new(T::MODEL, table, key.clone(), expected, item, spent));
-        self.effort.after_conflict(met, get, version, conflict).await
+        self.attempts.after_conflict(met, get, version, conflict).await
     }
 
     /// The conflict of a write that lost and is not tried again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
-        Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.effort.spent())
+        Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
 
     pub(super) fn not_found(&self, key: &Key) -> Error {
         let key = T::MODEL.shown_key(key);
-        Error::NotFound { table: Arc::clone(self.table()), key, spent: self.effort.spent() }
+        Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
     pub(super) fn key_changed(&self) -> Error {
@@ -130,31 +130,31 @@ impl<T: Versioned> Session<T> {
 
     pub(super) async fn create(&mut self, value: T) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let stance = self.stance.clone();
-        let plan = |mark| plan::create(&table, &value, mark, &stance.standing(Repeats::InThisCall));
+        let policy = self.policy.clone();
+        let plan = |stamp| plan::create(&table, &value, stamp, &policy.clause(Repeats::InThisCall));
         let sent = self.store(Expected::Absent, plan).await?;
         Ok(outcome(sent, value, None))
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let stance = self.stance.clone();
+        let policy = self.policy.clone();
         let expected = Expected::Unchanged(&basis.state.revision);
         if T::MODEL.lock_in_item().is_none() {
-            let plan = |mark| plan::replace(&table, &value, basis, mark, &stance.standing(Repeats::InThisCall));
+            let plan = |stamp| plan::replace(&table, &value, basis, stamp, &policy.clause(Repeats::InThisCall));
             let sent = self.store(expected, plan).await?;
             return Ok(outcome(sent, value, None));
         }
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
-        let plan = |mark| plan::overwrite(&table, &value, basis, &stored, mark, &stance.standing(Repeats::InThisCall));
-        let mut marks = self.marks();
-        let sent = match plan(marks.next()) {
+        let plan = |stamp| plan::overwrite(&table, &value, basis, &stored, stamp, &policy.clause(Repeats::InThisCall));
+        let mut stamps = self.stamps();
+        let sent = match plan(stamps.next()) {
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = plan::with_lease(encode(&table, &value)?, T::MODEL, &stored);
                 self.put_over(&value, basis, &stored, &content).await?
             }
-            first => self.store_from(first?, marks, expected, plan).await?,
+            first => self.store_from(first?, stamps, expected, plan).await?,
         };
         Ok(outcome(sent, value, None))
     }
@@ -166,19 +166,19 @@ impl<T: Versioned> Session<T> {
         changes: Changes,
     ) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
-        let stance = self.stance.clone();
+        let policy = self.policy.clone();
         let mut known = Some(changes);
-        let mut plan = |mark| {
+        let mut plan = |stamp| {
             let changes = known.take().map_or_else(|| basis.changes(&table, &value), Ok)?;
-            plan::update(&table, &value, basis, changes, mark, &stance.standing(Repeats::InThisCall))
+            plan::update(&table, &value, basis, changes, stamp, &policy.clause(Repeats::InThisCall))
         };
-        let mut marks = self.marks();
-        match plan(marks.next()) {
+        let mut stamps = self.stamps();
+        match plan(stamps.next()) {
             Err(Error::ExpressionTooLong { bytes, .. }) if basis.state.revision.is_tracked() => {
                 Box::pin(self.update_as_put(value, basis, bytes)).await
             }
             first => {
-                let sent = self.store_from(first?, marks, Expected::Unchanged(&basis.state.revision), plan).await?;
+                let sent = self.store_from(first?, stamps, Expected::Unchanged(&basis.state.revision), plan).await?;
                 Ok(outcome(sent, value, Some(basis)))
             }
         }
@@ -200,7 +200,7 @@ impl<T: Versioned> Session<T> {
             }
             if revision_in(&stored, T::MODEL.version) != basis.state.revision {
                 // A lease is the reason before the version is, as for any refused write.
-                let refusal = self.stance.refusal_now(T::MODEL, &table, &stored, self.effort.spent());
+                let refusal = self.policy.refusal_now(T::MODEL, &table, &stored, self.attempts.spent());
                 return refusal.map_or(Ok(Outcome::Lost(Some(stored))), Err);
             }
             let changes = basis.changes(&table, &value)?;
@@ -222,10 +222,10 @@ impl<T: Versioned> Session<T> {
 
     async fn put_over(&mut self, value: &T, basis: &Basis, stored: &Item, content: &Item) -> Result<Sent, Error> {
         let table = Arc::clone(self.table());
-        let stance = self.stance.clone();
-        let plan = |mark| {
-            let standing = stance.standing(Repeats::InThisCall);
-            plan::put_over::<T>(&table, &value.key(), basis, stored, content.clone(), mark, &standing)
+        let policy = self.policy.clone();
+        let plan = |stamp| {
+            let clause = policy.clause(Repeats::InThisCall);
+            plan::put_over::<T>(&table, &value.key(), basis, stored, content.clone(), stamp, &clause)
         };
         self.store(Expected::Unchanged(&basis.state.revision), plan).await
     }
@@ -234,23 +234,23 @@ impl<T: Versioned> Session<T> {
     async fn store(
         &mut self,
         expected: Expected<'_>,
-        mut plan: impl FnMut(Mark) -> Result<Plan, Error>,
+        mut plan: impl FnMut(WriteStamp) -> Result<Plan, Error>,
     ) -> Result<Sent, Error> {
-        let mut marks = self.marks();
-        let first = plan(marks.next())?;
-        self.store_from(first, marks, expected, plan).await
+        let mut stamps = self.stamps();
+        let first = plan(stamps.next())?;
+        self.store_from(first, stamps, expected, plan).await
     }
 
     /// Like [`store`](Self::store), with the plan of the first attempt.
     async fn store_from(
         &mut self,
         Plan { write, mut next }: Plan,
-        mut marks: Marks,
+        mut stamps: WriteStamps,
         expected: Expected<'_>,
-        mut plan: impl FnMut(Mark) -> Result<Plan, Error>,
+        mut plan: impl FnMut(WriteStamp) -> Result<Plan, Error>,
     ) -> Result<Sent, Error> {
         let again = || {
-            let plan = plan(marks.next())?;
+            let plan = plan(stamps.next())?;
             next = plan.next;
             Ok(plan.write)
         };
@@ -260,8 +260,8 @@ impl<T: Versioned> Session<T> {
         })
     }
 
-    fn marks(&mut self) -> Marks {
-        Marks { id: self.id, rng: self.effort.rng().fork(), repeats: Repeats::InThisCall }
+    fn stamps(&mut self) -> WriteStamps {
+        WriteStamps { id: self.id, rng: self.attempts.rng().fork(), repeats: Repeats::InThisCall }
     }
 
     /// Whether an item shows that a write of this call was applied.
@@ -272,8 +272,8 @@ impl<T: Versioned> Session<T> {
     /// Whether the delete is certain, if it happened.
     pub(super) async fn delete(&mut self, value: &T, basis: &Basis) -> Result<Outcome<bool>, Error> {
         let table = Arc::clone(self.table());
-        let stance = self.stance.clone();
-        let plan = || plan::delete(&table, value, basis, &stance.standing(Repeats::InThisCall));
+        let policy = self.policy.clone();
+        let plan = || plan::delete(&table, value, basis, &policy.clause(Repeats::InThisCall));
         Ok(match self.write(plan()?, plan, Expected::Deleted(&basis.state.revision)).await? {
             Applied::Yes(proof) => Outcome::Done(!matches!(proof, Proof::Absence)),
             Applied::No(item) => Outcome::Lost(item),
@@ -285,7 +285,7 @@ impl<T: Versioned> Session<T> {
         let plan = || plan::delete_unchecked(T::MODEL, &table, key);
         match self.write(plan()?, plan, Expected::Anything).await? {
             Applied::Yes(_) => Ok(()),
-            Applied::No(_) => Err(Error::Rejected(unexpected_condition().after(self.effort.spent()))),
+            Applied::No(_) => Err(Error::Rejected(unexpected_condition().after(self.attempts.spent()))),
         }
     }
 
@@ -298,19 +298,19 @@ impl<T: Versioned> Session<T> {
         let in_item =
             matches!(expected, Expected::Unchanged(_) | Expected::Deleted(_)) && T::MODEL.lock_in_item().is_some();
         let table = Arc::clone(self.table());
-        let stance = self.stance.clone();
+        let policy = self.policy.clone();
         loop {
             let (met, beside) = match self.send(write, &mut again, expected).await? {
                 Written::Applied(proof) => return Ok(Applied::Yes(proof)),
                 Written::Conflict(met) if !in_item => return Ok(Applied::No(met)),
                 Written::Conflict(met) => (met, None),
                 // If the lease is no reason to stop, the time is over.
-                Written::Beside(row) => (row, Some(self.effort.too_late())),
+                Written::Beside(row) => (row, Some(self.attempts.too_late())),
             };
-            let refusal = stance.refusal(T::MODEL, &table, met.as_ref(), self.effort.spent());
+            let refusal = policy.refusal(T::MODEL, &table, met.as_ref(), self.attempts.spent());
             let Some(refusal) = refusal.or(beside) else { return Ok(Applied::No(met)) };
             match met {
-                Some(met) if stance.make_way(&mut self.effort, T::MODEL, &table, &met).await? => write = again()?,
+                Some(met) if policy.make_way(&mut self.attempts, T::MODEL, &table, &met).await? => write = again()?,
                 Some(_) | None => return Err(refusal),
             }
         }
@@ -325,10 +325,10 @@ impl<T: Versioned> Session<T> {
         if self.once {
             return self.send_once(write, again, expected).await;
         }
-        let stance = self.stance.clone();
-        let clears = |row: Option<&Item>| stance.clears(T::MODEL, row);
-        let aim = Aim { clears: &clears, ..aim(T::MODEL, &stance, self.id, expected, &write) };
-        self.effort.write(write, &mut again, &Sending::Plain, aim).await
+        let policy = self.policy.clone();
+        let clears = |row: Option<&Item>| policy.clears(T::MODEL, row);
+        let aim = Aim { clears: &clears, ..aim(T::MODEL, &policy, self.id, expected, &write) };
+        self.attempts.write(write, &mut again, &Sending::Plain, aim).await
     }
 
     /// Sends a write under one token, and under another one if it has to become another.
@@ -338,15 +338,15 @@ impl<T: Versioned> Session<T> {
         mut again: impl FnMut() -> Result<Write, Error>,
         expected: Expected<'_>,
     ) -> Result<Written, Error> {
-        let stance = self.stance.clone();
+        let policy = self.policy.clone();
         loop {
-            let token = format!("{:032x}", self.effort.rng().u128(..));
+            let token = format!("{:032x}", self.attempts.rng().u128(..));
             let same = write.clone();
-            let aim = aim(T::MODEL, &stance, self.id, expected, &write);
-            let written = self.effort.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?;
+            let aim = aim(T::MODEL, &policy, self.id, expected, &write);
+            let written = self.attempts.write(write, || Ok(same.clone()), &Sending::Once(token), aim).await?;
             write = match written {
                 Written::Beside(row)
-                    if stance.clears(T::MODEL, row.as_ref()) && self.effort.may_go_on(Duration::ZERO) =>
+                    if policy.clears(T::MODEL, row.as_ref()) && self.attempts.may_go_on(Duration::ZERO) =>
                 {
                     again()?
                 }
@@ -367,10 +367,10 @@ fn outcome<T: Versioned>(sent: Sent, value: T, before: Option<&Basis>) -> Outcom
     }
 }
 
-fn aim<'a>(model: &Model, stance: &'a Stance, id: WriteId, expected: Expected<'a>, write: &Write) -> Aim<'a> {
+fn aim<'a>(model: &Model, policy: &'a LeasePolicy, id: WriteId, expected: Expected<'a>, write: &Write) -> Aim<'a> {
     // A put compares the whole lease, its queue as well, which may come back.
-    let late = if matches!(write.action, Action::Put(_)) { LateCopies::MayPass } else { stance.late() };
-    let releases = stance.releases(model);
+    let late = if matches!(write.action, Action::Put(_)) { LateCopies::MayPass } else { policy.late() };
+    let releases = policy.releases(model);
     Aim { expected, id, version_attribute: model.version, late, releases, clears: Aim::NEVER }
 }
 

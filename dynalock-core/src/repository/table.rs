@@ -2,12 +2,12 @@ use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::{KeyType as KeyRole, TableDescription, TableStatus};
 
-use super::{Repository, Request, request::Pending};
+use super::{Repository, Request, request::BoxedCall};
 use crate::{
     error::{Error, Result, Unavailable},
     model::{Model, Versioned},
     operation,
-    retry::{Backoff, Connection, Effort, Limits},
+    retry::{Attempts, Backoff, Connection, Limits},
 };
 
 /// The creation of a table: [`Repository::create_table`].
@@ -24,7 +24,7 @@ pub(super) fn request<T: Versioned>(repository: &Repository<T>) -> Request<T, Cr
 
 impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
     type Output = Result<()>;
-    type IntoFuture = Pending<'static, Self::Output>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -45,13 +45,13 @@ pub(crate) async fn create(
     patience: Duration,
 ) -> Result<()> {
     let client = connection.client.clone();
-    let mut effort = Effort::new(connection, Limits { deadline: patience, ..limits });
-    effort.repeat(table, || operation::create_table(&client, table, model)).await?;
+    let mut attempts = Attempts::new(connection, Limits { deadline: patience, ..limits });
+    attempts.repeat(table, || operation::create_table(&client, table, model)).await?;
 
-    let mut effort = Effort::new(connection, limits);
+    let mut attempts = Attempts::new(connection, limits);
     let mut backoff = Backoff::default();
     loop {
-        let description = match effort.repeat(table, || operation::describe_table(&client, table)).await {
+        let description = match attempts.repeat(table, || operation::describe_table(&client, table)).await {
             // A table is described some moments after it was created.
             Err(Error::TableNotFound { .. }) => None,
             answer => answer?,
@@ -60,7 +60,7 @@ pub(crate) async fn create(
             Some(table_is) if table_is.table_status == Some(TableStatus::Active) => {
                 return compare_key(model, table, &table_is);
             }
-            Some(_) | None => effort.wait(&mut backoff, Error::Unavailable(Unavailable::NotActive)).await?,
+            Some(_) | None => attempts.wait(&mut backoff, Error::Unavailable(Unavailable::NotActive)).await?,
         }
     }
 }
@@ -74,7 +74,7 @@ pub(crate) async fn verify(
 ) -> Result<()> {
     let client = connection.client.clone();
     let description =
-        Effort::new(connection, limits).repeat(table, || operation::describe_table(&client, table)).await?;
+        Attempts::new(connection, limits).repeat(table, || operation::describe_table(&client, table)).await?;
     match description {
         Some(description) => compare_key(model, table, &description),
         None => Err(Error::TableMismatch { table: Arc::clone(table), reason: "it was not described".to_owned() }),

@@ -2,7 +2,7 @@ use std::future::IntoFuture;
 
 use super::{
     Request,
-    request::{Checked, Pending, sealed::Sealed},
+    request::{BoxedCall, Checked, sealed::Sealed},
     session::{Outcome, Session},
 };
 use crate::{
@@ -99,7 +99,7 @@ impl<T> Checked for Delete<T> {}
 
 impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
     type Output = Result<Stored<T>>;
-    type IntoFuture = Pending<'static, Self::Output>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -115,7 +115,7 @@ impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
 
 impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
     type Output = Result<Stored<T>>;
-    type IntoFuture = Pending<'static, Self::Output>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -147,7 +147,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
 
 impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
     type Output = Result<Deleted>;
-    type IntoFuture = Pending<'static, Self::Output>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -167,7 +167,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
 
 impl<T: Versioned> IntoFuture for Request<T, DeleteUnchecked> {
     type Output = Result<()>;
-    type IntoFuture = Pending<'static, Self::Output>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {

@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::{
     error::BoxError,
 };
 
-use super::{budget::Budget, pending::Pending, thread::Thread};
+use super::{budget::Budget, pending::PendingWork, thread::Thread};
 use crate::{
     codec::Item,
     operation::{EmptyAnswer, keep_body},
@@ -33,7 +33,7 @@ pub(crate) struct Connection {
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
     /// Places in queues that are given up, by the table and the key of the row, and could not be removed so far.
-    pub(crate) abandoned: Pending<(Arc<str>, Item)>,
+    pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     thread: Mutex<Weak<Thread>>,
 }
 
@@ -52,7 +52,7 @@ impl Connection {
             origin: client.clone(),
             budget: Budget::full(),
             round_trip: RoundTrip::default(),
-            abandoned: Pending::default(),
+            abandoned: PendingWork::default(),
             thread: Mutex::default(),
         }
     }

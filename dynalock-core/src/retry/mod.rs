@@ -1,24 +1,24 @@
 //! The one loop: what is sent again, when, and when it stops.
 //!
-//! An [`Effort`] is one call of the public API, over all its requests. It owns the deadline and the count of attempts, does what
+//! An [`Attempts`] is one call of the public API, over all its requests. It owns the deadline and the count of attempts, does what
 //! a [`Failure`](crate::operation::Failure) asks for, and reads a failed condition with [`verdict`](crate::version::verdict).
 
+mod attempts;
 mod backoff;
 mod budget;
 mod connection;
-mod effort;
 mod pace;
 mod pending;
 mod thread;
 
-pub(crate) use backoff::Backoff;
-pub(crate) use connection::Connection;
-pub(crate) use effort::{
-    Aim, Answered, Effort, Proof, Release, Rests, TokenOrigin, Transacted, TransactionAim, Written, tables,
+pub(crate) use attempts::{
+    Aim, Answered, Attempts, Proof, Release, Rests, TokenOrigin, Transacted, TransactionAim, Written, tables,
     unexpected_condition,
 };
+pub(crate) use backoff::Backoff;
+pub(crate) use connection::Connection;
 pub use pace::Pace;
-pub(crate) use pending::Begun;
+pub(crate) use pending::PendingGuard;
 pub(crate) use thread::Thread;
 
 use std::time::Duration;

@@ -27,7 +27,7 @@ pub enum Pace {
 
 /// What to do after a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ConflictStep {
     /// Again from the item that the conflict returned.
     AtOnce,
     /// Sleep, then read: an item that was kept over a sleep is stale in proportion to it.
@@ -36,7 +36,7 @@ pub(crate) enum Step {
 
 /// The pace of one call.
 #[derive(Debug)]
-pub(crate) struct Pacer {
+pub(crate) struct ConflictBackoff {
     mode: Pace,
     failures: u32,
     window: Option<Duration>,
@@ -44,7 +44,7 @@ pub(crate) struct Pacer {
     returned: Option<(u64, Instant)>,
 }
 
-impl Pacer {
+impl ConflictBackoff {
     pub(crate) fn new(mode: Pace) -> Self {
         Self { mode, failures: 0, window: None, busy: 0.0, returned: None }
     }
@@ -57,18 +57,18 @@ impl Pacer {
         now: Instant,
         srtt: Duration,
         rng: &mut fastrand::Rng,
-    ) -> Step {
+    ) -> ConflictStep {
         self.failures = self.failures.saturating_add(1);
         self.returned = Some((version, now));
         if self.failures <= self.budget(size) {
-            return Step::AtOnce;
+            return ConflictStep::AtOnce;
         }
         let window = match self.mode {
             Pace::Economy => self.economy_window(srtt),
             Pace::Latency | Pace::Balanced => self.busy_window(srtt),
         };
         self.window = Some(window);
-        Step::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
+        ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
     /// The read after a sleep showed this version.
@@ -117,14 +117,14 @@ mod tests {
 
     const SRTT: Duration = Duration::from_millis(5);
 
-    fn steps(mode: Pace, size: usize, count: usize) -> Vec<Step> {
+    fn steps(mode: Pace, size: usize, count: usize) -> Vec<ConflictStep> {
         let mut rng = fastrand::Rng::with_seed(7);
-        let mut pacer = Pacer::new(mode);
+        let mut pacer = ConflictBackoff::new(mode);
         (0..count).map(|_| pacer.conflict(size, 1, clock::now(), SRTT, &mut rng)).collect()
     }
 
     fn immediate(mode: Pace, size: usize) -> usize {
-        steps(mode, size, 10).iter().take_while(|step| **step == Step::AtOnce).count()
+        steps(mode, size, 10).iter().take_while(|step| **step == ConflictStep::AtOnce).count()
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn sleeps_follow_how_busy_the_item_is() {
-        let mut pacer = Pacer::new(Pace::Balanced);
+        let mut pacer = ConflictBackoff::new(Pace::Balanced);
         assert_eq!(pacer.busy_window(SRTT), 4 * SRTT);
         pacer.window = Some(4 * SRTT);
         for (busy, window) in [(0.7, 8), (0.5, 4), (0.2, 2)] {
@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn busy_is_writes_per_round_trip() {
-        let mut pacer = Pacer::new(Pace::Economy);
+        let mut pacer = ConflictBackoff::new(Pace::Economy);
         let mut rng = fastrand::Rng::with_seed(7);
         let start = clock::now();
         pacer.conflict(1, 10, start, SRTT, &mut rng);
@@ -167,11 +167,11 @@ mod tests {
     fn no_sleep_is_zero() {
         let mut rng = fastrand::Rng::with_seed(7);
         for mode in [Pace::Latency, Pace::Balanced, Pace::Economy] {
-            let mut pacer = Pacer::new(mode);
+            let mut pacer = ConflictBackoff::new(mode);
             for _ in 0..1000 {
                 match pacer.conflict(1, 1, clock::now(), Duration::ZERO, &mut rng) {
-                    Step::AtOnce => {}
-                    Step::Sleep(pause) => assert!(pause >= SHORTEST_SLEEP, "{pause:?}"),
+                    ConflictStep::AtOnce => {}
+                    ConflictStep::Sleep(pause) => assert!(pause >= SHORTEST_SLEEP, "{pause:?}"),
                 }
             }
         }

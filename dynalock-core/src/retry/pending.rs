@@ -2,19 +2,19 @@ use tokio::sync::watch;
 
 /// Work that waits for the service to answer again, by what it is for. A later call for the same thing waits for that work.
 #[derive(Debug)]
-pub(crate) struct Pending<K>(watch::Sender<Vec<K>>);
+pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
 /// One piece of that work, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Begun<K: PartialEq> {
+pub(crate) struct PendingGuard<K: PartialEq> {
     all: watch::Sender<Vec<K>>,
     key: K,
 }
 
-impl<K: Clone + PartialEq> Pending<K> {
-    pub(crate) fn begin(&self, key: K) -> Begun<K> {
+impl<K: Clone + PartialEq> PendingWork<K> {
+    pub(crate) fn begin(&self, key: K) -> PendingGuard<K> {
         self.0.send_modify(|keys| keys.push(key.clone()));
-        Begun { all: self.0.clone(), key }
+        PendingGuard { all: self.0.clone(), key }
     }
 
     /// Ends when nothing is pending for this.
@@ -24,13 +24,13 @@ impl<K: Clone + PartialEq> Pending<K> {
     }
 }
 
-impl<K> Default for Pending<K> {
+impl<K> Default for PendingWork<K> {
     fn default() -> Self {
         Self(watch::Sender::new(Vec::new()))
     }
 }
 
-impl<K: PartialEq> Drop for Begun<K> {
+impl<K: PartialEq> Drop for PendingGuard<K> {
     fn drop(&mut self) {
         self.all.send_modify(|keys| {
             if let Some(place) = keys.iter().position(|key| *key == self.key) {

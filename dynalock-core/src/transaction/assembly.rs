@@ -3,15 +3,15 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    change::Planned,
-    operation::{Act, Operation},
+    change::PlannedWrite,
+    operation::{Operation, OperationKind},
 };
 use crate::{
     codec::size,
     error::{Error, InvalidTransaction},
-    expression::Holder,
+    expression::HolderProof,
     operation::{Action, Write},
-    plan::{self, Marks},
+    plan::{self, WriteStamps},
     version::Revision,
 };
 
@@ -27,16 +27,16 @@ pub(super) struct Assembly {
     /// One for each item, and one for each row beside an item, in the order in which the operations name them; at least one.
     pub(super) writes: Vec<Write>,
     /// By operation.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<WritePosition>,
     /// By operation: the revision that it makes.
     pub(super) next: Vec<Option<Revision>>,
     /// By write.
-    sizes: Vec<Size>,
+    sizes: Vec<WriteSize>,
 }
 
 /// The size of one write. Sizes compare by their bytes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Size {
+struct WriteSize {
     /// The bytes of its item.
     bytes: usize,
     /// The operation that the write is made of.
@@ -45,7 +45,7 @@ struct Size {
 
 /// Where an operation is among the writes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct WritePosition {
     /// The write that it is part of.
     pub(super) write: usize,
     /// The write that asks for the lease of its item: the same, or that of the row beside the item. Nothing if there is none of that.
@@ -56,10 +56,10 @@ pub(super) struct Place {
 /// beside an item, and the guards that ask for what is in it.
 ///
 /// The limits are checked that DynamoDB sets for the request as a whole.
-pub(super) fn assemble(operations: &[Operation], marks: &mut Marks) -> Result<Assembly, Error> {
+pub(super) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
     let mut assembly = Assembly::of(operations.len());
     for group in group(operations) {
-        assembly.add(operations, &group, marks)?;
+        assembly.add(operations, &group, stamps)?;
     }
     check_whole(operations, &assembly.sizes)?;
     Ok(assembly)
@@ -67,50 +67,50 @@ pub(super) fn assemble(operations: &[Operation], marks: &mut Marks) -> Result<As
 
 impl Assembly {
     fn of(operations: usize) -> Self {
-        let nowhere = Place { write: 0, lease: None };
+        let nowhere = WritePosition { write: 0, lease: None };
         let (places, next) = (vec![nowhere; operations], vec![None; operations]);
         Self { writes: Vec::new(), places, next, sizes: Vec::new() }
     }
 
     /// Adds what becomes of the operations on one item.
-    fn add(&mut self, operations: &[Operation], group: &[usize], marks: &mut Marks) -> Result<(), Error> {
+    fn add(&mut self, operations: &[Operation], group: &[usize], stamps: &mut WriteStamps) -> Result<(), Error> {
         let is_beside = |index: &usize| operations[*index].held_beside().is_some();
         let (guards, others): (Vec<_>, Vec<_>) = group.iter().copied().partition(is_beside);
         let (mut write, mut row) = (None, None);
         if !others.is_empty() {
             let lead = lead(operations, &others)?;
             let held = group.iter().find_map(|index| operations[*index].held());
-            let Planned { write: mut planned, bytes, next } = plan(&operations[lead], marks, held)?;
+            let PlannedWrite { write: mut planned, bytes, next } = plan(&operations[lead], stamps, held)?;
             check_item(lead, &planned, bytes)?;
             for other in others.iter().filter(|other| **other != lead) {
                 require(&mut planned, &operations[*other])?;
             }
             row = planned.beside.take().map(|row| *row);
             self.next[lead] = next;
-            write = Some(self.push(planned, Size { bytes, operation: lead }));
+            write = Some(self.push(planned, WriteSize { bytes, operation: lead }));
         }
         for guard in &guards {
             match &mut row {
                 Some(row) => require(row, &operations[*guard])?,
-                None => row = Some(plan(&operations[*guard], marks, None)?.write),
+                None => row = Some(plan(&operations[*guard], stamps, None)?.write),
             }
         }
         let row = row.map(|row| {
             let bytes = size(&row.key);
-            self.push(row, Size { bytes, operation: group[0] })
+            self.push(row, WriteSize { bytes, operation: group[0] })
         });
         for index in others {
-            let lease = if operations[index].subject.model.lock_beside().is_some() { row } else { write };
-            self.places[index] = Place { write: write.unwrap_or_default(), lease };
+            let lease = if operations[index].item_ref.model.lock_beside().is_some() { row } else { write };
+            self.places[index] = WritePosition { write: write.unwrap_or_default(), lease };
         }
         for index in guards {
-            self.places[index] = Place { write: row.unwrap_or_default(), lease: row };
+            self.places[index] = WritePosition { write: row.unwrap_or_default(), lease: row };
         }
         Ok(())
     }
 
     /// Adds a write, and says which it is.
-    fn push(&mut self, write: Write, size: Size) -> usize {
+    fn push(&mut self, write: Write, size: WriteSize) -> usize {
         self.writes.push(write);
         self.sizes.push(size);
         self.writes.len() - 1
@@ -129,8 +129,8 @@ impl Assembly {
 
 fn require(write: &mut Write, operation: &Operation) -> Result<(), Error> {
     match &operation.act {
-        Act::Check(requirement) => plan::require(write, operation.subject.model, requirement),
-        Act::Change(_) => Ok(()),
+        OperationKind::Check(requirement) => plan::require(write, operation.item_ref.model, requirement),
+        OperationKind::Change(_) => Ok(()),
     }
 }
 
@@ -138,8 +138,8 @@ fn require(write: &mut Write, operation: &Operation) -> Result<(), Error> {
 fn group(operations: &[Operation]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known = HashMap::new();
-    for (index, Operation { subject, .. }) in operations.iter().enumerate() {
-        let place = *known.entry((&*subject.table, &subject.key)).or_insert(groups.len());
+    for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
+        let place = *known.entry((&*item_ref.table, &item_ref.key)).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(group) => group.push(index),
             None => groups.push(vec![index]),
@@ -150,22 +150,22 @@ fn group(operations: &[Operation]) -> Vec<Vec<usize>> {
 
 /// The operation of an item that the others are added to: its write, if there is one.
 fn lead(operations: &[Operation], group: &[usize]) -> Result<usize, Error> {
-    let mut changes = group.iter().copied().filter(|&index| matches!(operations[index].act, Act::Change(_)));
+    let mut changes = group.iter().copied().filter(|&index| matches!(operations[index].act, OperationKind::Change(_)));
     match (changes.next(), changes.next()) {
         (Some(first), Some(second)) => {
-            let table = Arc::clone(&operations[first].subject.table);
+            let table = Arc::clone(&operations[first].item_ref.table);
             Err(Error::InvalidTransaction(InvalidTransaction::SameItem { first, second, table }))
         }
         (lead, _) => Ok(lead.unwrap_or(group[0])),
     }
 }
 
-fn plan(operation: &Operation, marks: &mut Marks, held: Option<&Holder>) -> Result<Planned, Error> {
-    let Operation { subject, act } = operation;
+fn plan(operation: &Operation, stamps: &mut WriteStamps, held: Option<&HolderProof>) -> Result<PlannedWrite, Error> {
+    let Operation { item_ref, act } = operation;
     match act {
-        Act::Change(change) => change.plan(marks.next(), held),
-        Act::Check(requirement) => {
-            plan::check(subject.model, &subject.table, &subject.key, requirement).map(Planned::without_value)
+        OperationKind::Change(change) => change.plan(stamps.next(), held),
+        OperationKind::Check(requirement) => {
+            plan::check(item_ref.model, &item_ref.table, &item_ref.key, requirement).map(PlannedWrite::without_value)
         }
     }
 }
@@ -178,9 +178,9 @@ fn check_item(operation: usize, write: &Write, bytes: usize) -> Result<(), Error
     Err(Error::InvalidTransaction(InvalidTransaction::ItemTooLarge { operation, table, bytes }))
 }
 
-fn check_whole(operations: &[Operation], sizes: &[Size]) -> Result<(), Error> {
+fn check_whole(operations: &[Operation], sizes: &[WriteSize]) -> Result<(), Error> {
     let invalid = |why| Err(Error::InvalidTransaction(why));
-    let Some(Size { operation: largest, .. }) = sizes.iter().copied().max() else {
+    let Some(WriteSize { operation: largest, .. }) = sizes.iter().copied().max() else {
         return invalid(InvalidTransaction::Empty);
     };
     if sizes.len() > MOST_ITEMS {
@@ -188,7 +188,7 @@ fn check_whole(operations: &[Operation], sizes: &[Size]) -> Result<(), Error> {
     }
     let bytes = sizes.iter().map(|size| size.bytes).sum();
     if bytes > LARGEST_TRANSACTION {
-        let table = Arc::clone(&operations[largest].subject.table);
+        let table = Arc::clone(&operations[largest].item_ref.table);
         return invalid(InvalidTransaction::TooLarge { bytes, largest, table });
     }
     Ok(())

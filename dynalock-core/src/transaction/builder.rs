@@ -9,21 +9,21 @@ use aws_sdk_dynamodb::Client;
 use super::{
     Op, TransactionGet, TransactionId,
     assembly::assemble,
-    change::Left,
+    change::OperationOutput,
     commit::{self, Token},
-    draft::Draft,
+    draft::PendingOperation,
     link::Link,
-    operation::{Act, Operation},
+    operation::{Operation, OperationKind},
 };
 use crate::{
     codec::Stored,
     error::{Error, InvalidTransaction, Result},
     expression::Condition,
-    lock::Leased,
+    lock::Guard,
     model::{IntoKey, Versioned},
     plan::Requirement,
     repository::Repository,
-    retry::{Effort, Limits},
+    retry::{Attempts, Limits},
     version::Revision,
 };
 
@@ -66,7 +66,7 @@ use crate::{
 pub struct Transaction {
     id: TransactionId,
     link: Link,
-    drafts: Vec<Draft>,
+    drafts: Vec<PendingOperation>,
     limits: Limits,
     token: Option<String>,
 }
@@ -75,7 +75,7 @@ pub struct Transaction {
 pub struct Committed {
     transaction: TransactionId,
     /// By operation, until they are taken.
-    left: Mutex<Vec<Option<Left>>>,
+    left: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
@@ -235,7 +235,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn create<T: Versioned>(&mut self, repository: &Repository<T>, value: T) -> Op<T> {
-        self.add(repository, Draft::create(repository, value))
+        self.add(repository, PendingOperation::create(repository, value))
     }
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read. For a value
@@ -253,7 +253,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn update<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T> {
-        self.add(repository, Draft::update(repository, stored))
+        self.add(repository, PendingOperation::update(repository, stored))
     }
 
     /// Writes the whole value over the item that it was read from, if the item has not changed since.
@@ -269,7 +269,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn replace<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T> {
-        self.add(repository, Draft::replace(repository, stored))
+        self.add(repository, PendingOperation::replace(repository, stored))
     }
 
     /// Deletes the item, if it has not changed since it was read.
@@ -285,7 +285,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn delete<T: Versioned>(&mut self, repository: &Repository<T>, stored: Stored<T>) -> Op<T, ()> {
-        self.add(repository, Draft::delete(repository, stored))
+        self.add(repository, PendingOperation::delete(repository, stored))
     }
 
     /// Requires that the item has not changed since it was read. Changes of the value in memory have no effect.
@@ -301,7 +301,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn check<T: Versioned>(&mut self, repository: &Repository<T>, stored: &Stored<T>) -> Op<T, ()> {
-        self.add(repository, Draft::check(repository, stored))
+        self.add(repository, PendingOperation::check(repository, stored))
     }
 
     /// Requires that the key has an item.
@@ -317,7 +317,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn check_exists<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
-        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Exists))
+        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Exists))
     }
 
     /// Requires that the key has no item.
@@ -333,7 +333,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn check_absent<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
-        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Absent))
+        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent))
     }
 
     /// Requires that a condition holds for the item under the key. If another operation writes the item, the
@@ -355,7 +355,7 @@ impl Transaction {
         key: impl IntoKey<T>,
         condition: Condition<T>,
     ) -> Op<T, ()> {
-        self.add(repository, Draft::when(repository, key.into_key(), condition))
+        self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
     /// Makes the whole transaction depend on a lease, or on a named lock in the same account and Region. If the
@@ -372,8 +372,8 @@ impl Transaction {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn guard(&mut self, lease: &impl Leased) {
-        self.drafts.push(Draft::guard(lease));
+    pub fn guard(&mut self, lease: &impl Guard) {
+        self.drafts.push(PendingOperation::guard(lease));
     }
 
     /// Returns the number of operations. Guards count too.
@@ -454,16 +454,16 @@ impl Transaction {
     pub async fn commit(self) -> Result<Committed> {
         let Self { id, mut link, drafts, limits, token } = self;
         check_token(token.as_deref())?;
-        let mut effort = Effort::new(link.connection(), limits);
-        let (mut marks, token) = Token::or_drawn(token, &mut effort);
-        let operations = commit::resolve(&mut effort, id, drafts, token.known(&marks)).await?;
-        commit::refuse_committed(&effort, &operations, token.known(&marks))?;
+        let mut attempts = Attempts::new(link.connection(), limits);
+        let (mut marks, token) = Token::or_drawn(token, &mut attempts);
+        let operations = commit::resolve(&mut attempts, id, drafts, token.known(&marks)).await?;
+        commit::refuse_committed(&attempts, &operations, token.known(&marks))?;
         let assembly = assemble(&operations, &mut marks)?;
-        let next = commit::send(&mut effort, id, &operations, assembly, token, marks).await?;
+        let next = commit::send(&mut attempts, id, &operations, assembly, token, marks).await?;
         Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })
     }
 
-    fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, draft: Draft) -> Op<T, Out> {
+    fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, draft: PendingOperation) -> Op<T, Out> {
         self.link.meet(&repository.connection);
         self.drafts.push(draft);
         Op::new(self.id, self.drafts.len() - 1)
@@ -477,10 +477,10 @@ fn check_token(token: Option<&str>) -> Result<()> {
     }
 }
 
-fn left(operations: Vec<Operation>, next: Vec<Option<Revision>>) -> Vec<Option<Left>> {
+fn left(operations: Vec<Operation>, next: Vec<Option<Revision>>) -> Vec<Option<OperationOutput>> {
     let left = |(Operation { act, .. }, next)| match act {
-        Act::Change(change) => Some(change.applied(next)),
-        Act::Check(_) => None,
+        OperationKind::Change(change) => Some(change.applied(next)),
+        OperationKind::Check(_) => None,
     };
     operations.into_iter().zip(next).map(left).collect()
 }

@@ -3,11 +3,11 @@ use std::{any::Any, sync::Arc};
 use crate::{
     codec::{Basis, Item, State, Stored, encode, size},
     error::{Error, Spent},
-    expression::{Holder, Standing},
-    lock::Stance,
+    expression::{HolderProof, LeaseClause},
+    lock::LeasePolicy,
     model::Versioned,
     operation::{Action, Write},
-    plan::{self, Mark, Plan, Requirement},
+    plan::{self, Plan, Requirement, WriteStamp},
     version::{Expected, Revision},
 };
 
@@ -22,26 +22,26 @@ pub(super) trait Change: Send + Sync {
     /// The write that it needs.
     ///
     /// `held` is the lease that the transaction is guarded by, if it is that of this item.
-    fn plan(&self, mark: Mark, held: Option<&Holder>) -> Result<Planned, Error>;
+    fn plan(&self, stamp: WriteStamp, held: Option<&HolderProof>) -> Result<PlannedWrite, Error>;
 
     /// The error that its refusal is, if the lease of the item that it met is the reason.
     fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: Spent) -> Option<Error>;
 
     /// How it stands to the lease of its item.
-    fn stance(&self) -> &Stance;
+    fn policy(&self) -> &LeasePolicy;
 
     /// Whether the lease in the row beside the item, which has refused it, is no reason to refuse it once more.
     fn clears(&self, row: Option<&Item>) -> bool;
 
     /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
-    fn applied(self: Box<Self>, next: Option<Revision>) -> Left;
+    fn applied(self: Box<Self>, next: Option<Revision>) -> OperationOutput;
 }
 
 /// What an operation leaves behind.
-pub(super) type Left = Box<dyn Any + Send>;
+pub(super) type OperationOutput = Box<dyn Any + Send>;
 
 /// A write, what DynamoDB counts for it, and the revision that it makes.
-pub(super) struct Planned {
+pub(super) struct PlannedWrite {
     pub(super) write: Write,
     /// The bytes of its item, as far as they are known here.
     pub(super) bytes: usize,
@@ -53,11 +53,11 @@ pub(super) struct Planned {
 pub(super) struct ChangeOf<T> {
     pub(super) table: Arc<str>,
     pub(super) value: T,
-    pub(super) kind: Kind,
-    pub(super) stance: Stance,
+    pub(super) kind: ChangeKind,
+    pub(super) policy: LeasePolicy,
 }
 
-pub(super) enum Kind {
+pub(super) enum ChangeKind {
     Create,
     Update(Basis),
     Replace(Basis),
@@ -68,93 +68,95 @@ pub(super) enum Kind {
 
 impl<T: Versioned> ChangeOf<T> {
     /// An update of the attributes that changed. Where none did, that nobody else changed the item is checked.
-    fn update(&self, basis: &Basis, mark: Mark, standing: &Standing) -> Result<Planned, Error> {
+    fn update(&self, basis: &Basis, stamp: WriteStamp, clause: &LeaseClause) -> Result<PlannedWrite, Error> {
         let changes = basis.changes(&self.table, &self.value)?;
         if changes.is_empty() {
             let requirement = Requirement::Unchanged(basis.state.clone());
             let check = plan::check(T::MODEL, &self.table, &self.value.key(), &requirement)?;
-            return Ok(Planned::without_value(check));
+            return Ok(PlannedWrite::without_value(check));
         }
         let bytes = changes.size();
-        let Plan { write, next } = plan::update(&self.table, &self.value, basis, changes, mark, standing)?;
-        Ok(Planned { bytes: bytes + size(&write.key), write, next: Some(next) })
+        let Plan { write, next } = plan::update(&self.table, &self.value, basis, changes, stamp, clause)?;
+        Ok(PlannedWrite { bytes: bytes + size(&write.key), write, next: Some(next) })
     }
 }
 
 impl<T: Versioned> Change for ChangeOf<T> {
     fn expected(&self) -> Expected<'_> {
         match &self.kind {
-            Kind::Create => Expected::Absent,
-            Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _) => {
+            ChangeKind::Create => Expected::Absent,
+            ChangeKind::Update(basis) | ChangeKind::Replace(basis) | ChangeKind::Overwrite(basis, _) => {
                 Expected::Unchanged(&basis.state.revision)
             }
-            Kind::Delete(basis) => Expected::Deleted(&basis.state.revision),
+            ChangeKind::Delete(basis) => Expected::Deleted(&basis.state.revision),
         }
     }
 
     fn state(&self) -> Option<&State> {
         match &self.kind {
-            Kind::Create => None,
-            Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _) | Kind::Delete(basis) => {
-                Some(&basis.state)
-            }
+            ChangeKind::Create => None,
+            ChangeKind::Update(basis)
+            | ChangeKind::Replace(basis)
+            | ChangeKind::Overwrite(basis, _)
+            | ChangeKind::Delete(basis) => Some(&basis.state),
         }
     }
 
-    fn plan(&self, mark: Mark, held: Option<&Holder>) -> Result<Planned, Error> {
-        let Self { table, value, kind, stance } = self;
-        let standing = held.map_or_else(|| stance.standing(mark.repeats), |holder| Standing::Holder(holder.clone()));
+    fn plan(&self, stamp: WriteStamp, held: Option<&HolderProof>) -> Result<PlannedWrite, Error> {
+        let Self { table, value, kind, policy } = self;
+        let clause =
+            held.map_or_else(|| policy.clause(stamp.repeats), |holder| LeaseClause::HolderProof(holder.clone()));
         match kind {
-            Kind::Create => plan::create(table, value, mark, &standing).map(Planned::put),
-            Kind::Update(basis) => self.update(basis, mark, &standing),
-            Kind::Replace(basis) => {
+            ChangeKind::Create => plan::create(table, value, stamp, &clause).map(PlannedWrite::put),
+            ChangeKind::Update(basis) => self.update(basis, stamp, &clause),
+            ChangeKind::Replace(basis) => {
                 basis.check_key(table, value)?;
-                plan::replace(table, value, basis, mark, &standing).map(Planned::put)
+                plan::replace(table, value, basis, stamp, &clause).map(PlannedWrite::put)
             }
-            Kind::Overwrite(basis, stored) => {
+            ChangeKind::Overwrite(basis, stored) => {
                 basis.check_key(table, value)?;
-                let Plan { write, next } = plan::overwrite(table, value, basis, stored, mark, &standing)?;
-                Ok(Planned { bytes: size(&encode(table, value)?), write, next: Some(next) })
+                let Plan { write, next } = plan::overwrite(table, value, basis, stored, stamp, &clause)?;
+                Ok(PlannedWrite { bytes: size(&encode(table, value)?), write, next: Some(next) })
             }
-            Kind::Delete(basis) => {
+            ChangeKind::Delete(basis) => {
                 basis.check_key(table, value)?;
-                plan::delete(table, value, basis, &standing).map(Planned::without_value)
+                plan::delete(table, value, basis, &clause).map(PlannedWrite::without_value)
             }
         }
     }
 
     fn refusal(&self, table: &Arc<str>, met: Option<&Item>, spent: Spent) -> Option<Error> {
         let asked = match &self.kind {
-            Kind::Create => T::MODEL.lock_beside().is_some(),
+            ChangeKind::Create => T::MODEL.lock_beside().is_some(),
             // Of a value that did not change there is only a check.
-            Kind::Update(basis) => basis.changes(table, &self.value).is_ok_and(|changes| !changes.is_empty()),
-            Kind::Replace(_) | Kind::Overwrite(..) | Kind::Delete(_) => true,
+            ChangeKind::Update(basis) => basis.changes(table, &self.value).is_ok_and(|changes| !changes.is_empty()),
+            ChangeKind::Replace(_) | ChangeKind::Overwrite(..) | ChangeKind::Delete(_) => true,
         };
-        self.stance.refusal(T::MODEL, table, met, spent).filter(|_| asked)
+        self.policy.refusal(T::MODEL, table, met, spent).filter(|_| asked)
     }
 
-    fn stance(&self) -> &Stance {
-        &self.stance
+    fn policy(&self) -> &LeasePolicy {
+        &self.policy
     }
 
     fn clears(&self, row: Option<&Item>) -> bool {
-        self.stance.clears(T::MODEL, row)
+        self.policy.clears(T::MODEL, row)
     }
 
-    fn applied(self: Box<Self>, next: Option<Revision>) -> Left {
+    fn applied(self: Box<Self>, next: Option<Revision>) -> OperationOutput {
         let Self { value, kind, .. } = *self;
         match (kind, next) {
-            (Kind::Delete(_) | Kind::Create, None) => Box::new(()),
-            (Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _), None) => {
+            (ChangeKind::Delete(_) | ChangeKind::Create, None) => Box::new(()),
+            (ChangeKind::Update(basis) | ChangeKind::Replace(basis) | ChangeKind::Overwrite(basis, _), None) => {
                 Box::new(Stored::unchanged(value, basis))
             }
-            (Kind::Update(basis), Some(next)) => Box::new(Stored::written(value, next, Some(&basis))),
+            (ChangeKind::Update(basis), Some(next)) => Box::new(Stored::written(value, next, Some(&basis))),
             (_, Some(next)) => Box::new(Stored::written(value, next, None)),
         }
     }
 }
 
-impl Planned {
+impl PlannedWrite {
     fn put(Plan { write, next }: Plan) -> Self {
         let bytes = match &write.action {
             Action::Put(item) => size(item),

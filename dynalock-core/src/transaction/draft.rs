@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use super::{
-    change::{ChangeOf, Kind},
-    operation::{Act, Operation, Subject},
+    change::{ChangeKind, ChangeOf},
+    operation::{ItemRef, Operation, OperationKind},
 };
 use crate::{
     codec::{Basis, Etag, Item, Stored, decode, state_of},
     error::Error,
     expression::{Condition, Placeholders},
     key::Key,
-    lock::{Leased, Stance},
+    lock::{Guard, LeasePolicy},
     model::Versioned,
     plan::Requirement,
     repository::Repository,
 };
 
 /// One operation as it was called.
-pub(super) struct Draft {
-    pub(super) subject: Subject,
+pub(super) struct PendingOperation {
+    pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
-    pub(super) step: Step,
+    pub(super) step: PendingStep,
 }
 
 /// What an operation is for.
@@ -32,8 +32,8 @@ pub(super) enum Purpose {
 }
 
 /// What is known of it.
-pub(super) enum Step {
-    Known(Act),
+pub(super) enum PendingStep {
+    Known(OperationKind),
     /// It cannot be done.
     Wrong(Error),
     /// The value came back from somewhere with an etag: the item has to be read, and to be in that state.
@@ -41,57 +41,65 @@ pub(super) enum Step {
 }
 
 /// What an assumed operation does on the item that was read; nothing if that is in another state.
-pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<Act>, Error> + Send + Sync>;
+pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
-impl Draft {
+impl PendingOperation {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
-        let subject = Subject::of(repository, value.key(), None);
-        Self { subject, purpose: Purpose::Write, step: Step::Known(change(repository, value, Kind::Create)) }
+        let item_ref = ItemRef::of(repository, value.key(), None);
+        Self {
+            item_ref,
+            purpose: Purpose::Write,
+            step: PendingStep::Known(change(repository, value, ChangeKind::Create)),
+        }
     }
 
     pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        Self::of_stored(repository, stored, Kind::Update)
+        Self::of_stored(repository, stored, ChangeKind::Update)
     }
 
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         match T::MODEL.lock_in_item() {
-            None => Self::of_stored(repository, stored, Kind::Replace),
+            None => Self::of_stored(repository, stored, ChangeKind::Replace),
             Some(_) => Self::overwrite(repository, stored),
         }
     }
 
     pub(super) fn delete<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        Self::of_stored(repository, stored, Kind::Delete)
+        Self::of_stored(repository, stored, ChangeKind::Delete)
     }
 
     pub(super) fn check<T: Versioned>(repository: &Repository<T>, stored: &Stored<T>) -> Self {
-        let subject = Subject::of(repository, stored.key(), Some(stored.version()));
+        let item_ref = ItemRef::of(repository, stored.key(), Some(stored.version()));
         let step = match stored.origin() {
             Ok(basis) => match basis.check_key::<T>(&repository.table, stored) {
-                Ok(()) => Step::Known(Act::Check(Requirement::Unchanged(basis.state.clone()))),
-                Err(error) => Step::Wrong(error),
+                Ok(()) => PendingStep::Known(OperationKind::Check(Requirement::Unchanged(basis.state.clone()))),
+                Err(error) => PendingStep::Wrong(error),
             },
             Err(etag) => {
                 let (table, as_of) = (Arc::clone(&repository.table), etag.clone());
                 let rest_on = move |item: Item| {
                     let state = state_of(T::MODEL, &table, &item)?;
-                    Ok(state.is_at(&as_of).then_some(Act::Check(Requirement::Unchanged(state))))
+                    Ok(state.is_at(&as_of).then_some(OperationKind::Check(Requirement::Unchanged(state))))
                 };
-                Step::Assumed(etag.clone(), Box::new(rest_on))
+                PendingStep::Assumed(etag.clone(), Box::new(rest_on))
             }
         };
-        Self { subject, purpose: Purpose::Check, step }
+        Self { item_ref, purpose: Purpose::Check, step }
     }
 
     pub(super) fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
-        let step = Step::Known(Act::Check(requirement));
-        Self { subject: Subject::of(repository, key, None), purpose: Purpose::Check, step }
+        let step = PendingStep::Known(OperationKind::Check(requirement));
+        Self { item_ref: ItemRef::of(repository, key, None), purpose: Purpose::Check, step }
     }
 
     /// A lease that the transaction is to happen under.
-    pub(super) fn guard(lease: &impl Leased) -> Self {
-        let (subject, holder) = lease.leased();
-        Self { subject, purpose: Purpose::Check, step: Step::Known(Act::Check(Requirement::Held(holder))) }
+    pub(super) fn guard(lease: &impl Guard) -> Self {
+        let (item_ref, holder) = lease.leased();
+        Self {
+            item_ref,
+            purpose: Purpose::Check,
+            step: PendingStep::Known(OperationKind::Check(Requirement::Guard(holder))),
+        }
     }
 
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
@@ -102,11 +110,11 @@ impl Draft {
     fn of_stored<T: Versioned>(
         repository: &Repository<T>,
         stored: Stored<T>,
-        kind: impl FnOnce(Basis) -> Kind + Send + Sync + 'static,
+        kind: impl FnOnce(Basis) -> ChangeKind + Send + Sync + 'static,
     ) -> Self {
-        let subject = Subject::of(repository, stored.key(), Some(stored.version()));
+        let item_ref = ItemRef::of(repository, stored.key(), Some(stored.version()));
         let step = match stored.into_parts() {
-            (value, Ok(basis)) => Step::Known(change(repository, value, kind(basis))),
+            (value, Ok(basis)) => PendingStep::Known(change(repository, value, kind(basis))),
             (value, Err(etag)) => {
                 let (repository, as_of) = (repository.clone(), etag.clone());
                 let rest_on = move |item| {
@@ -117,15 +125,15 @@ impl Draft {
                     basis.remember(&current);
                     Ok(Some(change(&repository, value, kind(basis))))
                 };
-                Step::Assumed(etag, Box::new(rest_on))
+                PendingStep::Assumed(etag, Box::new(rest_on))
             }
         };
-        Self { subject, purpose: Purpose::Write, step }
+        Self { item_ref, purpose: Purpose::Write, step }
     }
 
     /// A replace that has to know the stored item, to remove what the value does not have.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        let subject = Subject::of(repository, stored.key(), Some(stored.version()));
+        let item_ref = ItemRef::of(repository, stored.key(), Some(stored.version()));
         let etag = stored.etag();
         let (repository, as_of) = (repository.clone(), etag.clone());
         let rest_on = move |item: Item| {
@@ -135,25 +143,25 @@ impl Draft {
             }
             read.remember(&current);
             let (value, origin) = stored.into_parts();
-            let kind = Kind::Overwrite(origin.unwrap_or(read), item);
+            let kind = ChangeKind::Overwrite(origin.unwrap_or(read), item);
             Ok(Some(change(&repository, value, kind)))
         };
-        Self { subject, purpose: Purpose::Write, step: Step::Assumed(etag, Box::new(rest_on)) }
+        Self { item_ref, purpose: Purpose::Write, step: PendingStep::Assumed(etag, Box::new(rest_on)) }
     }
 }
 
 impl Operation {
     /// The check that an item is still as it was read.
-    pub(super) fn unchanged(subject: Subject, item: Option<&Item>) -> Result<Self, Error> {
+    pub(super) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
-            Some(item) => Requirement::Unchanged(state_of(subject.model, &subject.table, item)?),
+            Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
             None => Requirement::Absent,
         };
-        Ok(Self { subject, act: Act::Check(requirement) })
+        Ok(Self { item_ref, act: OperationKind::Check(requirement) })
     }
 }
 
-fn change<T: Versioned>(repository: &Repository<T>, value: T, kind: Kind) -> Act {
-    let (table, stance) = (Arc::clone(&repository.table), Stance::outside(T::MODEL, repository.terms));
-    Act::Change(Box::new(ChangeOf { table, value, kind, stance }))
+fn change<T: Versioned>(repository: &Repository<T>, value: T, kind: ChangeKind) -> OperationKind {
+    let (table, policy) = (Arc::clone(&repository.table), LeasePolicy::outside(T::MODEL, repository.options));
+    OperationKind::Change(Box::new(ChangeOf { table, value, kind, policy }))
 }

@@ -19,6 +19,6 @@ mod unit;
 pub use builder::{Committed, Transaction};
 pub use handle::Op;
 pub(crate) use handle::TransactionId;
-pub(crate) use operation::Subject;
+pub(crate) use operation::ItemRef;
 pub use snapshot::{Snapshot, TransactionGet};
 pub use unit::{Tx, UnitOfWork, transact};

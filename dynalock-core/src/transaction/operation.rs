@@ -4,11 +4,11 @@ use super::change::Change;
 use crate::{
     codec::{Item, State},
     error::{Error, Spent},
-    expression::Holder,
+    expression::HolderProof,
     key::Key,
-    lock::Stance,
+    lock::LeasePolicy,
     model::{Model, Versioned},
-    operation::Get,
+    operation::GetItem,
     plan::{Requirement, checked_key},
     repository::Repository,
     version::Expected,
@@ -16,7 +16,7 @@ use crate::{
 
 /// The item that an operation is about.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) key: Key,
@@ -26,17 +26,17 @@ pub(crate) struct Subject {
 
 /// One operation, the type of its item forgotten.
 pub(super) struct Operation {
-    pub(super) subject: Subject,
-    pub(super) act: Act,
+    pub(super) item_ref: ItemRef,
+    pub(super) act: OperationKind,
 }
 
 /// What an operation does.
-pub(super) enum Act {
+pub(super) enum OperationKind {
     Change(Box<dyn Change>),
     Check(Requirement),
 }
 
-impl Subject {
+impl ItemRef {
     pub(crate) fn of<T: Versioned>(repository: &Repository<T>, key: Key, expected: Option<u64>) -> Self {
         Self { table: Arc::clone(&repository.table), model: T::MODEL, key, expected }
     }
@@ -52,8 +52,8 @@ impl Subject {
     }
 
     /// A strongly consistent read of the item.
-    pub(super) fn read(&self) -> Result<Get, Error> {
-        Ok(Get { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
+    pub(super) fn read(&self) -> Result<GetItem, Error> {
+        Ok(GetItem { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
     }
 }
 
@@ -61,63 +61,63 @@ impl Operation {
     /// The state that its condition rests on; `None` if it rests on something else.
     pub(super) fn rests_on(&self) -> Option<&State> {
         match &self.act {
-            Act::Change(change) => change.state(),
-            Act::Check(Requirement::Unchanged(state)) => Some(state),
-            Act::Check(Requirement::Exists | Requirement::Absent | Requirement::Holds(_) | Requirement::Held(_)) => {
-                None
-            }
+            OperationKind::Change(change) => change.state(),
+            OperationKind::Check(Requirement::Unchanged(state)) => Some(state),
+            OperationKind::Check(
+                Requirement::Exists | Requirement::Absent | Requirement::Holds(_) | Requirement::Guard(_),
+            ) => None,
         }
     }
 
     /// The lease that the transaction is guarded by, if this says so.
-    pub(super) fn held(&self) -> Option<&Holder> {
+    pub(super) fn held(&self) -> Option<&HolderProof> {
         match &self.act {
-            Act::Check(Requirement::Held(holder)) => Some(holder),
-            Act::Check(_) | Act::Change(_) => None,
+            OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
+            OperationKind::Check(_) | OperationKind::Change(_) => None,
         }
     }
 
     /// The lease that the transaction is guarded by, if this says so and it is kept in a row beside the item.
-    pub(super) fn held_beside(&self) -> Option<&Holder> {
-        self.held().filter(|_| self.subject.model.lock_beside().is_some())
+    pub(super) fn held_beside(&self) -> Option<&HolderProof> {
+        self.held().filter(|_| self.item_ref.model.lock_beside().is_some())
     }
 
     /// Whether it may pass, made anew, what the row beside its item has refused it for.
     pub(super) fn clears(&self, row: Option<&Item>) -> bool {
         match &self.act {
-            Act::Change(change) => change.clears(row),
-            Act::Check(_) => false,
+            OperationKind::Change(change) => change.clears(row),
+            OperationKind::Check(_) => false,
         }
     }
 
     /// The error that a false condition is, if a lease is the reason.
     pub(super) fn refusal(&self, met: Option<&Item>, spent: Spent) -> Option<Error> {
-        let Subject { table, model, .. } = &self.subject;
+        let ItemRef { table, model, .. } = &self.item_ref;
         match &self.act {
-            Act::Change(change) => change.refusal(table, met, spent),
-            Act::Check(Requirement::Held(holder)) => holder.lost(model.lock?, met).map(Error::Lost),
-            Act::Check(_) => None,
+            OperationKind::Change(change) => change.refusal(table, met, spent),
+            OperationKind::Check(Requirement::Guard(holder)) => holder.lost(model.lock?, met).map(Error::Lost),
+            OperationKind::Check(_) => None,
         }
     }
 
     /// How its write stands to the lease of the item.
-    pub(super) fn stance(&self) -> Option<&Stance> {
+    pub(super) fn policy(&self) -> Option<&LeasePolicy> {
         match &self.act {
-            Act::Change(change) => Some(change.stance()),
-            Act::Check(_) => None,
+            OperationKind::Change(change) => Some(change.policy()),
+            OperationKind::Check(_) => None,
         }
     }
 
     /// What a write of it rests on; nothing if it is a check.
     pub(super) fn expected(&self) -> Option<Expected<'_>> {
         match &self.act {
-            Act::Change(change) => Some(change.expected()),
-            Act::Check(_) => None,
+            OperationKind::Change(change) => Some(change.expected()),
+            OperationKind::Check(_) => None,
         }
     }
 }
 
-impl fmt::Debug for Subject {
+impl fmt::Debug for ItemRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subject").field("table", &self.table).finish_non_exhaustive()
     }

@@ -2,14 +2,14 @@ use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
-use super::{Op, Subject, TransactionId, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
+use super::{ItemRef, Op, TransactionId, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
 use crate::{
     codec::{Item, Stored, decode},
     error::{Error, InvalidTransaction, Result},
     model::{IntoKey, Versioned},
     operation,
     repository::Repository,
-    retry::{Effort, Limits},
+    retry::{Attempts, Limits},
 };
 
 /// A consistent read of several items, as of one moment: [`Transaction::get`](crate::Transaction::get).
@@ -33,7 +33,7 @@ use crate::{
 pub struct TransactionGet {
     id: TransactionId,
     link: Link,
-    subjects: Vec<Subject>,
+    item_refs: Vec<ItemRef>,
     limits: Limits,
 }
 
@@ -49,7 +49,7 @@ impl TransactionGet {
         Self {
             id: TransactionId::next(),
             link: Link::new(client.clone()),
-            subjects: Vec::new(),
+            item_refs: Vec::new(),
             limits: Limits::of_transaction(),
         }
     }
@@ -83,8 +83,8 @@ impl TransactionGet {
     /// ```
     pub fn item<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, Option<Stored<T>>> {
         self.link.meet(&repository.connection);
-        self.subjects.push(Subject::of(repository, key.into_key(), None));
-        Op::new(self.id, self.subjects.len() - 1)
+        self.item_refs.push(ItemRef::of(repository, key.into_key(), None));
+        Op::new(self.id, self.item_refs.len() - 1)
     }
 
     /// Reads all items. While transactions are running on them, the request is sent again.
@@ -112,35 +112,35 @@ impl TransactionGet {
     ///
     /// The future can be dropped at any time: a read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
-        let Self { id, mut link, subjects, limits } = self;
-        let mut effort = Effort::new(link.connection(), limits);
-        let mut different: Vec<&Subject> = Vec::new();
-        let mut places = Vec::with_capacity(subjects.len());
-        for subject in &subjects {
-            let known = different.iter().position(|known| known.is(&subject.table, &subject.key));
+        let Self { id, mut link, item_refs, limits } = self;
+        let mut attempts = Attempts::new(link.connection(), limits);
+        let mut different: Vec<&ItemRef> = Vec::new();
+        let mut places = Vec::with_capacity(item_refs.len());
+        for item_ref in &item_refs {
+            let known = different.iter().position(|known| known.is(&item_ref.table, &item_ref.key));
             places.push(known.unwrap_or(different.len()));
             if known.is_none() {
-                different.push(subject);
+                different.push(item_ref);
             }
         }
-        let read = fetch(&mut effort, &different).await?;
+        let read = fetch(&mut attempts, &different).await?;
         let items =
-            subjects.iter().zip(places).map(|(subject, place)| (Arc::clone(&subject.table), read[place].clone()));
+            item_refs.iter().zip(places).map(|(item_ref, place)| (Arc::clone(&item_ref.table), read[place].clone()));
         Ok(Snapshot { id, items: items.collect() })
     }
 }
 
 /// Reads different items as of one moment.
-pub(super) async fn fetch(effort: &mut Effort, subjects: &[&Subject]) -> Result<Vec<Option<Item>>> {
-    match subjects.len() {
+pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
+    match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
         1..=MOST_ITEMS => {}
         items => return Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
     }
-    let keys = subjects.iter().map(|subject| Ok((Arc::clone(&subject.table), subject.key_item()?)));
-    let snapshot = operation::Snapshot { subjects: keys.collect::<Result<_>>()? };
-    match effort.snapshot(&snapshot).await {
-        Err(missing @ Error::TableNotFound { .. }) => Err(which_is_missing(effort, subjects, missing).await),
+    let keys = item_refs.iter().map(|item_ref| Ok((Arc::clone(&item_ref.table), item_ref.key_item()?)));
+    let snapshot = operation::TransactGet { item_refs: keys.collect::<Result<_>>()? };
+    match attempts.snapshot(&snapshot).await {
+        Err(missing @ Error::TableNotFound { .. }) => Err(which_is_missing(attempts, item_refs, missing).await),
         read => read,
     }
 }
@@ -165,7 +165,7 @@ impl Snapshot {
 
 impl fmt::Debug for TransactionGet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TransactionGet").field("items", &self.subjects.len()).finish_non_exhaustive()
+        f.debug_struct("TransactionGet").field("items", &self.item_refs.len()).finish_non_exhaustive()
     }
 }
 

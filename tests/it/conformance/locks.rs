@@ -143,6 +143,6 @@ async fn several_queues_are_entered_at_once(shop: &Shop) {
     expect_error!(locks.acquire("a").await, Error::Locked(_));
     one.release().await.unwrap();
     let all = all.await.unwrap().unwrap();
-    assert_eq!(all.iter().map(dynalock::Held::name).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(all.iter().map(dynalock::LockGuard::name).collect::<Vec<_>>(), ["a", "b"]);
     all.release().await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
 
 use dynalock::{
-    Error, Lease, LockToken, Lost, Transaction,
+    Error, LeaseGuard, LockToken, Lost, Transaction,
     local::{Fault, Faults},
 };
 
@@ -18,7 +18,7 @@ struct Ground {
 
 impl Ground {
     /// A lease of two seconds that is not renewed, and a copy of its acquire that is still on its way.
-    async fn new() -> (Self, Lease<Crate>) {
+    async fn new() -> (Self, LeaseGuard<Crate>) {
         let shop = Shop::in_process(Faults::none());
         let table = shop.table::<Crate>().await;
         table.others.create(Crate::new("a", 5)).await.unwrap();

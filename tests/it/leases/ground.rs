@@ -5,7 +5,7 @@ use std::{
     fmt::Display,
 };
 
-use dynalock::{Error, Lease};
+use dynalock::{Error, LeaseGuard};
 use tokio::time::Instant;
 
 use super::storm::Counted;
@@ -27,7 +27,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    pub(super) fn of<T: Counted>(lease: &Lease<T>) -> Self {
+    pub(super) fn of<T: Counted>(lease: &LeaseGuard<T>) -> Self {
         Self { life: T::clone(lease).life(), fence: lease.fence() }
     }
 
@@ -46,7 +46,7 @@ impl Grant {
 struct Believer<T> {
     grant: Grant,
     /// Not here while it writes.
-    lease: Option<Lease<T>>,
+    lease: Option<LeaseGuard<T>>,
     until: Instant,
 }
 
@@ -79,7 +79,7 @@ impl<T> Default for Ground<T> {
 }
 
 impl<T: Counted> Ground<T> {
-    pub(super) fn enter(&mut self, lease: Lease<T>) {
+    pub(super) fn enter(&mut self, lease: LeaseGuard<T>) {
         let grant = Grant::of(&lease);
         self.tally.grants += 1;
         self.tally.takeovers += u64::from(lease.acquired_after_crash().is_some());
@@ -96,7 +96,7 @@ impl<T: Counted> Ground<T> {
     }
 
     /// A grant whose first process has died goes on in another one.
-    pub(super) fn resume(&mut self, lease: Lease<T>) {
+    pub(super) fn resume(&mut self, lease: LeaseGuard<T>) {
         self.tally.resumed += 1;
         let mine = Believer { grant: Grant::of(&lease), lease: Some(lease), until: now() };
         if mine.believes() {
@@ -106,21 +106,21 @@ impl<T: Counted> Ground<T> {
     }
 
     /// For a write.
-    pub(super) fn take(&mut self, grant: Grant) -> Lease<T> {
+    pub(super) fn take(&mut self, grant: Grant) -> LeaseGuard<T> {
         let mine = self.believers.iter_mut().find(|believer| believer.grant == grant).expect("it has entered");
         let lease = mine.lease.take().expect("one write at a time");
         mine.until = now() + lease.remaining();
         lease
     }
 
-    pub(super) fn put(&mut self, lease: Lease<T>) {
+    pub(super) fn put(&mut self, lease: LeaseGuard<T>) {
         let grant = Grant::of(&lease);
         let mine = self.believers.iter_mut().find(|believer| believer.grant == grant);
         mine.expect("it has entered").lease = Some(lease);
     }
 
     /// To end it: the next one may enter.
-    pub(super) fn leave(&mut self, grant: Grant) -> Lease<T> {
+    pub(super) fn leave(&mut self, grant: Grant) -> LeaseGuard<T> {
         let place = self.believers.iter().position(|believer| believer.grant == grant).expect("it has entered");
         self.believers.swap_remove(place).lease.expect("one write at a time")
     }

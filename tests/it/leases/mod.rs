@@ -16,7 +16,7 @@ mod wide;
 
 use std::time::Duration;
 
-use dynalock::{Lease, Versioned};
+use dynalock::{LeaseGuard, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::support::secs;
@@ -45,6 +45,6 @@ impl Crate {
 }
 
 /// A process that dies: it never beats again, and releases nothing.
-fn kill(lease: Lease<Crate>) {
+fn kill(lease: LeaseGuard<Crate>) {
     drop(lease.detach());
 }

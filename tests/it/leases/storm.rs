@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Lease, Lockable, Repository, Transaction, local::Faults};
+use dynalock::{Error, LeaseGuard, Lockable, Repository, Transaction, local::Faults};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
@@ -105,7 +105,7 @@ impl<T: Counted> Process<T> {
     }
 
     /// In the queue or beside it, until it is granted, refused or dropped.
-    async fn ask(&self, rng: &mut Rng) -> Option<Lease<T>> {
+    async fn ask(&self, rng: &mut Rng) -> Option<LeaseGuard<T>> {
         let lock = self.items.lock(<T as Counted>::key("a")).heartbeat(rng.f64() < 0.8).wait(secs(rng.u64(1..60)));
         let lock = if rng.bool() { lock.fair().into_future() } else { lock.into_future() };
         let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
@@ -133,7 +133,7 @@ impl<T: Counted> Process<T> {
         }
     }
 
-    async fn hold(&self, lease: Lease<T>, rng: &mut Rng) {
+    async fn hold(&self, lease: LeaseGuard<T>, rng: &mut Rng) {
         let grant = Grant::of(&lease);
         self.ground.lock().unwrap().enter(lease);
         let writes = rng.u32(1..4);
@@ -166,7 +166,7 @@ impl<T: Counted> Process<T> {
     }
 
     /// Dies and leaves a token. Another process goes on with that, if the lease has not ended by then.
-    async fn die(&self, lease: Lease<T>, rng: &mut Rng) {
+    async fn die(&self, lease: LeaseGuard<T>, rng: &mut Rng) {
         let token = lease.detach();
         travel(millis(rng.u64(0..15_000))).await;
         let Ok(lease) = self.items.resume(token).await else { return };
@@ -183,7 +183,7 @@ impl<T: Counted> Process<T> {
     }
 
     /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
-    async fn delete(&self, lease: Lease<T>) {
+    async fn delete(&self, lease: LeaseGuard<T>) {
         let Ok(Some(mut stored)) = self.items.get(<T as Counted>::key("a")).await else { return };
         let marks = stored.marks().clone();
         let life = self.ground.lock().unwrap().end_of_life();

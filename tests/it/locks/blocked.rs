@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Expiry, Heartbeat, Held, Locks, Lost, Result, Versioned, local::Database};
+use dynalock::{Error, Expiry, Heartbeat, LockGuard, Locks, Lost, Result, Versioned, local::Database};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 
@@ -48,7 +48,7 @@ fn rival(client: Client, time: Duration) -> thread::JoinHandle<bool> {
 }
 
 /// Whether a rival got the lock of a holder whose runtime was blocked, and what the holder knows afterwards.
-async fn blocked(client: &Client, rivals: Client, heartbeat: Heartbeat) -> (bool, Held) {
+async fn blocked(client: &Client, rivals: Client, heartbeat: Heartbeat) -> (bool, LockGuard) {
     let held = locks(client).acquire("report").heartbeat(heartbeat).await.unwrap();
     let rival = rival(rivals, MEANWHILE);
     block(BLOCKED);

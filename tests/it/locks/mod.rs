@@ -17,7 +17,7 @@ mod unusual;
 
 use std::time::Duration;
 
-use dynalock::{Held, Locks, local::Fault};
+use dynalock::{LockGuard, Locks, local::Fault};
 
 use crate::support::{Shop, secs};
 
@@ -37,7 +37,7 @@ impl Shop {
 }
 
 /// A process that dies: it never beats again, and releases nothing.
-fn kill(held: Held) {
+fn kill(held: LockGuard) {
     drop(held.detach());
 }
 

@@ -1,7 +1,7 @@
 //! A process goes on with the token of another one, whose requests may still be on their way.
 
 use dynalock::{
-    Error, Held, Lost,
+    Error, LockGuard, Lost,
     local::{Fault, Faults},
 };
 
@@ -9,7 +9,7 @@ use super::{SKEW, TTL, kill};
 use crate::support::{Shop, expect_error, millis, now, secs, travel};
 
 /// A process that dies while this many of its heartbeats are on their way, which arrive after this time.
-async fn dies_beating(shop: &Shop, held: Held, heartbeats: usize, late: std::time::Duration) {
+async fn dies_beating(shop: &Shop, held: LockGuard, heartbeats: usize, late: std::time::Duration) {
     for nth in 0..heartbeats {
         shop.faults.script_on("UpdateItem", nth, Fault::DeliverLate(late));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dynalock::{
-    Error, Held, Locks,
+    Error, LockGuard, Locks,
     local::{Fault, Faults},
 };
 use tokio::task::JoinSet;
@@ -40,7 +40,8 @@ async fn a_client_that_was_cut_off_while_it_entered_leaves_no_place_when_it_is_b
             let shop = Shop::in_process(Faults::none());
             let (locks, others) = queues(&shop).await;
             shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-            let one = tokio::spawn(async move { release(locks.acquire("printer").fair().await, Held::release).await });
+            let one =
+                tokio::spawn(async move { release(locks.acquire("printer").fair().await, LockGuard::release).await });
             cut(&shop, fault.clone(), secs(time)).await;
             // A request that is on its way at that moment, and the pause before the next one.
             travel(secs(3)).await;
@@ -61,7 +62,9 @@ async fn a_client_that_was_cut_off_while_it_entered_several_queues_leaves_no_pla
         shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
         let all = locks.acquire_all(["a", "b"]).fair().into_future();
         let all =
-            tokio::spawn(async move { release(all.await, async |all: dynalock::HeldAll| all.release().await).await });
+            tokio::spawn(
+                async move { release(all.await, async |all: dynalock::LockSetGuard| all.release().await).await },
+            );
         cut(&shop, Fault::NeverAnswer, secs(time)).await;
         travel(secs(5)).await;
         all.await.unwrap();

@@ -1,14 +1,14 @@
 //! A caller that takes a dead holder out is told of it. No other caller is.
 
 use dynalock::{
-    Held, Locks, Wait,
+    LockGuard, Locks, Wait,
     local::{Fault, Faults},
 };
 
 use super::{SKEW, TTL, attributes, kill};
 use crate::support::{Shop, n, secs, travel};
 
-async fn acquire(locks: &Locks, is_fair: bool) -> Held {
+async fn acquire(locks: &Locks, is_fair: bool) -> LockGuard {
     let request = locks.acquire("printer").heartbeat(false);
     if is_fair { request.fair().await.unwrap() } else { request.await.unwrap() }
 }

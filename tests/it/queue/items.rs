@@ -1,6 +1,6 @@
 //! Queues of items: everybody else's writes are refused while somebody stands in one.
 
-use dynalock::{Error, Lease, Lost, Repository, Transaction, Versioned, local::Faults};
+use dynalock::{Error, LeaseGuard, Lost, Repository, Transaction, Versioned, local::Faults};
 use serde::{Deserialize, Serialize};
 
 use super::{SKEW, TTL};
@@ -33,7 +33,7 @@ async fn crates(shop: &Shop) -> Table<Crate> {
     table
 }
 
-fn kill(lease: Lease<Crate>) {
+fn kill(lease: LeaseGuard<Crate>) {
     drop(lease.detach());
 }
 

@@ -20,7 +20,7 @@ mod waiting;
 
 use std::time::Duration;
 
-use dynalock::{Held, Locks};
+use dynalock::{LockGuard, Locks};
 
 use crate::support::{Shop, secs};
 
@@ -40,7 +40,7 @@ impl Shop {
 }
 
 /// A process that dies: it never beats again, and releases nothing.
-fn kill(held: Held) {
+fn kill(held: LockGuard) {
     drop(held.detach());
 }
 

@@ -140,7 +140,7 @@ async fn a_ticket_on_new_locks_follows_no_crash_and_waits_for_longer_than_it_may
     let shop = Shop::in_process(Faults::none());
     let (locks, others) = shop.queues().await;
     let all = locks.acquire_all(["a", "b"]).fair().await.unwrap();
-    assert_eq!(all.iter().map(dynalock::Held::acquired_after_crash).collect::<Vec<_>>(), [None, None]);
+    assert_eq!(all.iter().map(dynalock::LockGuard::acquired_after_crash).collect::<Vec<_>>(), [None, None]);
     all.release().await.unwrap();
     let first = others.acquire("b").fair().await.unwrap();
     let waiting = tokio::spawn(locks.acquire_all(["a", "b"]).fair().max_hold(secs(20)).into_future());

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use dynalock::{Expiry, Held, Locks, Queued, local::Faults};
+use dynalock::{Expiry, LockGuard, Locks, QueueTicket, local::Faults};
 
 use super::{TTL, kill};
 use crate::support::{Shop, millis, now, secs, travel};
 
 /// A line of its own for each who waits, so that the requests of each are counted.
-async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, Queued<Held>)> {
+async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTicket<LockGuard>)> {
     let mut all = Vec::new();
     for _ in 0..count {
         let line = shop.beside();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Held, Locks,
+    LockGuard, Locks,
     local::{Database, Fault, Faults},
 };
 use fastrand::Rng;
@@ -85,7 +85,7 @@ impl Process {
         faults.clear();
     }
 
-    fn served(&self, held: &Held) {
+    fn served(&self, held: &LockGuard) {
         let served = (held.name().to_owned(), held.fence(), held.owner().to_owned());
         self.served.lock().unwrap().push(served);
     }

@@ -6,7 +6,7 @@ use std::{
     task::Poll,
 };
 
-use dynalock::{Error, Held, Spent, Wait, local::Faults};
+use dynalock::{Error, LockGuard, Spent, Wait, local::Faults};
 use tokio::task::JoinSet;
 
 use super::TTL;
@@ -149,7 +149,7 @@ async fn the_place_in_the_queue_only_gets_better() {
     let (locks, others) = shop.queues().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let mut before = JoinSet::new();
-    let hold = async |asking: dynalock::Acquire<Held, std::sync::Arc<str>, dynalock::Fair>| {
+    let hold = async |asking: dynalock::Acquire<LockGuard, std::sync::Arc<str>, dynalock::Fair>| {
         let held = asking.await.unwrap();
         travel(secs(4)).await;
         held.release().await.unwrap();

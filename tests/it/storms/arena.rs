@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use dynalock::Held;
+use dynalock::LockGuard;
 use tokio::time::Instant;
 
 /// What was seen.
@@ -100,7 +100,7 @@ impl Tally {
 /// A guard that believes, as its process sees it.
 #[derive(Clone)]
 pub(crate) struct Believer {
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<LockGuard>,
     pub(crate) told: Arc<AtomicBool>,
     /// In place of what the guard says, where a deviation has another opinion.
     pub(crate) until: Option<Arc<Mutex<Instant>>>,

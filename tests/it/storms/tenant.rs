@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
     Client,
     types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
 };
-use dynalock::{Error, Held, HeldAll, Locks, Lost};
+use dynalock::{Error, LockGuard, LockSetGuard, Locks, Lost};
 use fastrand::Rng;
 use tokio::time::Instant;
 
@@ -57,15 +57,15 @@ impl Tenant {
     }
 
     /// Two at once, which then go their ways.
-    pub(crate) async fn hold_all(&self, all: HeldAll, heartbeat: bool, rng: &mut Rng) {
+    pub(crate) async fn hold_all(&self, all: LockSetGuard, heartbeat: bool, rng: &mut Rng) {
         self.arena.lock().unwrap().tally.together += 1;
-        let [one, other]: [Held; 2] = all.into_iter().collect::<Vec<_>>().try_into().unwrap();
+        let [one, other]: [LockGuard; 2] = all.into_iter().collect::<Vec<_>>().try_into().unwrap();
         let (mut mine, mut theirs) = (rng.fork(), rng.fork());
         tokio::join!(self.hold(one, heartbeat, &mut mine), self.hold(other, heartbeat, &mut theirs));
     }
 
     /// Writes under it now and then, until it has enough or dies.
-    pub(crate) async fn hold(&self, held: Held, heartbeat: bool, rng: &mut Rng) {
+    pub(crate) async fn hold(&self, held: LockGuard, heartbeat: bool, rng: &mut Rng) {
         let (name, held) = (held.name().to_owned(), Arc::new(held));
         let told = Arc::new(AtomicBool::new(false));
         let watcher = tokio::spawn({
@@ -105,7 +105,7 @@ impl Tenant {
         self.end(Arc::into_inner(held).expect("the arena has let it go"), rng).await;
     }
 
-    async fn end(&self, held: Held, rng: &mut Rng) {
+    async fn end(&self, held: LockGuard, rng: &mut Rng) {
         match rng.u32(0..10) {
             0..6 => drop(held.release().await),
             6 => drop(held),
@@ -124,7 +124,7 @@ impl Tenant {
     }
 
     /// Dies while a heartbeat is on its way, and leaves a token; another process goes on with that, and stands still now and then.
-    async fn die_beating(&self, held: Held, rng: &mut Rng) {
+    async fn die_beating(&self, held: LockGuard, rng: &mut Rng) {
         let (name, token) = (held.name().to_owned(), held.token());
         let dying = tokio::spawn(async move {
             let _ = tokio::time::timeout(millis(1), held.extend()).await;
@@ -147,7 +147,7 @@ impl Tenant {
     }
 
     /// Appends the fence to the log that the lock protects, if it is ours still.
-    async fn write(&self, held: &Held) {
+    async fn write(&self, held: &LockGuard) {
         let (name, fence) = (held.name(), held.fence());
         let is_fair = held.token().to_string().starts_with("fair-");
         let (holder, stored) = if is_fair { ("_queue", fence - 1) } else { ("_owner", fence) };

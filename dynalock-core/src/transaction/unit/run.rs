@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::super::{
-    Subject,
-    draft::{Draft, Purpose},
+    ItemRef,
+    draft::{PendingOperation, Purpose},
     link::Link,
 };
 use crate::{
@@ -12,27 +12,27 @@ use crate::{
     codec::Item,
     error::{Error, InvalidTransaction},
     key::Key,
-    retry::{Effort, Limits},
+    retry::{Attempts, Limits},
 };
 
 /// One run of the closure.
 pub(super) struct Run {
-    pub(super) session: Session,
+    pub(super) session: UnitShared,
     pub(super) known: Known,
-    pub(super) drafts: Vec<Draft>,
+    pub(super) drafts: Vec<PendingOperation>,
 }
 
 /// The items that are known to a run, in the order in which they became so.
 #[derive(Default)]
 pub(super) struct Known {
-    held: Vec<Held>,
+    held: Vec<KnownItem>,
     /// Their places, by table and key.
     places: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
 /// What all runs of a unit of work share.
 #[derive(Clone)]
-pub(super) struct Session {
+pub(super) struct UnitShared {
     pub(super) link: Link,
     pub(super) limits: Limits,
     pub(super) started: Instant,
@@ -41,41 +41,41 @@ pub(super) struct Session {
 }
 
 /// An item that is known.
-pub(super) struct Held {
-    pub(super) subject: Subject,
+pub(super) struct KnownItem {
+    pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
-    pub(super) origin: Origin,
+    pub(super) origin: ItemOrigin,
     /// Whether this run has read it.
     pub(super) is_read: bool,
 }
 
 /// Where an item is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ItemOrigin {
     /// This run has asked DynamoDB for it.
     Fresh,
     /// An earlier run, or the refusal of what it wrote.
     Kept,
 }
 
-impl Held {
+impl KnownItem {
     /// An item from before the next run.
-    pub(super) fn kept(subject: Subject, item: Option<Item>) -> Self {
-        Self { subject, item, origin: Origin::Kept, is_read: false }
+    pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
+        Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }
 }
 
-impl Session {
+impl UnitShared {
     /// An effort within the unit's limits.
-    pub(super) fn effort(&mut self) -> Effort {
-        Effort::since(self.link.connection(), self.limits, self.started, self.attempts)
+    pub(super) fn attempts(&mut self) -> Attempts {
+        Attempts::since(self.link.connection(), self.limits, self.started, self.attempts)
     }
 }
 
 impl Run {
     /// An item that is known: read in this run from now on.
-    pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&Held>, Error> {
-        if self.drafts.iter().any(|draft| draft.purpose == Purpose::Write && draft.subject.is(table, key)) {
+    pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
+        if self.drafts.iter().any(|draft| draft.purpose == Purpose::Write && draft.item_ref.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
         }
@@ -86,11 +86,11 @@ impl Run {
     }
 
     /// Takes in an item that was asked for. If it was asked for twice at the same time, the first answer counts for both.
-    pub(super) fn take_in(&mut self, subject: Subject, item: Option<Item>) -> Result<Option<Item>, Error> {
-        match self.look_up(&subject.table, &subject.key)? {
+    pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
+        match self.look_up(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
             None => {
-                self.known.push(Held { subject, item: item.clone(), origin: Origin::Fresh, is_read: true });
+                self.known.push(KnownItem { item_ref, item: item.clone(), origin: ItemOrigin::Fresh, is_read: true });
                 Ok(item)
             }
         }
@@ -99,30 +99,30 @@ impl Run {
 
 impl Known {
     /// The items that the run has read.
-    pub(super) fn reads(&self) -> impl Iterator<Item = &Held> {
+    pub(super) fn reads(&self) -> impl Iterator<Item = &KnownItem> {
         self.held.iter().filter(|held| held.is_read)
     }
 
     /// The item behind a subject, if the run has read it.
-    pub(super) fn read_of(&self, subject: &Subject) -> Option<&Held> {
-        let place = *self.places.get(&*subject.table)?.get(&subject.key)?;
+    pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
+        let place = *self.places.get(&*item_ref.table)?.get(&item_ref.key)?;
         self.held.get(place).filter(|held| held.is_read)
     }
 
-    fn get_mut(&mut self, table: &str, key: &Key) -> Option<&mut Held> {
+    fn get_mut(&mut self, table: &str, key: &Key) -> Option<&mut KnownItem> {
         let place = *self.places.get(table)?.get(key)?;
         self.held.get_mut(place)
     }
 
-    fn push(&mut self, held: Held) {
-        let table = self.places.entry(Arc::clone(&held.subject.table)).or_default();
-        table.insert(held.subject.key.clone(), self.held.len());
+    fn push(&mut self, held: KnownItem) {
+        let table = self.places.entry(Arc::clone(&held.item_ref.table)).or_default();
+        table.insert(held.item_ref.key.clone(), self.held.len());
         self.held.push(held);
     }
 }
 
-impl FromIterator<Held> for Known {
-    fn from_iter<I: IntoIterator<Item = Held>>(held: I) -> Self {
+impl FromIterator<KnownItem> for Known {
+    fn from_iter<I: IntoIterator<Item = KnownItem>>(held: I) -> Self {
         let mut known = Self::default();
         held.into_iter().for_each(|held| known.push(held));
         known
@@ -130,8 +130,8 @@ impl FromIterator<Held> for Known {
 }
 
 impl IntoIterator for Known {
-    type Item = Held;
-    type IntoIter = std::vec::IntoIter<Held>;
+    type Item = KnownItem;
+    type IntoIter = std::vec::IntoIter<KnownItem>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.held.into_iter()

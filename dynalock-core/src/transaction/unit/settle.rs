@@ -4,40 +4,40 @@ use aws_sdk_dynamodb::Client;
 
 use super::{
     super::{
-        Subject, TransactionId,
+        ItemRef, TransactionId,
         assembly::{Assembly, assemble},
         commit::{self, Token, cancelled, make_way, send},
-        draft::{Draft, Purpose},
+        draft::{PendingOperation, Purpose},
         link::Link,
         operation::Operation,
         snapshot,
     },
     Tx,
-    run::{Held, Known, Origin, Run, Session},
+    run::{ItemOrigin, Known, KnownItem, Run, UnitShared},
     tx::Handle,
 };
 use crate::{
     clock,
     codec::{Item, same_state, size, state_of, version_in},
     error::{CancellationClass, Cancelled, Error, OperationReason},
-    operation::{Reason, Sending},
-    plan::Marks,
-    retry::{Aim, Effort, Limits, Written},
+    operation::{ActionReason, Sending},
+    plan::WriteStamps,
+    retry::{Aim, Attempts, Limits, Written},
     version::{Expected, LateCopies},
 };
 
 /// One unit of work, over all runs of its closure.
 pub(super) struct Unit {
     id: TransactionId,
-    session: Session,
-    effort: Option<Effort>,
+    session: UnitShared,
+    attempts: Option<Attempts>,
     snapshot: bool,
     /// What the next run starts from.
     known: Known,
     /// Whether all of that is as of one moment.
     as_of_one_moment: bool,
     /// The item of the last conflict, if a pause came after it: what has become of it tells how busy it is.
-    watched: Option<Subject>,
+    watched: Option<ItemRef>,
 }
 
 /// What to do after a run.
@@ -53,8 +53,8 @@ impl Unit {
     pub(super) fn new(client: Client, limits: Limits, snapshot: bool) -> Self {
         Self {
             id: TransactionId::next(),
-            session: Session { link: Link::new(client), limits, started: clock::now(), attempts: 0 },
-            effort: None,
+            session: UnitShared { link: Link::new(client), limits, started: clock::now(), attempts: 0 },
+            attempts: None,
             snapshot,
             known: Known::default(),
             as_of_one_moment: false,
@@ -80,16 +80,16 @@ impl Unit {
         if drafts.is_empty() {
             return self.without_writing(known).await;
         }
-        let pauses = self.effort.as_ref().map_or(0, Effort::pauses);
+        let pauses = self.attempts.as_ref().map_or(0, Attempts::pauses);
         let sent = self.write(drafts, &known).await;
-        if let Some(effort) = &self.effort {
-            self.session.attempts = effort.spent().attempts;
+        if let Some(attempts) = &self.attempts {
+            self.session.attempts = attempts.spent().attempts;
         }
         match sent {
-            Ok(Sent::Everything) => Ok(Next::Done),
-            Ok(Sent::Nothing) => self.without_writing(known).await,
+            Ok(CommitResult::Everything) => Ok(Next::Done),
+            Ok(CommitResult::Nothing) => self.without_writing(known).await,
             Err(Error::Cancelled(refused)) => {
-                let slept = self.effort.as_ref().is_some_and(|effort| effort.pauses() > pauses);
+                let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
                 // What was read before a sleep is stale in proportion to it.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
@@ -99,15 +99,15 @@ impl Unit {
     }
 
     /// What a run has left.
-    fn resume(&mut self, run: Run) -> (Known, Vec<Draft>) {
+    fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, drafts } = run;
         self.session = session;
-        if let Some(effort) = &mut self.effort {
-            effort.has_sent(self.session.attempts);
+        if let Some(attempts) = &mut self.attempts {
+            attempts.has_sent(self.session.attempts);
         }
         let watched = self.watched.take().and_then(|watched| known.read_of(&watched));
-        if let (Some(held), Some(effort)) = (watched, &mut self.effort) {
-            effort.read_after_pause(version(held));
+        if let (Some(held), Some(attempts)) = (watched, &mut self.attempts) {
+            attempts.read_after_pause(version(held));
         }
         (known, drafts)
     }
@@ -115,7 +115,7 @@ impl Unit {
     /// A run that writes nothing needs nothing, unless what it read may never have been so together.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
-        let kept = reads.iter().filter(|held| held.origin == Origin::Kept).count();
+        let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
         let together = reads.len() < 2 || (self.as_of_one_moment && kept == reads.len());
         if together || (kept == 0 && !self.snapshot) {
             return Ok(Next::Done);
@@ -124,39 +124,39 @@ impl Unit {
             // Another run on fresh items decides.
             return Ok(Next::Again);
         }
-        let subjects: Vec<_> = reads.iter().map(|held| &held.subject).collect();
-        let effort = self.effort.get_or_insert_with(|| self.session.effort());
-        let items = snapshot::fetch(effort, &subjects).await?;
+        let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
+        let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
+        let items = snapshot::fetch(attempts, &item_refs).await?;
         let same = reads.iter().zip(&items).all(|(held, item)| is_as_read(held, item.as_ref()));
         if same {
             return Ok(Next::Done);
         }
         let kept = reads.iter().zip(items);
-        self.known = kept.map(|(held, item)| Held::kept(held.subject.clone(), item)).collect();
+        self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
         Ok(Next::Again)
     }
 
     /// Sends what a run wants to write, with a check of each item that it only read.
-    async fn write(&mut self, drafts: Vec<Draft>, known: &Known) -> Result<Sent, Error> {
-        let effort = self.effort.get_or_insert_with(|| self.session.effort());
+    async fn write(&mut self, drafts: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
+        let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         let asked = drafts.iter().any(|draft| draft.purpose == Purpose::Check);
-        let mut operations = commit::resolve(effort, self.id, drafts, None).await?;
+        let mut operations = commit::resolve(attempts, self.id, drafts, None).await?;
         add_checks(&mut operations, known)?;
 
-        let (mut marks, token) = Token::or_drawn(None, effort);
-        let assembly = assemble(&operations, &mut marks)?;
+        let (mut stamps, token) = Token::or_drawn(None, attempts);
+        let assembly = assemble(&operations, &mut stamps)?;
         if !assembly.writes_anything() && !asked {
-            return Ok(Sent::Nothing);
+            return Ok(CommitResult::Nothing);
         }
         // A plain create or delete that is sent again after a lost reply may undo what somebody else did in between.
         let is_update =
             |operation: &Operation| !matches!(operation.expected(), Some(Expected::Absent | Expected::Deleted(_)));
         match assembly.is_one_write() && operations.iter().all(is_update) {
-            true => write_alone(effort, self.id, &operations, assembly, marks).await?,
-            false => send(effort, self.id, &operations, assembly, token, marks).await.map(drop)?,
+            true => write_alone(attempts, self.id, &operations, assembly, stamps).await?,
+            false => send(attempts, self.id, &operations, assembly, token, stamps).await.map(drop)?,
         }
-        Ok(Sent::Everything)
+        Ok(CommitResult::Everything)
     }
 
     /// After a refusal: another run, if it can decide otherwise than this one.
@@ -170,16 +170,16 @@ impl Unit {
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
-        let subject = largest.subject().clone();
-        let version = largest.current_item().and_then(|item| version_in(item, subject.model.version)).unwrap_or(0);
+        let item_ref = largest.item_ref().clone();
+        let version = largest.current_item().and_then(|item| version_in(item, item_ref.model.version)).unwrap_or(0);
         let bytes = largest.current_item().map_or(0, size);
 
-        let effort = self.effort.get_or_insert_with(|| self.session.effort());
+        let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         let conflict = |_| Error::Cancelled(refused.clone());
         self.as_of_one_moment = false;
-        let slept = effort.pause_after_conflict(bytes, version, conflict).await?;
+        let slept = attempts.pause_after_conflict(bytes, version, conflict).await?;
         if slept || kept == Kept::Nothing {
-            self.watched = Some(subject);
+            self.watched = Some(item_ref);
         } else {
             self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
@@ -195,7 +195,7 @@ enum Kept {
 }
 
 /// What became of the drafts of a run.
-enum Sent {
+enum CommitResult {
     Everything,
     /// They came to nothing.
     Nothing,
@@ -203,19 +203,19 @@ enum Sent {
 
 /// A check of each item that was read, unless a write of it asks for the same.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
-    for Held { subject, item, .. } in known.reads() {
-        let mut writes = operations.iter().filter(|operation| operation.subject.is(&subject.table, &subject.key));
+    for KnownItem { item_ref, item, .. } in known.reads() {
+        let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
         let covered = match item {
             None => writes.filter_map(Operation::expected).any(|expected| matches!(expected, Expected::Absent)),
             Some(item) => {
-                let read = state_of(subject.model, &subject.table, item)?;
+                let read = state_of(item_ref.model, &item_ref.table, item)?;
                 writes.any(|operation| operation.expected().is_some() && operation.rests_on() == Some(&read))
             }
         };
         if !covered {
-            let version = item.as_ref().map(|item| version_in(item, subject.model.version).unwrap_or(0));
-            let subject = Subject { expected: version, ..subject.clone() };
-            operations.push(Operation::unchanged(subject, item.as_ref())?);
+            let version = item.as_ref().map(|item| version_in(item, item_ref.model.version).unwrap_or(0));
+            let item_ref = ItemRef { expected: version, ..item_ref.clone() };
+            operations.push(Operation::unchanged(item_ref, item.as_ref())?);
         }
     }
     Ok(())
@@ -223,36 +223,36 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
 
 /// One update and nothing else is a plain conditional write, at half the price of a transaction.
 async fn write_alone(
-    effort: &mut Effort,
+    attempts: &mut Attempts,
     id: TransactionId,
     operations: &[Operation],
     mut assembly: Assembly,
-    mut marks: Marks,
+    mut stamps: WriteStamps,
 ) -> Result<(), Error> {
     let rests = operations.iter().find_map(|operation| operation.expected().map(|expected| (operation, expected)));
     // A write is a change's.
     let Some((operation, expected)) = rests else { return Ok(()) };
-    let version_attribute = operation.subject.model.version;
+    let version_attribute = operation.item_ref.model.version;
     let aim = Aim {
         expected,
-        id: marks.id,
+        id: stamps.id,
         version_attribute,
         late: LateCopies::MayPass,
         releases: None,
         clears: Aim::NEVER,
     };
-    let mut again = || Ok(assemble(operations, &mut marks)?.writes.swap_remove(0));
+    let mut again = || Ok(assemble(operations, &mut stamps)?.writes.swap_remove(0));
     let mut write = assembly.writes.swap_remove(0);
     loop {
         // A write with another beside it is not alone.
         let (Written::Conflict(item) | Written::Beside(item)) =
-            effort.write(write, &mut again, &Sending::Plain, aim).await?
+            attempts.write(write, &mut again, &Sending::Plain, aim).await?
         else {
             return Ok(());
         };
-        let reasons = [Reason::conflict(item)];
-        if !make_way(effort, operations, &assembly.places, &reasons).await? {
-            return Err(cancelled(id, operations, &assembly.places, &reasons, effort.spent()));
+        let reasons = [ActionReason::conflict(item)];
+        if !make_way(attempts, operations, &assembly.places, &reasons).await? {
+            return Err(cancelled(id, operations, &assembly.places, &reasons, attempts.spent()));
         }
         write = again()?;
     }
@@ -261,25 +261,25 @@ async fn write_alone(
 /// Whether the item in the way is one that the run had read, and another one now: the closure, run again, can decide otherwise.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
-        && known.read_of(reason.subject()).is_some_and(|held| !is_as_read(held, reason.current_item()))
+        && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
 /// What the next run knows of an item: what the refusal has shown, else what was read. An item that the refusal did not show is read again.
-fn carried(held: Held, refused: &Cancelled) -> Option<Held> {
-    let Held { subject, item, .. } = held;
+fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
+    let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
-        reason.class() == Some(CancellationClass::Conflict) && reason.subject().is(&subject.table, &subject.key)
+        reason.class() == Some(CancellationClass::Conflict) && reason.item_ref().is(&item_ref.table, &item_ref.key)
     };
     match refused.reasons().find(is_of) {
-        None => Some(Held::kept(subject, item)),
-        Some(reason) => reason.current_item().map(|item| Held::kept(subject, Some(item.clone()))),
+        None => Some(KnownItem::kept(item_ref, item)),
+        Some(reason) => reason.current_item().map(|item| KnownItem::kept(item_ref, Some(item.clone()))),
     }
 }
 
-fn is_as_read(held: &Held, now: Option<&Item>) -> bool {
-    same_state(held.subject.model, held.item.as_ref(), now)
+fn is_as_read(held: &KnownItem, now: Option<&Item>) -> bool {
+    same_state(held.item_ref.model, held.item.as_ref(), now)
 }
 
-fn version(held: &Held) -> u64 {
-    held.item.as_ref().and_then(|item| version_in(item, held.subject.model.version)).unwrap_or(0)
+fn version(held: &KnownItem) -> u64 {
+    held.item.as_ref().and_then(|item| version_in(item, held.item_ref.model.version)).unwrap_or(0)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    super::{Subject, draft::Draft},
+    super::{ItemRef, draft::PendingOperation},
     run::Run,
 };
 use crate::{
@@ -14,12 +14,12 @@ use crate::{
     error::{Error, InvalidTransaction, Result},
     expression::Condition,
     key::Key,
-    lock::Leased,
+    lock::Guard,
     model::{IntoKey, Versioned},
-    operation::Get,
+    operation::GetItem,
     plan::{Requirement, checked_key},
     repository::Repository,
-    retry::Effort,
+    retry::Attempts,
 };
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
@@ -75,17 +75,17 @@ impl Tx {
         repository: &Repository<T>,
         key: impl IntoKey<T>,
     ) -> impl Future<Output = Result<Option<Stored<T>>>> + Send {
-        let subject = Subject::of(repository, key.into_key(), None);
+        let item_ref = ItemRef::of(repository, key.into_key(), None);
         self.run().session.link.meet(&repository.connection);
         async move {
-            let known = self.run().look_up(&subject.table, &subject.key)?.map(|held| held.item.clone());
-            let table = Arc::clone(&subject.table);
+            let known = self.run().look_up(&item_ref.table, &item_ref.key)?.map(|held| held.item.clone());
+            let table = Arc::clone(&item_ref.table);
             let item = match known {
                 Some(item) => item,
                 None => {
-                    let get = subject.read()?;
+                    let get = item_ref.read()?;
                     let item = self.read(&get).await?;
-                    self.run().take_in(subject, item)?
+                    self.run().take_in(item_ref, item)?
                 }
             };
             item.map(|item| stored(&table, item)).transpose()
@@ -122,24 +122,24 @@ impl Tx {
         repository: &Repository<T>,
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Stored<T>>>>> + Send {
-        let subjects: Vec<_> = keys.into_iter().map(|key| Subject::of(repository, key.into_key(), None)).collect();
+        let item_refs: Vec<_> = keys.into_iter().map(|key| ItemRef::of(repository, key.into_key(), None)).collect();
         let table = Arc::clone(&repository.table);
         self.run().session.link.meet(&repository.connection);
         async move {
-            let asked = self.unknown(&subjects)?;
-            let keys = asked.iter().map(|subject| subject.key_item()).collect::<Result<Vec<_>>>()?;
+            let asked = self.unknown(&item_refs)?;
+            let keys = asked.iter().map(|item_ref| item_ref.key_item()).collect::<Result<Vec<_>>>()?;
             if !keys.is_empty() {
-                let mut effort = self.effort();
-                let found = self.count(effort.read_many(&table, keys).await, &effort)?;
+                let mut attempts = self.attempts();
+                let found = self.count(attempts.read_many(&table, keys).await, &attempts)?;
                 let by_key = |item| key_of(T::MODEL, &item).map(|key| (key, item));
                 let mut found: HashMap<Key, Item> = found.into_iter().filter_map(by_key).collect();
-                for subject in asked {
-                    self.run().take_in(subject.clone(), found.remove(&subject.key))?;
+                for item_ref in asked {
+                    self.run().take_in(item_ref.clone(), found.remove(&item_ref.key))?;
                 }
             }
-            let mut items = Vec::with_capacity(subjects.len());
-            for subject in &subjects {
-                let item = self.run().look_up(&subject.table, &subject.key)?.and_then(|held| held.item.clone());
+            let mut items = Vec::with_capacity(item_refs.len());
+            for item_ref in &item_refs {
+                let item = self.run().look_up(&item_ref.table, &item_ref.key)?.and_then(|held| held.item.clone());
                 items.push(item.map(|item| stored(&table, item)).transpose()?);
             }
             Ok(items)
@@ -159,7 +159,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn create<T: Versioned>(&self, repository: &Repository<T>, value: T) {
-        self.add(repository, Draft::create(repository, value));
+        self.add(repository, PendingOperation::create(repository, value));
     }
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read.
@@ -176,7 +176,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn update<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
-        self.add(repository, Draft::update(repository, stored));
+        self.add(repository, PendingOperation::update(repository, stored));
     }
 
     /// Writes the whole value over the item that it was read from, if the item has not changed since.
@@ -192,7 +192,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn replace<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
-        self.add(repository, Draft::replace(repository, stored));
+        self.add(repository, PendingOperation::replace(repository, stored));
     }
 
     /// Deletes the item, if it has not changed since it was read.
@@ -208,7 +208,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn delete<T: Versioned>(&self, repository: &Repository<T>, stored: Stored<T>) {
-        self.add(repository, Draft::delete(repository, stored));
+        self.add(repository, PendingOperation::delete(repository, stored));
     }
 
     /// Requires that an item has not changed since it was read elsewhere. Items that this handle has read are checked
@@ -225,7 +225,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn check<T: Versioned>(&self, repository: &Repository<T>, stored: &Stored<T>) {
-        self.add(repository, Draft::check(repository, stored));
+        self.add(repository, PendingOperation::check(repository, stored));
     }
 
     /// Requires that the key has an item.
@@ -241,7 +241,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn check_exists<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
-        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Exists));
+        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Exists));
     }
 
     /// Requires that the key has no item.
@@ -257,7 +257,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn check_absent<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
-        self.add(repository, Draft::require(repository, key.into_key(), Requirement::Absent));
+        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent));
     }
 
     /// Requires that a condition holds for the item under the key. If the condition is false and the item was not
@@ -275,7 +275,7 @@ impl Tx {
     /// # }
     /// ```
     pub fn when<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>, condition: Condition<T>) {
-        self.add(repository, Draft::when(repository, key.into_key(), condition));
+        self.add(repository, PendingOperation::when(repository, key.into_key(), condition));
     }
 
     /// Makes the whole unit of work depend on a lease, or on a named lock. If the lease or lock is no longer held, the
@@ -291,40 +291,40 @@ impl Tx {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn guard(&self, lease: &impl Leased) {
-        self.run().drafts.push(Draft::guard(lease));
+    pub fn guard(&self, lease: &impl Guard) {
+        self.run().drafts.push(PendingOperation::guard(lease));
     }
 
-    fn add<T: Versioned>(&self, repository: &Repository<T>, draft: Draft) {
+    fn add<T: Versioned>(&self, repository: &Repository<T>, draft: PendingOperation) {
         let mut run = self.run();
         run.session.link.meet(&repository.connection);
         run.drafts.push(draft);
     }
 
-    async fn read(&self, get: &Get) -> Result<Option<Item>> {
-        let mut effort = self.effort();
-        self.count(effort.read(get).await, &effort)
+    async fn read(&self, get: &GetItem) -> Result<Option<Item>> {
+        let mut attempts = self.attempts();
+        self.count(attempts.read(get).await, &attempts)
     }
 
-    fn effort(&self) -> Effort {
-        self.run().session.effort()
+    fn attempts(&self) -> Attempts {
+        self.run().session.attempts()
     }
 
     /// The attempts of a read are among those of the unit of work.
-    fn count<O>(&self, outcome: O, effort: &Effort) -> O {
+    fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
-        run.session.attempts = run.session.attempts.max(effort.spent().attempts);
+        run.session.attempts = run.session.attempts.max(attempts.spent().attempts);
         outcome
     }
 
     /// Those that have to be asked for, each once.
-    fn unknown<'s>(&self, subjects: &'s [Subject]) -> Result<Vec<&'s Subject>> {
-        let mut unknown: Vec<&Subject> = Vec::new();
-        for subject in subjects {
-            let is_asked = unknown.iter().any(|asked| asked.is(&subject.table, &subject.key));
-            if !is_asked && self.run().look_up(&subject.table, &subject.key)?.is_none() {
-                checked_key(subject.model, &subject.table, &subject.key)?;
-                unknown.push(subject);
+    fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
+        let mut unknown: Vec<&ItemRef> = Vec::new();
+        for item_ref in item_refs {
+            let is_asked = unknown.iter().any(|asked| asked.is(&item_ref.table, &item_ref.key));
+            if !is_asked && self.run().look_up(&item_ref.table, &item_ref.key)?.is_none() {
+                checked_key(item_ref.model, &item_ref.table, &item_ref.key)?;
+                unknown.push(item_ref);
             }
         }
         Ok(unknown)

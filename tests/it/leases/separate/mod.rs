@@ -6,7 +6,7 @@ mod keys;
 mod others;
 mod transactions;
 
-use dynalock::{Lease, Versioned};
+use dynalock::{LeaseGuard, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ impl Counted for Archive {
     }
 }
 
-fn kill(lease: Lease<Archive>) {
+fn kill(lease: LeaseGuard<Archive>) {
     drop(lease.detach());
 }
 

@@ -4,7 +4,7 @@ mod items;
 mod moments;
 
 use dynalock::{
-    Held, Locks,
+    LockGuard, Locks,
     local::{Fault, Faults},
 };
 
@@ -15,7 +15,7 @@ async fn fence_alone_is_left(shop: &Shop) {
     assert_eq!(attributes(shop, "printer").await, ["_fence"]);
 }
 
-async fn fair(locks: &Locks) -> Held {
+async fn fair(locks: &Locks) -> LockGuard {
     locks.acquire("printer").fair().await.unwrap()
 }
 

@@ -4,42 +4,42 @@ use std::sync::{
 };
 
 use super::{
-    grip::Grip,
-    mark::Mark,
+    grant::Grant,
+    options::LeaseOptions,
+    record::LockRecord,
     row::{Beside, Row},
-    terms::Terms,
 };
 use crate::{
     codec::{Item, key_of},
     error::{Error, Locked, Spent},
-    expression::Standing,
+    expression::LeaseClause,
     model::{LockModel, Model},
     plan::Repeats,
-    retry::{Effort, Release},
+    retry::{Attempts, Release},
     version::LateCopies,
 };
 
 /// How the writes of a call stand to the leases of their items.
 #[derive(Debug, Clone)]
-pub(crate) enum Stance {
+pub(crate) enum LeasePolicy {
     /// They do not ask for them.
     Ignoring,
     /// They respect those of others.
-    Outside { terms: Terms, asked: Arc<Asked> },
+    Outside { options: LeaseOptions, asked: Arc<LeaseComparison> },
     /// They are made under a lease, and the last of them may end it.
-    Holder { grip: Arc<Grip>, ends: Ends },
+    HolderProof { grant: Arc<Grant>, ends: AfterWrite },
 }
 
 /// What a call has asked of the lease in its way, and learned.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    /// The moment that the last request has compared the lease with, in epoch milliseconds; [`Asked::NEVER`] if it compared none.
+pub(crate) struct LeaseComparison {
+    /// The moment that the last request has compared the lease with, in epoch milliseconds; [`LeaseComparison::NEVER`] if it compared none.
     moment: AtomicU64,
     /// Whether requests compare it at all.
     compares: AtomicBool,
 }
 
-impl Asked {
+impl LeaseComparison {
     const NEVER: u64 = 0;
 
     /// A lease beside the item is compared with nothing until a dead one was met: a request that takes one away writes its row, even if there
@@ -55,8 +55,8 @@ impl Asked {
     }
 
     /// [`compare`](Self::compare) for a request that is made now.
-    fn compare_now(&self, terms: &Terms) -> Option<u64> {
-        self.compare(terms.dead_before().filter(|_| self.compares.load(Ordering::Relaxed)))
+    fn compare_now(&self, options: &LeaseOptions) -> Option<u64> {
+        self.compare(options.dead_before().filter(|_| self.compares.load(Ordering::Relaxed)))
     }
 
     fn moment(&self) -> Option<u64> {
@@ -66,16 +66,16 @@ impl Asked {
 
 /// Whether a write ends the lease that it is made under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
-    No,
-    Yes,
+pub(crate) enum AfterWrite {
+    Renew,
+    Release,
 }
 
-impl Stance {
+impl LeasePolicy {
     /// That of a call from outside.
-    pub(crate) fn outside(model: &Model, terms: Terms) -> Self {
+    pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
-            Some(lock) => Self::Outside { terms, asked: Arc::new(Asked::nothing_yet(lock)) },
+            Some(lock) => Self::Outside { options, asked: Arc::new(LeaseComparison::nothing_yet(lock)) },
             None => Self::Ignoring,
         }
     }
@@ -84,33 +84,33 @@ impl Stance {
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
-            Self::Holder { .. } => LateCopies::AreRefused,
+            Self::HolderProof { .. } => LateCopies::AreRefused,
         }
     }
 
     /// What its writes leave in the item that end a lease.
     pub(crate) fn releases(&self, model: &Model) -> Option<Release<'_>> {
         match self {
-            Self::Holder { grip, ends: Ends::Yes } => {
-                model.lock_in_item().map(|lock| Release { attribute: lock.released, owner: &grip.owner })
+            Self::HolderProof { grant, ends: AfterWrite::Release } => {
+                model.lock_in_item().map(|lock| Release { attribute: lock.released, owner: &grant.owner })
             }
-            Self::Holder { ends: Ends::No, .. } | Self::Outside { .. } | Self::Ignoring => None,
+            Self::HolderProof { ends: AfterWrite::Renew, .. } | Self::Outside { .. } | Self::Ignoring => None,
         }
     }
 
     /// For the attempt that is made now.
-    pub(crate) fn standing(&self, repeats: Repeats) -> Standing {
+    pub(crate) fn clause(&self, repeats: Repeats) -> LeaseClause {
         match self {
-            Self::Ignoring => Standing::Ignoring,
-            Self::Outside { terms, asked } => {
+            Self::Ignoring => LeaseClause::Ignoring,
+            Self::Outside { options, asked } => {
                 let dead_before = match repeats {
-                    Repeats::InThisCall => asked.compare_now(terms),
+                    Repeats::InThisCall => asked.compare_now(options),
                     // The time of day would make another request of it.
                     Repeats::Ever => asked.compare(None),
                 };
-                Standing::Outside { dead_before }
+                LeaseClause::Outside { dead_before }
             }
-            Self::Holder { grip, ends } => Standing::Holder(grip.holder(*ends)),
+            Self::HolderProof { grant, ends } => LeaseClause::HolderProof(grant.holder(*ends)),
         }
     }
 
@@ -118,19 +118,19 @@ impl Stance {
     /// taken away by the write itself, which an expression cannot do with a queue that may not be there.)
     pub(crate) async fn make_way(
         &self,
-        effort: &mut Effort,
+        attempts: &mut Attempts,
         model: &'static Model,
         table: &Arc<str>,
         met: &Item,
     ) -> Result<bool, Error> {
-        let (Self::Outside { terms, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
-        let mark = Mark::read(&layout, met);
-        if !mark.has_dead_head(terms) {
+        let (Self::Outside { options, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
+        let record = LockRecord::read(&layout, met);
+        if !record.has_dead_head(options) {
             return Ok(false);
         }
         let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
         let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: Beside::Nothing };
-        row.evict_dead(effort, &mark, terms).await
+        row.evict_dead(attempts, &record, options).await
     }
 
     /// Whether a write that was refused by the row beside its item may pass if it is made anew: the lease there is dead, and taken away
@@ -139,20 +139,20 @@ impl Stance {
         let Some(lock) = model.lock_beside() else { return false };
         match self {
             Self::Ignoring => false,
-            Self::Outside { terms, asked } => {
-                let mark = Mark::of(&lock, row);
-                let is_dead = !mark.is_alive(&lock, terms.dead_before());
+            Self::Outside { options, asked } => {
+                let record = LockRecord::of(&lock, row);
+                let is_dead = !record.is_alive(&lock, options.dead_before());
                 asked.compares.fetch_or(is_dead, Ordering::Relaxed);
                 is_dead
             }
-            Self::Holder { grip, .. } => grip.judge(row).is_ok(),
+            Self::HolderProof { grant, .. } => grant.judge(row).is_ok(),
         }
     }
 
     /// The error that a write would be if it met this item now, and the lease in it were the reason.
     pub(crate) fn refusal_now(&self, model: &Model, table: &Arc<str>, item: &Item, spent: Spent) -> Option<Error> {
-        if let Self::Outside { terms, asked } = self {
-            asked.compare_now(terms);
+        if let Self::Outside { options, asked } = self {
+            asked.compare_now(options);
         }
         self.refusal(model, table, Some(item), spent)
     }
@@ -163,22 +163,22 @@ impl Stance {
         let lock = model.lock?;
         match (self, met) {
             (Self::Ignoring, _) | (Self::Outside { .. }, None) => None,
-            (Self::Outside { terms, asked }, Some(item)) => {
-                let mark = Mark::read(&lock, item);
-                mark.is_alive(&lock, asked.moment()).then(|| {
+            (Self::Outside { options, asked }, Some(item)) => {
+                let record = LockRecord::read(&lock, item);
+                record.is_alive(&lock, asked.moment()).then(|| {
                     Error::Locked(Box::new(Locked {
                         table: Arc::clone(table),
                         name: shown_key(model, item),
-                        owner: mark.holder().unwrap_or_default().into(),
-                        fence: mark.last_fence().unwrap_or(0),
-                        remaining: mark.remaining(terms.passed(), terms.ttl),
+                        owner: record.holder().unwrap_or_default().into(),
+                        fence: record.last_fence().unwrap_or(0),
+                        remaining: record.remaining(options.passed(), options.ttl),
                         spent,
                     }))
                 })
             }
-            (Self::Holder { grip, .. }, met) => match grip.judge(met) {
+            (Self::HolderProof { grant, .. }, met) => match grant.judge(met) {
                 Ok(()) => None,
-                Err(Error::Lost(lost)) => Some(Error::Lost(grip.lose(lost))),
+                Err(Error::Lost(lost)) => Some(Error::Lost(grant.lose(lost))),
                 Err(error) => Some(error),
             },
         }
@@ -191,7 +191,7 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     model.shown_key(&if model.lock_beside().is_some() { key.of_item() } else { key })
 }
 
-impl Mark {
+impl LockRecord {
     /// Whether somebody holds the lock, by the moment that a condition has compared it with.
     fn is_alive(&self, lock: &LockModel, dead_before: Option<u64>) -> bool {
         let is_dead = |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));

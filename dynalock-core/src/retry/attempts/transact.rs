@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use super::{Effort, TOKEN_LIFE, mismatch};
+use super::{Attempts, TOKEN_LIFE, mismatch};
 use crate::{
     codec::revision_in,
     error::{CancellationClass, Error, Spent},
-    operation::{Failure, Reason, Reasons, Transact},
+    operation::{ActionReason, ActionReasons, Failure, Transact},
     version::{Doubt, Expected, Revision, Verdict, WriteId, verdict},
 };
 
@@ -38,10 +38,10 @@ pub(crate) struct Rests<'a> {
 pub(crate) enum Transacted {
     Applied,
     /// Nothing was applied, for these reasons of its actions.
-    Cancelled(Vec<Reason>),
+    Cancelled(Vec<ActionReason>),
 }
 
-impl Effort {
+impl Attempts {
     /// Sends a transaction until its outcome is known, each time under the same token: DynamoDB applies it at most once in ten
     /// minutes. `cancelled` makes an error of reasons that were met to the end.
     pub(crate) async fn transact(
@@ -49,7 +49,7 @@ impl Effort {
         transact: &Transact,
         table: &Arc<str>,
         aim: TransactionAim<'_>,
-        cancelled: impl Fn(Vec<Reason>, Spent) -> Error,
+        cancelled: impl Fn(Vec<ActionReason>, Spent) -> Error,
     ) -> Result<Transacted, Error> {
         let client = self.connection.client.clone();
         let mut in_doubt = false;
@@ -85,7 +85,7 @@ impl Effort {
     }
 
     /// The error of a transaction whose table, of one of its actions, has another key.
-    fn of_key_schema(&self, transact: &Transact, reasons: Reasons) -> Error {
+    fn of_key_schema(&self, transact: &Transact, reasons: ActionReasons) -> Error {
         let index = reasons.key_schema().unwrap_or_default();
         let refusal = reasons.into_vec().swap_remove(index).refusal;
         mismatch(transact.table(index), &refusal.after(self.spent()))
@@ -93,12 +93,12 @@ impl Effort {
 
     /// What a cancellation proves; `None` if it cannot be told. The reason of each write is read like the refusal of a single write under a
     /// token. One write that shows this transaction's id, or one whose condition can never hold again, decides for the whole.
-    fn judge_cancelled(&self, reasons: Reasons, aim: TransactionAim<'_>, in_doubt: bool) -> Option<Transacted> {
+    fn judge_cancelled(&self, reasons: ActionReasons, aim: TransactionAim<'_>, in_doubt: bool) -> Option<Transacted> {
         let reasons = reasons.into_vec();
         if !in_doubt {
             return Some(Transacted::Cancelled(reasons));
         }
-        let judged = |(reason, rests): (&Reason, &Rests<'_>)| {
+        let judged = |(reason, rests): (&ActionReason, &Rests<'_>)| {
             let found = reason.item.as_ref().map(|item| revision_in(item, rests.version_attribute));
             let is_refused = reason.class() == Some(CancellationClass::Conflict);
             let expected = rests.revision.filter(|_| is_refused).map_or(Expected::Absent, Expected::Unchanged);

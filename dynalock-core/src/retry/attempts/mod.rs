@@ -12,13 +12,13 @@ use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 use super::{
     Backoff, Connection, Limits,
     connection::DEPARTED,
-    pace::{Pacer, Step},
+    pace::{ConflictBackoff, ConflictStep},
 };
 use crate::{
     clock::{self, Instant},
     codec::{self, Item},
     error::{Error, Refusal, Spent, Unavailable},
-    operation::{Failure, Get},
+    operation::{Failure, GetItem},
     random,
 };
 
@@ -27,40 +27,40 @@ const TOKEN_LIFE: Duration = Duration::from_mins(10);
 
 /// One call of the public API, over all its requests.
 #[derive(Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
     /// Attempts so far, which the limit counts; reads that were answered are left out.
-    attempts: u32,
+    count: u32,
     /// Those of them that the SDK did not send.
     unsent: u32,
     in_doubt: bool,
     pauses: u32,
     rng: fastrand::Rng,
     backoff: Backoff,
-    pacer: Pacer,
+    pacer: ConflictBackoff,
 }
 
-impl Effort {
+impl Attempts {
     pub(crate) fn new(connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             limits,
             started: clock::now(),
             connection: Arc::clone(connection),
-            attempts: 0,
+            count: 0,
             unsent: 0,
             in_doubt: false,
             pauses: 0,
             rng: random::generator(),
             backoff: Backoff::default(),
-            pacer: Pacer::new(limits.pace),
+            pacer: ConflictBackoff::new(limits.pace),
         }
     }
 
     /// The requests that were sent so far, and the time since the call began.
     pub(crate) fn spent(&self) -> Spent {
-        Spent::new(self.attempts.saturating_sub(self.unsent), self.elapsed())
+        Spent::new(self.count.saturating_sub(self.unsent), self.elapsed())
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -74,12 +74,12 @@ impl Effort {
 
     /// An effort of a call that began before, and has sent so many requests that failed or met a conflict.
     pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
-        Self { started, attempts, ..Self::new(connection, limits) }
+        Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
     /// Counts requests that were sent beside it.
     pub(crate) fn has_sent(&mut self, attempts: u32) {
-        self.attempts = attempts + self.unsent;
+        self.count = attempts + self.unsent;
     }
 
     /// How often it has slept between requests.
@@ -121,7 +121,7 @@ impl Effort {
     pub(crate) async fn after_conflict(
         &mut self,
         returned: Option<Item>,
-        get: &Get,
+        get: &GetItem,
         version: impl Fn(&Item) -> u64,
         conflict: impl FnOnce(Option<Item>, Spent) -> Error,
     ) -> Result<Option<Item>, Error> {
@@ -166,10 +166,10 @@ impl Effort {
     fn pace(&mut self, size: usize, version: u64) -> Duration {
         let (now, srtt) = (clock::now(), self.connection.round_trip.get());
         let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
-            Step::AtOnce => Duration::ZERO,
-            Step::Sleep(pause) => pause,
+            ConflictStep::AtOnce => Duration::ZERO,
+            ConflictStep::Sleep(pause) => pause,
         };
-        tracing::debug!(attempts = self.attempts, ?pause, "conflict");
+        tracing::debug!(attempts = self.count, ?pause, "conflict");
         pause
     }
 
@@ -199,7 +199,7 @@ impl Effort {
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
         let timeout = timeout.min(self.left());
-        self.attempts += 1;
+        self.count += 1;
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
             (outcome, DEPARTED.with(Cell::get))
@@ -259,7 +259,7 @@ impl Effort {
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, &mut self.rng);
-        tracing::debug!(attempts = self.attempts, ?pause, error = %last, "again");
+        tracing::debug!(attempts = self.count, ?pause, error = %last, "again");
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
         }
@@ -270,7 +270,7 @@ impl Effort {
 
     /// Whether another request may be sent after a pause.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
-        let attempts_left = self.limits.attempts.is_none_or(|limit| self.attempts < limit);
+        let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
 

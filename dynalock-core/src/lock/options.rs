@@ -79,7 +79,7 @@ impl From<bool> for Heartbeat {
 
 /// The terms of a lease.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct LeaseOptions {
     pub(crate) ttl: Duration,
     pub(crate) expiry: Expiry,
     pub(crate) heartbeat: Heartbeat,
@@ -88,7 +88,7 @@ pub(crate) struct Terms {
     pub(crate) skew_millis: i64,
 }
 
-impl Terms {
+impl LeaseOptions {
     pub(crate) const TTL: Duration = Duration::from_secs(20);
 
     /// Those of the items of a type.
@@ -137,7 +137,7 @@ impl Terms {
     }
 }
 
-impl Default for Terms {
+impl Default for LeaseOptions {
     fn default() -> Self {
         Self {
             ttl: Self::TTL,

@@ -2,18 +2,18 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{queue::Behind, terms::Terms};
+use super::{options::LeaseOptions, queue::Waiters};
 use crate::{
     codec::Item,
     error::Lost,
-    expression::{Hold, Holder},
+    expression::{GrantKind, HolderProof},
     model::LockModel,
     number::{rounded_up, whole_number},
 };
 
 /// What a row says about its lock.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Mark {
+pub(crate) struct LockRecord {
     pub(super) owner: Option<String>,
     /// The fence attribute.
     pub(super) fence: Option<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct Mark {
     pub(super) is_abandoned: bool,
     /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
     pub(super) turn: Option<u64>,
-    sighting: Option<Box<Sighting>>,
+    observation: Option<Box<Observation>>,
 }
 
 /// A holder, and its last sign of life. The fence attribute tells its grant from an earlier one of the same name, which a late copy may bring back;
@@ -35,38 +35,38 @@ pub(crate) struct Mark {
 ///
 /// The values are as they are stored, whatever their types: a condition compares them with the row, and other programs write other types.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sighting {
+pub(super) struct Observation {
     pub(super) holder: AttributeValue,
     pub(super) stored_fence: Option<AttributeValue>,
     pub(super) beat: Option<AttributeValue>,
     pub(super) end: Option<AttributeValue>,
 }
 
-impl Sighting {
+impl Observation {
     /// Whether that is the same holder under the same grant, whatever its last sign of life.
     pub(super) fn is_same_stay(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
-impl Holder {
+impl HolderProof {
     /// Why the lease is not held any more, by an item.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
-        let mark = Mark::read(&lock, item);
-        match mark.holder() {
-            Some(holder) if *holder == *self.owner => match mark.last_fence() == Some(self.fence) {
+        let record = LockRecord::read(&lock, item);
+        match record.holder() {
+            Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
                 true => None,
                 // A late copy of the request for it was granted, after this grant had ended.
                 false => Some(Lost::Expired),
             },
-            Some(holder) => Some(Lost::Stolen { by: holder.into(), fence: mark.last_fence().unwrap_or(0) }),
+            Some(holder) => Some(Lost::Stolen { by: holder.into(), fence: record.last_fence().unwrap_or(0) }),
             None => Some(Lost::Expired),
         }
     }
 }
 
-impl Mark {
+impl LockRecord {
     /// Reads a row; what is of another type than it must be counts as missing, and the conditions of the protocol refuse it.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
@@ -74,9 +74,9 @@ impl Mark {
         let end = digits(layout.until).and_then(|end| rounded_up(end));
         let queue = item.get(layout.queue).and_then(|queue| queue.as_l().ok());
         let stored = |name| item.get(name).cloned();
-        let sighting = |holder| {
+        let observation = |holder| {
             let (stored_fence, beat, end) = (stored(layout.fence), stored(layout.beat), stored(layout.until));
-            Box::new(Sighting { holder, stored_fence, beat, end })
+            Box::new(Observation { holder, stored_fence, beat, end })
         };
         Self {
             owner: item.get(layout.owner).map(text),
@@ -87,7 +87,7 @@ impl Mark {
             is_abandoned: queue.is_some_and(Vec::is_empty),
             queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
             turn: number(layout.turn),
-            sighting: stored(layout.owner).or_else(|| queue?.first().cloned()).map(sighting),
+            observation: stored(layout.owner).or_else(|| queue?.first().cloned()).map(observation),
         }
     }
 
@@ -107,8 +107,8 @@ impl Mark {
     }
 
     /// What is seen of the holder.
-    pub(super) fn sighting(&self) -> Option<&Sighting> {
-        self.sighting.as_deref()
+    pub(super) fn observation(&self) -> Option<&Observation> {
+        self.observation.as_deref()
     }
 
     /// The entry of the head of the queue, if the head holds the lock.
@@ -117,13 +117,13 @@ impl Mark {
     }
 
     /// What is seen of the head of the queue, if the head holds the lock.
-    pub(super) fn head_sighting(&self) -> Option<&Sighting> {
-        self.sighting().filter(|_| self.owner.is_none())
+    pub(super) fn head_observation(&self) -> Option<&Observation> {
+        self.observation().filter(|_| self.owner.is_none())
     }
 
     /// Whether the row has a `_beat` that is no number, or the highest one: no heartbeat can be above it.
     pub(super) fn has_last_beat(&self) -> bool {
-        let is_there = self.sighting.as_ref().is_some_and(|sighting| sighting.beat.is_some());
+        let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
@@ -134,7 +134,7 @@ impl Mark {
 
     /// The fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
-        let hold = if self.head().is_some() { Hold::Fair } else { Hold::Plain };
+        let hold = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
         self.fence.map(|stored| hold.fence(stored))
     }
 
@@ -144,8 +144,8 @@ impl Mark {
     }
 
     /// Who stands behind the head.
-    pub(super) fn behind(&self) -> Behind {
-        if self.queue.len() > 1 { Behind::Somebody } else { Behind::Nobody }
+    pub(super) fn waiters(&self) -> Waiters {
+        if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
 
     /// When the lease of the holder ends, in epoch milliseconds. A head has it for a ttl since its turn came at least, `ttl` if it does not name
@@ -167,8 +167,8 @@ impl Mark {
     }
 
     /// Whether the lease of the head of the queue has ended by the clock.
-    pub(super) fn has_dead_head(&self, terms: &Terms) -> bool {
-        let ends = terms.dead_before().zip(self.end(terms.ttl));
+    pub(super) fn has_dead_head(&self, options: &LeaseOptions) -> bool {
+        let ends = options.dead_before().zip(self.end(options.ttl));
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
@@ -213,8 +213,8 @@ mod tests {
             [(LAYOUT.fence.to_owned(), number(fence)), (LAYOUT.beat.to_owned(), number(beat))].into()
         };
         let read = |fence, beat| {
-            let mark = Mark::read(&LAYOUT, &row(fence, beat));
-            (mark.fence, mark.beat)
+            let record = LockRecord::read(&LAYOUT, &row(fence, beat));
+            (record.fence, record.beat)
         };
         // A heartbeat has to be above a beat: so that is rounded up.
         assert_eq!(read("5", "7.5"), (Some(5), Some(8)));

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    acquire::Asking,
-    mark::{Mark, ttl_of},
-    row::Dead,
-    terms::{Expiry, Wait},
+    acquire::AcquireSpec,
+    options::{Expiry, Wait},
+    record::{LockRecord, ttl_of},
+    row::Expired,
 };
 use crate::{
     clock::{self, Instant},
     error::{Error, Spent, Unavailable},
     random,
-    retry::{Backoff, Effort, Limits},
+    retry::{Attempts, Backoff, Limits},
 };
 
 /// What a request may take that a call sends when its wait ends: the last look, and the place in a queue that is given up.
@@ -20,41 +20,41 @@ pub(super) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// What was seen last of the lock, and since when its sign of life has been the same.
 #[derive(Debug, Clone)]
-struct Watched {
-    mark: Mark,
+struct Observed {
+    record: LockRecord,
     /// After the response that showed it first.
     since: Instant,
 }
 
 /// One asker on its way to one lock.
-pub(super) struct Watcher {
+pub(super) struct ExpiryObserver {
     pub(super) started: Instant,
     pub(super) requests: u32,
     pub(super) end: Option<Instant>,
     rng: fastrand::Rng,
-    watched: Option<Watched>,
+    observed: Option<Observed>,
     /// How often it was asked in vain since that sign of life, though the lease seemed to have ended.
     in_vain: u32,
     /// The fence of the last dead holder that this call took away.
     pub(super) taken_over: Option<u64>,
 }
 
-impl Watcher {
+impl ExpiryObserver {
     /// The fence of the holder directly before this grant, if this call took its lease over.
     pub(super) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         self.taken_over.filter(|dead| dead.checked_add(1) == Some(fence))
     }
 
     /// Starts anew when there is a sign of life.
-    pub(super) fn watch(&mut self, mark: &Mark) {
-        let since = match &self.watched {
-            Some(watched) if watched.mark.sighting() == mark.sighting() => watched.since,
+    pub(super) fn watch(&mut self, record: &LockRecord) {
+        let since = match &self.observed {
+            Some(observed) if observed.record.observation() == record.observation() => observed.since,
             Some(_) | None => {
                 self.in_vain = 0;
                 clock::now()
             }
         };
-        self.watched = Some(Watched { mark: mark.clone(), since });
+        self.observed = Some(Observed { record: record.clone(), since });
     }
 
     /// The lease that is watched seems to have ended: it is asked for. If that is refused without a sign of life, the next pauses are longer.
@@ -64,7 +64,7 @@ impl Watcher {
 
     /// Whether the last sign of life is as old as this.
     fn has_watched_for(&self, ttl: Duration) -> bool {
-        self.watched.as_ref().is_some_and(|watched| clock::now() >= watched.since + ttl)
+        self.observed.as_ref().is_some_and(|observed| clock::now() >= observed.since + ttl)
     }
 
     /// The requests of the call so far, and the time since it began.
@@ -101,36 +101,48 @@ impl Watcher {
     }
 }
 
-impl Asking {
-    pub(super) fn watcher(&self) -> Watcher {
+impl AcquireSpec {
+    pub(super) fn observer(&self) -> ExpiryObserver {
         let started = clock::now();
         let end = match self.wait {
             Wait::No => Some(started),
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        Watcher { started, requests: 0, end, rng: random::generator(), watched: None, in_vain: 0, taken_over: None }
+        ExpiryObserver {
+            started,
+            requests: 0,
+            end,
+            rng: random::generator(),
+            observed: None,
+            in_vain: 0,
+            taken_over: None,
+        }
     }
 
     /// The limits of the next request, which ends with the wait.
-    pub(super) fn limits(&self, watcher: &Watcher) -> Limits {
-        watcher.within_wait(self.limits)
+    pub(super) fn limits(&self, observer: &ExpiryObserver) -> Limits {
+        observer.within_wait(self.limits)
     }
 
     /// The next request of a call, with its repetitions.
-    pub(super) fn effort(&self, watcher: &Watcher) -> Effort {
-        Effort::new(&self.connection, self.limits(watcher))
+    pub(super) fn attempts(&self, observer: &ExpiryObserver) -> Attempts {
+        Attempts::new(&self.connection, self.limits(observer))
     }
 
     /// Sleeps before it is asked again for a lock in whose way nobody was; an error if there is no time left for that.
-    pub(super) async fn pause_before_retry(&self, watcher: &mut Watcher, backoff: &mut Backoff) -> Result<(), Error> {
-        let left = match watcher.only_tries() {
-            true => self.limits.deadline.saturating_sub(watcher.elapsed()),
-            false => watcher.left(),
+    pub(super) async fn pause_before_retry(
+        &self,
+        observer: &mut ExpiryObserver,
+        backoff: &mut Backoff,
+    ) -> Result<(), Error> {
+        let left = match observer.only_tries() {
+            true => self.limits.deadline.saturating_sub(observer.elapsed()),
+            false => observer.left(),
         };
-        let pause = backoff.next(Backoff::FIRST, &mut watcher.rng);
+        let pause = backoff.next(Backoff::FIRST, &mut observer.rng);
         if pause >= left {
-            return Err(Effort::since(&self.connection, self.limits, watcher.started, watcher.requests).too_late());
+            return Err(Attempts::since(&self.connection, self.limits, observer.started, observer.requests).too_late());
         }
         clock::sleep(pause).await;
         Ok(())
@@ -138,47 +150,47 @@ impl Asking {
 
     /// The error of a call whose wait is over: while somebody else had the lock when it was seen last, that is the reason, also if the last
     /// request was not answered.
-    pub(super) fn at_the_end(&self, error: Error, watcher: &Watcher) -> Error {
-        let is_over = watcher.left().is_zero() && !watcher.only_tries();
-        match (&error, &watcher.watched) {
-            (Error::Exhausted { .. }, Some(Watched { mark, .. })) if is_over && mark.holder().is_some() => {
-                self.locked(mark, watcher)
+    pub(super) fn at_the_end(&self, error: Error, observer: &ExpiryObserver) -> Error {
+        let is_over = observer.left().is_zero() && !observer.only_tries();
+        match (&error, &observer.observed) {
+            (Error::Exhausted { .. }, Some(Observed { record, .. })) if is_over && record.holder().is_some() => {
+                self.locked(record, observer)
             }
             _ => error,
         }
     }
 
     /// Whether the lease of the head of the queue has ended.
-    pub(super) fn has_dead_head(&self, mark: &Mark, watcher: &mut Watcher) -> bool {
-        let Some(head) = mark.head() else { return false };
-        watcher.watch(mark);
-        let ttl = ttl_of(head).unwrap_or(self.terms.ttl);
-        mark.has_dead_head(&self.terms) || watcher.has_watched_for(ttl)
+    pub(super) fn has_dead_head(&self, record: &LockRecord, observer: &mut ExpiryObserver) -> bool {
+        let Some(head) = record.head() else { return false };
+        observer.watch(record);
+        let ttl = ttl_of(head).unwrap_or(self.options.ttl);
+        record.has_dead_head(&self.options) || observer.has_watched_for(ttl)
     }
 
     /// Whose lease this asker may take over.
-    pub(super) fn dead(&self, watcher: &Watcher) -> Dead {
-        match (self.terms.dead_before(), &watcher.watched) {
-            (Some(moment), _) => Dead::EndedBefore(moment),
-            (None, Some(Watched { mark, .. })) if watcher.has_watched_for(self.terms.ttl) => {
-                mark.sighting().map_or(Dead::Nobody, |sighting| Dead::Silent(Box::new(sighting.clone())))
-            }
-            (None, _) => Dead::Nobody,
+    pub(super) fn dead(&self, observer: &ExpiryObserver) -> Expired {
+        match (self.options.dead_before(), &observer.observed) {
+            (Some(moment), _) => Expired::EndedBefore(moment),
+            (None, Some(Observed { record, .. })) if observer.has_watched_for(self.options.ttl) => record
+                .observation()
+                .map_or(Expired::Nobody, |observation| Expired::Silent(Box::new(observation.clone()))),
+            (None, _) => Expired::Nobody,
         }
     }
 
     /// How long until the lease of the holder has ended, if it is not renewed.
-    pub(super) fn left(&self, mark: &Mark, watcher: &Watcher) -> Duration {
-        match self.terms.expiry {
+    pub(super) fn left(&self, record: &LockRecord, observer: &ExpiryObserver) -> Duration {
+        match self.options.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
                 let step = self.row.layout.unit.to_millis(1);
-                let end = mark.end(self.terms.ttl).unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
-                Duration::from_millis(end.saturating_sub(self.terms.now()))
+                let end = record.end(self.options.ttl).unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
+                Duration::from_millis(end.saturating_sub(self.options.now()))
             }
             Expiry::Observed => {
-                let since = watcher.watched.as_ref().map_or_else(clock::now, |watched| watched.since);
-                let ttl = mark.head().and_then(ttl_of).unwrap_or(self.terms.ttl);
+                let since = observer.observed.as_ref().map_or_else(clock::now, |observed| observed.since);
+                let ttl = record.head().and_then(ttl_of).unwrap_or(self.options.ttl);
                 (since + ttl).saturating_duration_since(clock::now())
             }
         }
@@ -186,27 +198,27 @@ impl Asking {
 
     /// Until the lease can have ended, or the next cheap look, whichever is first; never nothing. A lease that seems to have ended and is not
     /// granted, since another program writes its row, is asked for ever less often.
-    pub(super) fn pause(&self, mark: &Mark, watcher: &mut Watcher) -> Duration {
+    pub(super) fn pause(&self, record: &LockRecord, observer: &mut ExpiryObserver) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
-        let look = (self.terms.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + watcher.rng.f64());
-        if let Some(doublings) = watcher.in_vain.checked_sub(1) {
+        let look = (self.options.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + observer.rng.f64());
+        if let Some(doublings) = observer.in_vain.checked_sub(1) {
             return look.saturating_mul(1 << doublings.min(7)).min(LONGEST);
         }
-        let jitter = SHORTEST.mul_f64(watcher.rng.f64());
-        self.left(mark, watcher).saturating_add(jitter).min(look).max(Duration::from_millis(1))
+        let jitter = SHORTEST.mul_f64(observer.rng.f64());
+        self.left(record, observer).saturating_add(jitter).min(look).max(Duration::from_millis(1))
     }
 
     /// Until the next look at a queue, the longer the farther behind.
-    pub(super) fn pause_in_queue(&self, mark: &Mark, index: usize, watcher: &mut Watcher) -> Duration {
+    pub(super) fn pause_in_queue(&self, record: &LockRecord, index: usize, observer: &mut ExpiryObserver) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_millis(250);
-        let each = (self.terms.ttl / 40).clamp(SHORTEST, LONGEST);
+        let each = (self.options.ttl / 40).clamp(SHORTEST, LONGEST);
         let look = each.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
         // A turn that comes is seen long before it could be over.
-        let look = look.min(self.terms.ttl / 6).mul_f64(0.5 + watcher.rng.f64());
-        let jitter = SHORTEST.mul_f64(1.0 + watcher.rng.f64());
-        match self.left(mark, watcher) {
+        let look = look.min(self.options.ttl / 6).mul_f64(0.5 + observer.rng.f64());
+        let jitter = SHORTEST.mul_f64(1.0 + observer.rng.f64());
+        match self.left(record, observer) {
             // A head that seems dead and could not be taken out.
             Duration::ZERO => look,
             left => left.saturating_add(jitter).min(look),

@@ -1,10 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
-use super::{Effort, TOKEN_LIFE};
+use super::{Attempts, TOKEN_LIFE};
 use crate::{
     codec::{Item, revision_in, ring_of},
     error::Error,
-    operation::{Failure, Get, Own, Sending, Write},
+    operation::{Failure, GetItem, Own, Sending, Write},
     version::{Doubt, Expected, Incarnation, LateCopies, Verdict, WriteId, verdict},
 };
 
@@ -65,7 +65,7 @@ pub(crate) enum Proof {
     Absence,
 }
 
-impl Effort {
+impl Attempts {
     /// Sends a write until its outcome is known, each time under the same id. `again` makes it anew, which costs less than to keep a
     /// copy of each write that succeeds at once.
     pub(crate) async fn write(
@@ -134,7 +134,7 @@ impl Effort {
             Some(item) => Ok(Some(item)),
             None => {
                 let Write { table, key, .. } = again()?;
-                self.read(&Get { table, key, consistent: true }).await
+                self.read(&GetItem { table, key, consistent: true }).await
             }
         }
     }
@@ -152,7 +152,7 @@ impl Effort {
         let row = match row {
             Some(row) => Some(row),
             None => match again()?.beside {
-                Some(beside) => self.read(&Get { table: beside.table, key: beside.key, consistent: true }).await?,
+                Some(beside) => self.read(&GetItem { table: beside.table, key: beside.key, consistent: true }).await?,
                 None => None,
             },
         };

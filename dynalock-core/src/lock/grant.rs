@@ -11,54 +11,54 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    mark::Mark,
-    queue::{Behind, Copies},
-    row::{Beat, Row},
-    stance::Ends,
-    terms::Terms,
+    options::LeaseOptions,
+    policy::AfterWrite,
+    queue::{Duplicate, Waiters},
+    record::LockRecord,
+    row::{HeartbeatFields, Row},
     token::LockToken,
 };
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Lost},
-    expression::{Hold, Holder, Then},
+    expression::{GrantKind, HolderProof, LeaseEffect},
     random,
-    retry::{Answered, Connection, Effort, Limits},
+    retry::{Answered, Attempts, Connection, Limits},
 };
 
 /// A grant, for as long as it is held.
 #[derive(Debug)]
-pub(crate) struct Grip {
+pub(crate) struct Grant {
     pub(super) connection: Arc<Connection>,
     pub(super) row: Row,
-    pub(super) terms: Terms,
-    pub(super) hold: Hold,
+    pub(super) options: LeaseOptions,
+    pub(super) hold: GrantKind,
     pub(super) owner: Arc<str>,
     pub(super) fence: u64,
     /// The fence of the holder before, if this call took its lease over.
     pub(super) taken_over: Option<u64>,
     /// Whether a copy of the request for its place in the queue may come yet.
-    pub(super) copies: Copies,
+    pub(super) duplicate: Duplicate,
     granted: Instant,
-    lease: Mutex<Lease>,
+    lease: Mutex<LeaseState>,
     lost: watch::Sender<Option<Lost>>,
 }
 
 /// What is known of the lease.
 #[derive(Debug, Clone)]
-struct Lease {
+struct LeaseState {
     beat: u64,
     /// When it ends by this machine's monotonic clock, counted from before the request that renewed it was sent.
     deadline: Instant,
     /// Why the last heartbeat failed.
     trouble: Option<Arc<str>>,
     /// Who stood behind it in the queue, when that was seen last.
-    behind: Behind,
+    waiters: Waiters,
 }
 
 /// What became of a heartbeat of a lock that is held still.
-enum Beaten {
+enum BeatResult {
     Renewed,
     /// A later one was first: how long the lease lasts is not known by this one.
     Overtaken,
@@ -68,32 +68,32 @@ enum Beaten {
 /// a late heartbeat of a process that has died is always below those of the process that goes on.
 const BEAT_STRIDE: u64 = 1 << 20;
 
-impl Grip {
+impl Grant {
     pub(super) fn new(
-        (connection, row, terms): (Arc<Connection>, Row, Terms),
-        (hold, owner): (Hold, Arc<str>),
+        (connection, row, options): (Arc<Connection>, Row, LeaseOptions),
+        (hold, owner): (GrantKind, Arc<str>),
         (fence, taken_over): (u64, Option<u64>),
         beat: u64,
         sent: Instant,
     ) -> Self {
-        let lease = Lease { beat, deadline: sent + terms.ttl, trouble: None, behind: Behind::Nobody };
+        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters: Waiters::None };
         let (lease, lost) = (Mutex::new(lease), watch::Sender::new(None));
-        let copies = Copies::None;
-        Self { connection, row, terms, hold, owner, fence, taken_over, copies, granted: sent, lease, lost }
+        let duplicate = Duplicate::Impossible;
+        Self { connection, row, options, hold, owner, fence, taken_over, duplicate, granted: sent, lease, lost }
     }
 
     /// A grant that another process has begun to use. Its heartbeats may still be on their way.
-    pub(super) fn resumed(connection: &Arc<Connection>, row: Row, terms: Terms, token: LockToken) -> Self {
+    pub(super) fn resumed(connection: &Arc<Connection>, row: Row, options: LeaseOptions, token: LockToken) -> Self {
         let LockToken { owner, fence, beat, ttl, hold, .. } = token;
-        let terms = Terms { ttl: ttl.min(Terms::LONGEST), ..terms };
-        let of = (Arc::clone(connection), row, terms);
+        let options = LeaseOptions { ttl: ttl.min(LeaseOptions::LONGEST), ..options };
+        let of = (Arc::clone(connection), row, options);
         Self::new(of, (hold, owner), (fence, None), beat.saturating_add(BEAT_STRIDE), clock::now())
     }
 
     /// That of a place in a queue.
-    pub(super) fn with_place(self, behind: Behind, copies: Copies) -> Self {
-        self.lease().behind = behind;
-        Self { copies, ..self }
+    pub(super) fn with_place(self, waiters: Waiters, duplicate: Duplicate) -> Self {
+        self.lease().waiters = waiters;
+        Self { duplicate, ..self }
     }
 
     /// The time that is left before somebody else may enter.
@@ -151,14 +151,14 @@ impl Grip {
     }
 
     async fn beat_over(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<(), Error> {
-        let pause = self.terms.ttl / 40;
+        let pause = self.options.ttl / 40;
         loop {
             if let Some(lost) = self.is_lost() {
                 return Err(Error::Lost(lost));
             }
             match self.beat_once(connection, payload).await {
-                Ok(Beaten::Renewed) => return Ok(()),
-                Ok(Beaten::Overtaken) => {}
+                Ok(BeatResult::Renewed) => return Ok(()),
+                Ok(BeatResult::Overtaken) => {}
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
                 Err(
                     error @ (Error::Rejected(_)
@@ -181,23 +181,23 @@ impl Grip {
     }
 
     /// What a write under the lease asks for and does to it.
-    pub(super) fn holder(&self, ends: Ends) -> Holder {
+    pub(super) fn holder(&self, ends: AfterWrite) -> HolderProof {
         let then = match ends {
-            Ends::Yes => Then::Release { at: self.terms.now() },
-            Ends::No => Then::Renew { beat: self.next_beat(), until: self.terms.until() },
+            AfterWrite::Release => LeaseEffect::Release { at: self.options.now() },
+            AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
-        Holder { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then }
+        HolderProof { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then }
     }
 
     /// What a transaction asks for that does not write the item.
-    pub(super) fn guard(&self) -> Holder {
-        Holder { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then: Then::Keep }
+    pub(super) fn guard(&self) -> HolderProof {
+        HolderProof { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then: LeaseEffect::Keep }
     }
 
     /// A request that renews the lease was answered; it was sent no earlier than this.
     pub(super) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
-        lease.deadline = lease.deadline.max(sent + self.terms.ttl);
+        lease.deadline = lease.deadline.max(sent + self.options.ttl);
         lease.trouble = None;
     }
 
@@ -208,24 +208,24 @@ impl Grip {
     }
 
     /// One heartbeat, one request.
-    async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<Beaten, Error> {
+    async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<BeatResult, Error> {
         let beat = self.next_beat();
         // A request that is lost must leave time for others, and one that is slow must have a chance.
-        let patience = (self.terms.ttl / 10).max((self.terms.ttl / 4).min(Duration::from_millis(500)));
-        let limits = Limits { attempt_timeout: patience, deadline: self.terms.ttl, ..Limits::of_one_request() };
+        let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
+        let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
         let sent = clock::now();
-        let mut effort = Effort::new(connection, limits);
-        let answer = effort.update(|| {
-            let beat = Beat { fence: self.fence, number: beat, until: self.terms.until(), payload };
+        let mut attempts = Attempts::new(connection, limits);
+        let answer = attempts.update(|| {
+            let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
             self.row.beat(self.hold, &self.owner, &beat)
         });
         match answer.await? {
             Answered::Applied(before) => {
                 self.renewed(sent);
-                self.lease().behind = Mark::of(&self.row.layout, before.as_ref()).behind();
-                Ok(Beaten::Renewed)
+                self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
+                Ok(BeatResult::Renewed)
             }
-            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| Beaten::Overtaken),
+            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| BeatResult::Overtaken),
         }
     }
 
@@ -234,15 +234,15 @@ impl Grip {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(lost));
         }
-        let mark = Mark::of(&self.row.layout, met);
-        if mark.has_last_beat() {
+        let record = LockRecord::of(&self.row.layout, met);
+        if record.has_last_beat() {
             return Err(Error::Corrupt {
                 table: Arc::clone(&self.row.table),
                 attribute: self.row.layout.beat,
                 reason: "no heartbeat can be above it; another program has written it: remove it",
             });
         }
-        let stored = mark.beat.unwrap_or(0);
+        let stored = record.beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
             // Another process uses this grant, or did: later ones of its heartbeats may be on their way.
@@ -255,32 +255,32 @@ impl Grip {
     pub(super) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
         // Before the next one may enter.
         self.lose(Lost::Expired);
-        let limits = Limits { deadline: self.terms.ttl, ..Limits::default() };
-        let mut effort = Effort::new(over, limits);
+        let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
+        let mut attempts = Attempts::new(over, limits);
         match self.hold {
-            Hold::Plain => effort.update(|| self.row.disown(&self.owner)).await.map(drop),
-            Hold::Fair => self.leave(&mut effort, over).await,
+            GrantKind::Plain => attempts.update(|| self.row.disown(&self.owner)).await.map(drop),
+            GrantKind::Fair => self.leave(&mut attempts, over).await,
         }
     }
 
     /// Beats until the lock is lost or dropped, or held for as long as it may be.
     pub(super) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
-        let grip = Arc::downgrade(&self);
+        let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
-        let ttl = self.terms.ttl;
+        let ttl = self.options.ttl;
         // A third of a ttl after the request that was acknowledged last was sent, however long its answer took.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
-        let last = self.terms.max_hold.and_then(|longest| self.granted.checked_add(longest));
+        let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
         drop(self);
         loop {
             clock::sleep(pause.mul_f64(0.9 + 0.2 * rng.f64())).await;
-            let Some(grip) = grip.upgrade() else { return };
+            let Some(grant) = grant.upgrade() else { return };
             if last.is_some_and(|last| clock::now() >= last) {
                 return;
             }
-            pause = match grip.beat_over(&over, None).await {
-                Ok(()) => next(grip.remaining()),
+            pause = match grant.beat_over(&over, None).await {
+                Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
                 // Credentials and tables come back: as long as the lease lasts.
                 Err(_) => ttl / 12,
@@ -305,11 +305,11 @@ impl Grip {
     }
 
     /// Who stands behind it in the queue, as it was seen last.
-    pub(super) fn behind(&self) -> Behind {
-        self.lease().behind
+    pub(super) fn waiters(&self) -> Waiters {
+        self.lease().waiters
     }
 
-    fn lease(&self) -> MutexGuard<'_, Lease> {
+    fn lease(&self) -> MutexGuard<'_, LeaseState> {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

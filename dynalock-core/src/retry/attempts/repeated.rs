@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Effort;
+use super::Attempts;
 use crate::{
     codec::Item,
     error::Error,
-    operation::{Failure, Get, Update},
+    operation::{Failure, GetItem, UpdateItem},
 };
 
 /// What became of an update that may be repeated.
@@ -17,9 +17,9 @@ pub(crate) enum Answered {
     Refused(Option<Item>),
 }
 
-impl Effort {
+impl Attempts {
     /// Sends an update until it is answered, made anew for each attempt: its own condition has to make repeating it harmless.
-    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> Update) -> Result<Answered, Error> {
+    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {
             let update = make();
@@ -28,7 +28,7 @@ impl Effort {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 Err(Failure::Condition(None)) => {
-                    return Ok(Answered::Refused(self.read(&Get { table, key, consistent: true }).await?));
+                    return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }
                 Err(failure) => self.pause(&table, failure).await?,
             }

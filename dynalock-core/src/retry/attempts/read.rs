@@ -1,18 +1,18 @@
 use std::sync::Arc;
 
-use super::{super::Backoff, Effort, tables};
+use super::{super::Backoff, Attempts, tables};
 use crate::{
     codec::Item,
     error::{Error, Refusal},
-    operation::{Get, GetMany, Snapshot},
+    operation::{GetItem, GetMany, TransactGet},
 };
 
-impl Effort {
+impl Attempts {
     /// Reads an item, again until an answer comes. Reads that are answered do not count as attempts.
-    pub(crate) async fn read(&mut self, get: &Get) -> Result<Option<Item>, Error> {
+    pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
-        self.attempts -= 1;
+        self.count -= 1;
         Ok(item)
     }
 
@@ -26,7 +26,7 @@ impl Effort {
             let keys = left.split_off(left.len().saturating_sub(GetMany::MOST));
             let get = GetMany { table: Arc::clone(table), keys };
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
-            self.attempts -= 1;
+            self.count -= 1;
             items.extend(found);
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
@@ -38,11 +38,11 @@ impl Effort {
     }
 
     /// Reads several items as of one moment.
-    pub(crate) async fn snapshot(&mut self, snapshot: &Snapshot) -> Result<Vec<Option<Item>>, Error> {
+    pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
-        let tables = tables(snapshot.subjects.iter().map(|(table, _)| table));
-        let items = self.repeat_of(snapshot.subjects.len(), &tables, || Box::pin(snapshot.send(&client))).await?;
-        self.attempts -= 1;
+        let tables = tables(snapshot.item_refs.iter().map(|(table, _)| table));
+        let items = self.repeat_of(snapshot.item_refs.len(), &tables, || Box::pin(snapshot.send(&client))).await?;
+        self.count -= 1;
         Ok(items)
     }
 }
