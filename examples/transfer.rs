@@ -13,7 +13,7 @@
 use std::{error::Error as StdError, process::ExitCode};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Reason, Repository, Transaction, Versioned};
+use dynalock::{Error, Repository, Transaction, Versioned, transaction::Reason};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 

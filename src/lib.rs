@@ -2,17 +2,24 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use dynalock_core::{
-    Acquire, Aliases, AnyOne, AnyOrder, AsBound, AsKey, AsOperand, AsPart, AsPrefix, Attribute, CancellationClass,
-    Cancelled, Checked, CodecError, CodecReason, Committed, Condition, Conflict, Create, CreateTable, Delete,
-    DeleteUnchecked, Deleted, Error, Etag, Expiry, Fair, Get, Guard, Heartbeat, IntoKey, InvalidSetting,
-    InvalidTransaction, Key, KeyAttribute, KeyModel, KeyType, KeyValue, LeaseGuard, LeaseRequest, LockGuard, LockInfo,
-    LockList, LockModel, LockPlace, LockSetGuard, LockToken, Lockable, Locked, Locks, Lost, Misconfigured, Model, Op,
-    Opaque, OperationReason, Pace, ParseEtagError, ParseLockTokenError, QueueStatus, QueueTicket, Reason, Refusal,
-    Repository, Request, Result, Snapshot, Spent, Stored, TimeUnit, Transaction, TransactionGet, TryUpdateWith, Tx,
-    Unavailable, UnitOfWork, Update, UpdateWith, UpsertWith, Versioned, Wait, Waiter, transact,
+    Error, Etag, Expiry, Heartbeat, IntoKey, Key, KeyAttribute, LeaseGuard, LockGuard, LockToken, Lockable, Locks,
+    Pace, Repository, Result, Stored, Transaction, Tx, Versioned, Wait, transact,
 };
 
-pub use dynalock_core::lock;
+pub use dynalock_core::{condition, lock, request, table};
+
+/// What errors carry.
+pub mod error {
+    pub use dynalock_core::error::{
+        CancellationClass, Cancelled, CodecError, CodecReason, Conflict, InvalidSetting, InvalidTransaction, Locked,
+        Lost, Misconfigured, OperationReason, ParseEtagError, ParseLockTokenError, Refusal, Spent, Unavailable,
+    };
+}
+
+/// Transactions before they are committed, their handles and their results.
+pub mod transaction {
+    pub use dynalock_core::transaction::{Committed, Op, Reason, Snapshot, TransactionGet, UnitOfWork};
+}
 
 #[cfg(feature = "derive")]
 pub use dynalock_derive::{KeyAttribute, Versioned};

@@ -11,12 +11,12 @@ use crate::number;
 /// The key of one item: the value of its partition key, and of its sort key if the table has one.
 ///
 /// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key` does not contain
-/// the attribute names, which belong to the [`Model`](crate::Model).
+/// the attribute names, which belong to the [`Model`](crate::private::Model).
 ///
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::{Key, KeyValue};
+/// use dynalock_core::{Key, table::KeyValue};
 ///
 /// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
 /// assert_eq!(key.to_string(), r#""alice", 7"#);
@@ -38,7 +38,7 @@ impl Key {
         &self.partition
     }
 
-    /// Returns the values, in the order of [`Model::key_attributes`](crate::Model::key_attributes).
+    /// Returns the values, in the order of [`Model::key_attributes`](crate::private::Model::key_attributes).
     pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
         std::iter::once(&self.partition).chain(&self.sort)
     }
@@ -190,7 +190,7 @@ impl From<KeyType> for ScalarAttributeType {
 ///
 /// ```
 /// # use dynalock_core as dynalock;
-/// use dynalock::{KeyAttribute, KeyType, KeyValue};
+/// use dynalock::{KeyAttribute, table::{KeyType, KeyValue}};
 ///
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Sku(String);

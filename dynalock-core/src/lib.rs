@@ -1,49 +1,76 @@
 //! The runtime library of dynalock. Use it through the facade, the crate `dynalock`, which documents all public items.
 //!
-//! The modules stand in the order in which a write flows through them. `operation`, `retry`, `repository`, `transaction`, `lock` and
-//! `clock` contain the code that awaits; the other modules contain none.
+//! The modules stand in layers. A module imports only from the modules above it in this list.
 
-mod model;
-
+mod clock;
 mod number;
+mod random;
 
 mod key;
+mod model;
 mod version;
+
+pub mod error;
 
 mod codec;
 mod expression;
-mod plan;
 
 mod operation;
-mod repository;
-mod transaction;
-
-pub mod lock;
-
 mod retry;
+mod tables;
 
-mod clock;
-mod error;
-mod random;
+mod lease;
+mod named;
+
+mod write;
+
+mod repository;
+
+mod leased_item;
+
+pub mod transaction;
 
 #[doc(hidden)]
 pub mod private;
 
-pub use codec::{Etag, ParseEtagError, Stored};
-pub use error::{
-    CancellationClass, Cancelled, CodecError, CodecReason, Conflict, Error, InvalidSetting, InvalidTransaction, Locked,
-    Lost, Misconfigured, OperationReason, Reason, Refusal, Result, Spent, Unavailable,
-};
-pub use expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
-pub use key::{AsKey, Key, KeyAttribute, KeyType, KeyValue};
-pub use lock::{
-    Acquire, AnyOne, AnyOrder, Expiry, Fair, Guard, Heartbeat, LeaseGuard, LeaseRequest, LockGuard, LockInfo, LockList,
-    LockSetGuard, LockToken, Locks, ParseLockTokenError, QueueStatus, QueueTicket, Wait, Waiter,
-};
-pub use model::{Aliases, IntoKey, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned};
-pub use repository::{
-    Checked, Create, CreateTable, Delete, DeleteUnchecked, Deleted, Get, Repository, Request, TryUpdateWith, Update,
-    UpdateWith, UpsertWith,
-};
+pub use codec::{Etag, Stored};
+pub use error::{Error, Result};
+pub use key::{Key, KeyAttribute};
+pub use lease::{Expiry, Heartbeat, LockToken, Wait};
+pub use leased_item::LeaseGuard;
+pub use model::{IntoKey, Lockable, Versioned};
+pub use named::{LockGuard, Locks};
+pub use repository::Repository;
 pub use retry::Pace;
-pub use transaction::{Committed, Op, Snapshot, Transaction, TransactionGet, Tx, UnitOfWork, transact};
+pub use transaction::{Transaction, Tx, transact};
+
+/// Conditions of your own, for checks in transactions.
+pub mod condition {
+    pub use crate::expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
+}
+
+#[doc = include_str!("lease/protocol.md")]
+#[doc = include_str!("lease/queue/protocol.md")]
+pub mod lock {
+    pub use crate::{
+        lease::{AnyOne, AnyOrder, Fair, QueueStatus, QueueTicket},
+        leased_item::LeaseRequest,
+        named::{Acquire, LockInfo, LockList, LockSetGuard, Waiter},
+        write::Guard,
+    };
+}
+
+/// The calls of a [`Repository`] before they are awaited.
+pub mod request {
+    pub use crate::repository::{
+        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
+    };
+}
+
+/// Tables and their keys.
+pub mod table {
+    pub use crate::{
+        key::{KeyType, KeyValue},
+        repository::CreateTable,
+    };
+}

@@ -1,7 +1,8 @@
 //! The description that `#[derive(Versioned)]` generates: data without algorithms.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::key::{Key, KeyType};
@@ -52,6 +53,9 @@ impl<T: Versioned, K: Into<T::Key>> IntoKey<T> for K {
         self.into().into()
     }
 }
+
+/// The attributes of an item, or of a key.
+pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The settings and names of a struct with `#[derive(Versioned)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +157,21 @@ impl TimeUnit {
 }
 
 impl LockModel {
+    /// The attributes of named locks, and of leases whose type gives them no other names.
+    pub(crate) const DEFAULT: Self = Self {
+        owner: "_owner",
+        fence: "_fence",
+        beat: "_beat",
+        until: "_until",
+        released: "_released",
+        crashed: "_crashed",
+        queue: "_queue",
+        turn: "_turn",
+        unit: TimeUnit::Milliseconds,
+        ttl: Duration::from_secs(20),
+        place: LockPlace::Item,
+    };
+
     /// Whether the lease is in the item itself.
     pub(crate) fn is_in_item(&self) -> bool {
         self.place == LockPlace::Item
@@ -203,6 +222,22 @@ impl LockModel {
     note = "add `#[lockable]` to `{Self}`, beside `#[derive(Versioned)]`"
 )]
 pub trait Lockable: Versioned {}
+
+/// The item that an operation is about.
+#[derive(Clone)]
+pub(crate) struct ItemRef {
+    pub(crate) table: Arc<str>,
+    pub(crate) model: &'static Model,
+    pub(crate) key: Key,
+    /// The version that the operation rests on.
+    pub(crate) expected: Option<u64>,
+}
+
+impl fmt::Debug for ItemRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subject").field("table", &self.table).finish_non_exhaustive()
+    }
+}
 
 /// One key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 pub use aws_sdk_dynamodb::Client;
 pub use serde::{Serialize, de::DeserializeOwned};
 
+use crate::Locks;
 pub use crate::{
     Repository,
     expression::{Attribute, Opaque},
@@ -45,5 +46,25 @@ pub trait VersionField {
 impl VersionField for u64 {
     fn mirror(&mut self, version: u64) {
         *self = version;
+    }
+}
+
+/// Sets the clock of one client forward or back, for tests of clocks that differ.
+pub trait ClockAhead {
+    /// Sets it forward by this time, or back if that is negative.
+    fn clock_ahead_by_millis(self, millis: i64) -> Self;
+}
+
+impl ClockAhead for Locks {
+    fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
+        self.options.skew_millis = millis;
+        self
+    }
+}
+
+impl<T: Lockable> ClockAhead for Repository<T> {
+    fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
+        self.options.skew_millis = millis;
+        self
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
-use dynalock::{Model, Versioned};
+use dynalock::{Versioned, private::Model};
 
 use crate::{
     Product,

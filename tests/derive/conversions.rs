@@ -6,7 +6,10 @@ use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Config},
 };
-use dynalock::{Key, KeyAttribute, KeyType, KeyValue, Versioned};
+use dynalock::{
+    Key, KeyAttribute, Versioned,
+    table::{KeyType, KeyValue},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::key;

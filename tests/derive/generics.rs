@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use dynalock::{Model, Versioned};
+use dynalock::{Versioned, private::Model};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::key;

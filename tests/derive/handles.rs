@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use dynalock::{Attribute, Condition, Opaque, Versioned};
+use dynalock::{
+    Versioned,
+    condition::{Attribute, Condition, Opaque},
+};
 use serde::{Deserialize, Serialize};
 use serde_dynamo::{Item, to_item};
 

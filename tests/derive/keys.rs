@@ -2,7 +2,10 @@
 
 use std::marker::PhantomData;
 
-use dynalock::{Key, KeyAttribute, KeyType, KeyValue, Versioned};
+use dynalock::{
+    Key, KeyAttribute, Versioned,
+    table::{KeyType, KeyValue},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_dynamo::{AttributeValue, from_attribute_value, to_attribute_value};
 

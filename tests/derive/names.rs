@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use dynalock::{KeyModel, KeyValue, Model, Versioned};
+use dynalock::{
+    Versioned,
+    private::{KeyModel, Model},
+    table::KeyValue,
+};
 use serde::{Deserialize, Serialize};
 use serde_dynamo::{AttributeValue, Item, from_item, to_item};
 

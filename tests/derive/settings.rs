@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use dynalock::{Aliases, KeyModel, KeyType, LockModel, LockPlace, Model, TimeUnit, Versioned};
+use dynalock::{
+    Versioned,
+    private::{Aliases, KeyModel, LockModel, LockPlace, Model, TimeUnit},
+    table::KeyType,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Op, Pace, Repository, Stored, Transaction, Tx, Versioned, local::Faults, transact};
+use dynalock::{Error, Pace, Repository, Stored, Transaction, Tx, Versioned, local::Faults, transact, transaction::Op};
 
 use crate::support::{Product, Shop, refused::Refused, secs};
 
@@ -209,15 +209,15 @@ fn a_repository_is_shared_by_threads_whatever_its_type() {
         shared::<Repository<T>>();
         shared::<Stored<T>>();
         shared::<Op<T>>();
-        shared::<dynalock::Reason<T>>();
+        shared::<dynalock::transaction::Reason<T>>();
     }
     whatever::<Product>();
     shared::<Error>();
     shared::<Tx>();
     shared::<Transaction>();
-    shared::<dynalock::TransactionGet>();
-    shared::<dynalock::Committed>();
-    shared::<dynalock::Snapshot>();
+    shared::<dynalock::transaction::TransactionGet>();
+    shared::<dynalock::transaction::Committed>();
+    shared::<dynalock::transaction::Snapshot>();
 }
 
 async fn owns<T: Versioned>(items: Repository<T>, key: T::Key) -> bool {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{CodecReason, Error, Lockable, Locks, Transaction, Versioned, Wait, local::Faults};
+use dynalock::{Error, Lockable, Locks, Transaction, Versioned, Wait, error::CodecReason, local::Faults};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, expect_error, item, n, s};

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, InvalidSetting, InvalidTransaction, Locks, Spent, Transaction, Versioned, Wait, local::Faults};
+use dynalock::{
+    Error, Locks, Transaction, Versioned, Wait,
+    error::{InvalidSetting, InvalidTransaction, Spent},
+    local::Faults,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Product, Shop, Table, expect_error, millis};

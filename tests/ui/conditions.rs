@@ -1,6 +1,6 @@
 //! A condition compares an attribute with what it can hold, and is about the items of one type.
 
-use dynalock::{Condition, Versioned};
+use dynalock::{Versioned, condition::Condition};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]

@@ -39,10 +39,10 @@ struct Id {
 }
 
 impl dynalock::KeyAttribute for Id {
-    const TYPE: dynalock::KeyType = dynalock::KeyType::S;
+    const TYPE: dynalock::table::KeyType = dynalock::table::KeyType::S;
 
-    fn to_key_value(&self) -> dynalock::KeyValue {
-        dynalock::KeyValue::S(self.id.clone())
+    fn to_key_value(&self) -> dynalock::table::KeyValue {
+        dynalock::table::KeyValue::S(self.id.clone())
     }
 }
 

@@ -13,8 +13,7 @@ use super::{Basis, Item, State, refused::refused_by_serde};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
-    number::whole_number,
-    version::{Revision, Ring, WRITES},
+    version::{Revision, WRITES, parse_ring, version_of},
 };
 
 /// Reads an item: its bookkeeping attributes into what a write rests on, the others into the value.
@@ -72,32 +71,6 @@ fn revision(
     let read = |attribute| parse_ring(attribute).ok_or_else(|| corrupt(table, WRITES, NO_WRITES));
     let ring = writes.map(read).transpose()?;
     Ok(Revision { version, ring })
-}
-
-/// The ring of an item that need not be readable otherwise.
-pub(crate) fn ring_of(item: &Item) -> Option<Ring> {
-    item.get(WRITES).cloned().and_then(parse_ring)
-}
-
-/// The revision of an item that need not be readable otherwise.
-pub(crate) fn revision_in(item: &Item, version: &str) -> Revision {
-    Revision { version: version_in(item, version), ring: ring_of(item) }
-}
-
-/// The version of an item that need not be readable otherwise.
-pub(crate) fn version_in(item: &Item, attribute: &str) -> Option<u64> {
-    item.get(attribute).and_then(version_of)
-}
-
-fn parse_ring(attribute: AttributeValue) -> Option<Ring> {
-    match attribute {
-        AttributeValue::B(blob) => Ring::parse(blob.into_inner()),
-        _ => None,
-    }
-}
-
-fn version_of(attribute: &AttributeValue) -> Option<u64> {
-    attribute.as_n().ok().and_then(|digits| whole_number(digits))
 }
 
 fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> Error {

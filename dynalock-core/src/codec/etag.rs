@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use siphasher::sip::SipHasher13;
 
 use super::Item;
+use crate::error::ParseEtagError;
 use crate::{
     key::{Key, KeyValue},
     version::{Incarnation, Revision},
@@ -22,7 +23,7 @@ use crate::{
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::{Etag, ParseEtagError};
+/// use dynalock_core::{Etag, error::ParseEtagError};
 ///
 /// let edited: Result<Etag, ParseEtagError> = "not an etag".parse();
 /// assert_eq!(edited, Err(ParseEtagError));
@@ -42,11 +43,6 @@ enum Life {
     /// A digest of the whole item, for one without a version or without write ids.
     Content(u64),
 }
-
-/// The error of a text that is no etag of this library.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not an etag of an item: it was cut, edited, or made by something else")]
-pub struct ParseEtagError;
 
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {

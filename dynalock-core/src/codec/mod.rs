@@ -1,6 +1,7 @@
 //! Value to item and back: the only place that knows the shapes of attribute values.
 
 mod attributes;
+mod current;
 mod decode;
 mod encode;
 mod etag;
@@ -9,13 +10,13 @@ mod flattened;
 mod refused;
 mod stored;
 
-pub(crate) use decode::{decode, revision_in, ring_of, state_of, version_in};
+pub(crate) use decode::{decode, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
-pub use etag::{Etag, ParseEtagError};
+pub use etag::Etag;
 pub use stored::Stored;
 pub(crate) use stored::{Basis, State};
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
@@ -27,8 +28,7 @@ use crate::{
     version::WRITES,
 };
 
-/// The attributes of an item, or of a key.
-pub(crate) type Item = HashMap<String, AttributeValue>;
+pub(crate) use crate::model::Item;
 
 impl From<&KeyValue> for AttributeValue {
     fn from(value: &KeyValue) -> Self {

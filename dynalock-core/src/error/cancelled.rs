@@ -1,12 +1,17 @@
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
-use super::{Error, Refusal, Result, Spent};
+use super::{ActionReason, Refusal, Spent};
 use crate::{
-    codec::{Item, Stored, decode, version_in},
+    codec::Item,
     key::Key,
-    model::{Model, Versioned},
-    operation::ActionReason,
-    transaction::{ItemRef, Op, TransactionId},
+    model::{ItemRef, Model},
+    version::version_in,
 };
 
 /// A transaction that DynamoDB cancelled, with a reason for each of its operations. Nothing was written.
@@ -16,42 +21,22 @@ use crate::{
 #[derive(Clone)]
 pub struct Cancelled(Arc<Parts>);
 
+/// Tells the handles of one transaction from those of another, in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TransactionId(u64);
+
+impl TransactionId {
+    pub(crate) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 struct Parts {
     transaction: TransactionId,
     /// In the order of the calls; those that became one action share its reason.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
-}
-
-/// The part of one operation in a cancellation.
-#[non_exhaustive]
-pub enum Reason<T> {
-    /// The operation was not a cause of the cancellation.
-    None,
-    /// The condition of the operation was false: the item has changed since it was read, or the operation's own
-    /// condition does not hold. The variant holds the item as DynamoDB saw it, or `None` if there was no item.
-    Conflict(Option<Stored<T>>),
-    /// Like [`Conflict`](Self::Conflict), with an item that does not fit its struct.
-    #[non_exhaustive]
-    Unreadable {
-        /// The item as it is stored.
-        item: Item,
-        /// [`Error::Decode`] or [`Error::Corrupt`].
-        error: Error,
-    },
-    /// Another transaction was running on the item until the call gave up.
-    Contention(Refusal),
-    /// DynamoDB or the table had no capacity left until the call gave up.
-    Capacity(Refusal),
-    /// The items with this partition key have reached 10 GB, the limit of a table with local secondary indexes.
-    ItemCollectionTooLarge(Refusal),
-    /// DynamoDB does not accept the operation: a key or index attribute has the wrong type, or the item would grow
-    /// beyond 400 KB.
-    Invalid(Refusal),
-    /// The refusal has a code that this version of the library does not know.
-    Unknown(Refusal),
-    /// The handle belongs to another transaction.
-    ForeignHandle,
 }
 
 /// The class of a cancellation, or of one reason of it. It tells the caller the next step.
@@ -83,12 +68,9 @@ impl Cancelled {
         Self(Arc::new(Parts { transaction, operations, spent }))
     }
 
-    /// Returns why the operation of a handle was refused, with the item that it met. No request is made.
-    pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
-        match operation.borrow().index_in(self.0.transaction).and_then(|index| self.0.operations.get(index)) {
-            Some((item_ref, reported)) => Reason::read(item_ref, reported),
-            None => Reason::ForeignHandle,
-        }
+    /// The transaction that was cancelled.
+    pub(crate) fn transaction(&self) -> TransactionId {
+        self.0.transaction
     }
 
     /// Returns a reason for each operation, in the order of the calls, also for operations that were not a cause.
@@ -115,29 +97,6 @@ impl Cancelled {
     /// The requests that the call sent, and the time that it took.
     pub fn spent(&self) -> Spent {
         self.0.spent
-    }
-}
-
-impl<T: Versioned> Reason<T> {
-    fn read(item_ref: &ItemRef, reported: &ActionReason) -> Self {
-        let refusal = || reported.refusal.clone();
-        match reported.class() {
-            None => Self::None,
-            Some(CancellationClass::Conflict) => match reported.item.clone() {
-                None => Self::Conflict(None),
-                Some(item) => match decode(&item_ref.table, item.clone()) {
-                    Ok((value, basis)) => Self::Conflict(Some(Stored::new(value, basis))),
-                    Err(error) => Self::Unreadable { item, error },
-                },
-            },
-            Some(CancellationClass::Contention) => Self::Contention(refusal()),
-            Some(CancellationClass::Capacity) => Self::Capacity(refusal()),
-            Some(CancellationClass::Permanent | CancellationClass::Mixed) => match reported.refusal.code() {
-                "ItemCollectionSizeLimitExceeded" => Self::ItemCollectionTooLarge(refusal()),
-                "ValidationError" => Self::Invalid(refusal()),
-                _ => Self::Unknown(refusal()),
-            },
-        }
     }
 }
 
@@ -180,21 +139,13 @@ impl<'c> OperationReason<'c> {
         self.reported.class()
     }
 
-    /// Returns the item that a false condition met, as a `T`, or `None` if there was no item.
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item does not fit `T`.
-    ///   [`current_item`](Self::current_item) returns it in this case.
-    pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
-        let Some(item) = self.reported.item.clone() else { return Ok(None) };
-        let (value, basis) = decode(&self.item_ref.table, item)?;
-        Ok(Some(Stored::new(value, basis)))
-    }
-
     /// Returns the attributes of this item as they are stored.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
+    }
+
+    pub(crate) fn refusal(&self) -> &'c Refusal {
+        &self.reported.refusal
     }
 
     pub(crate) fn item_ref(&self) -> &'c ItemRef {
@@ -249,25 +200,6 @@ impl fmt::Display for OperationReason<'_> {
                 }
             }
             Some(_) => write!(f, "{} ({})", self.code(), self.message()),
-        }
-    }
-}
-
-impl<T> fmt::Debug for Reason<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("None"),
-            Self::Conflict(None) => f.write_str("Conflict(no item)"),
-            Self::Conflict(Some(now)) => write!(f, "Conflict(version {})", now.version()),
-            Self::Unreadable { error, .. } => {
-                f.debug_struct("Unreadable").field("error", error).finish_non_exhaustive()
-            }
-            Self::Contention(refusal) => f.debug_tuple("Contention").field(refusal).finish(),
-            Self::Capacity(refusal) => f.debug_tuple("Capacity").field(refusal).finish(),
-            Self::ItemCollectionTooLarge(refusal) => f.debug_tuple("ItemCollectionTooLarge").field(refusal).finish(),
-            Self::Invalid(refusal) => f.debug_tuple("Invalid").field(refusal).finish(),
-            Self::Unknown(refusal) => f.debug_tuple("Unknown").field(refusal).finish(),
-            Self::ForeignHandle => f.write_str("ForeignHandle"),
         }
     }
 }

@@ -1,11 +1,7 @@
 use std::{fmt, sync::Arc};
 
-use super::{Result, Spent, shown};
-use crate::{
-    codec::{Item, Stored, decode, version_in},
-    key::Key,
-    model::{Model, Versioned},
-};
+use super::{Spent, shown};
+use crate::{codec::Item, key::Key, model::Model, version::version_in};
 
 /// A refused write, with the item that it met.
 #[derive(Clone)]
@@ -31,19 +27,6 @@ impl Conflict {
         spent: Spent,
     ) -> Self {
         Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
-    }
-
-    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no item. No request is
-    /// made.
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the item does not fit
-    ///   `T`. [`Conflict::current_item`] returns it in this case.
-    pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
-        let Some(item) = self.0.item.clone() else { return Ok(None) };
-        let (value, basis) = decode(&self.0.table, item)?;
-        Ok(Some(Stored::new(value, basis)))
     }
 
     /// Returns the attributes of this item as they are stored.

@@ -1,24 +1,29 @@
 //! The errors of this crate, one variant for each next step of the caller.
 
+mod action_reason;
 mod cancelled;
 mod codec;
 mod conflict;
 mod invalid;
 mod lock;
 mod misconfigured;
+mod parse;
 mod refusal;
 mod setting;
 mod spent;
 #[cfg(test)]
 mod tests;
 
-pub use cancelled::{CancellationClass, Cancelled, OperationReason, Reason};
+pub(crate) use action_reason::{ActionReason, class_of};
+pub(crate) use cancelled::TransactionId;
+pub use cancelled::{CancellationClass, Cancelled, OperationReason};
 pub use codec::{CodecError, CodecReason};
 pub(crate) use codec::{SerdeError, SerdeResult};
 pub use conflict::Conflict;
 pub use invalid::InvalidTransaction;
 pub use lock::{Locked, Lost};
 pub use misconfigured::Misconfigured;
+pub use parse::{ParseEtagError, ParseLockTokenError};
 pub use refusal::{Refusal, Unavailable};
 pub use setting::InvalidSetting;
 pub use spent::Spent;
@@ -96,7 +101,7 @@ pub enum Error {
 
     /// The fair queue is full: it has as many entries as its callers allow. No entry was added.
     ///
-    /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::Acquire::max_queue).
+    /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} stand in it ({spent}); \
          ask again later"

@@ -1,11 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
-use super::*;
+use super::{TransactionId, *};
 use crate::{
     key::{Key, KeyType, KeyValue},
-    model::{KeyModel, Model},
-    operation,
-    transaction::{ItemRef, TransactionId},
+    model::{ItemRef, KeyModel, Model},
 };
 
 const MODEL: &Model = &Model {
@@ -45,7 +43,7 @@ fn refusal() -> Refusal {
 /// A cancellation with one operation for each code.
 fn cancelled(codes: &[&str]) -> Cancelled {
     let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1) };
-    let reason = |code: &&str| operation::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
+    let reason = |code: &&str| super::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
     let operations = codes.iter().map(|code| (item_ref.clone(), reason(code))).collect();
     Cancelled::new(TransactionId::next(), operations, SPENT)
 }

@@ -20,7 +20,7 @@ const MOST_OPERANDS: usize = 100;
 ///
 /// ```
 /// # use dynalock_core as dynalock;
-/// # use dynalock::{Attribute, private::attribute};
+/// # use dynalock::{condition::Attribute, private::attribute};
 /// # struct Product;
 /// # struct ProductAttributes {
 /// #     stock: Attribute<Product, i64>,
@@ -31,7 +31,7 @@ const MOST_OPERANDS: usize = 100;
 /// #     const ATTR: ProductAttributes =
 /// #         ProductAttributes { stock: attribute("stock"), note: attribute("note"), tags: attribute("tags") };
 /// # }
-/// use dynalock::Condition;
+/// use dynalock::condition::Condition;
 ///
 /// let a = Product::ATTR;
 /// let sellable: Condition<Product> = a.stock.ge(3).and(a.note.eq(None).or(!a.tags.contains("reserved")));

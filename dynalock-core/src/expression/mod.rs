@@ -3,8 +3,6 @@
 //! Names are always placeholders: an attribute may be called like one of DynamoDB's 573 reserved words, or hold dots.
 
 mod condition;
-mod lease;
-mod update;
 
 mod attribute;
 mod operand;
@@ -12,9 +10,7 @@ mod user;
 
 pub use attribute::{Attribute, Opaque};
 pub(crate) use condition::{absent, exists, same_attributes, unchanged};
-pub(crate) use lease::{GrantKind, HolderProof, LeaseClause, LeaseEffect};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
-pub(crate) use update::update;
 pub use user::Condition;
 
 use std::{collections::HashMap, fmt};
@@ -60,12 +56,12 @@ impl Placeholders {
     }
 
     /// The name behind a placeholder of these.
-    pub(super) fn name_of(&self, Name(index): Name) -> &str {
+    pub(crate) fn name_of(&self, Name(index): Name) -> &str {
         &self.names[index - self.before.0]
     }
 
     /// The value behind a placeholder of these.
-    pub(super) fn value_of(&self, Value(index): Value) -> &AttributeValue {
+    pub(crate) fn value_of(&self, Value(index): Value) -> &AttributeValue {
         &self.values[index - self.before.1]
     }
 

@@ -50,7 +50,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
-    note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::AsBound` if it cannot be a key"
+    note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
     /// Returns a value that serde writes like the type of the attribute.
@@ -91,7 +91,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 ///
 /// ```
 /// # use dynalock_core as dynalock;
-/// use dynalock::AsPrefix;
+/// use dynalock::condition::AsPrefix;
 ///
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Sku(String);
@@ -105,7 +105,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{V}` cannot begin with `{Self}`",
     label = "not the beginning of `{V}`",
-    note = "strings and bytes have a beginning; for a newtype of one of them implement `dynalock::AsPrefix`"
+    note = "strings and bytes have a beginning; for a newtype of one of them implement `dynalock::condition::AsPrefix`"
 )]
 pub trait AsPrefix<V> {
     /// Returns a value that serde writes as a string or as bytes.
@@ -126,7 +126,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{V}` cannot contain `{Self}`",
     label = "not a part of `{V}`",
-    note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::AsPart`"
+    note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
     /// Returns a value that serde writes like the stored part.

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Joined, Placeholders};
 use crate::error::{CodecError, Error, SerdeError};
 
-/// A condition on a stored item of `T`, made from its [`Attribute`](crate::Attribute)s, for example
+/// A condition on a stored item of `T`, made from its [`Attribute`](crate::condition::Attribute)s, for example
 /// `Product::ATTR.stock.ge(3)`.
 ///
 /// A condition is true or false, never unknown, and `!condition` is its opposite. As everywhere in Rust, `!`

@@ -15,7 +15,7 @@ pub(crate) use body::keep_body;
 pub(crate) use classify::{EmptyAnswer, Failure, Own};
 pub(crate) use get::GetItem;
 pub(crate) use get_many::{GetMany, TransactGet};
-pub(crate) use reasons::{ActionReason, ActionReasons};
+pub(crate) use reasons::ActionReasons;
 pub(crate) use scan::Scan;
 pub(crate) use table::{create_table, describe_table};
 pub(crate) use transact::Transact;

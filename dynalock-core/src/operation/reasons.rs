@@ -1,10 +1,7 @@
 use aws_sdk_dynamodb::types::CancellationReason;
 
 use super::classify::{Failure, Own};
-use crate::{
-    codec::Item,
-    error::{CancellationClass, Refusal},
-};
+use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
 
 /// Why a transaction was cancelled: one reason for each action, in their order.
 pub(crate) struct ActionReasons {
@@ -12,53 +9,10 @@ pub(crate) struct ActionReasons {
     whole: Refusal,
 }
 
-/// The part of one action in a cancellation.
-#[derive(Clone)]
-pub(crate) struct ActionReason {
-    pub(crate) refusal: Refusal,
-    /// The item that a condition met, if there was one.
-    pub(crate) item: Option<Item>,
-}
-
-/// What a code means; nothing for an action that was innocent.
-pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
-    match code {
-        "None" => None,
-        "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
-        "TransactionConflict" => Some(CancellationClass::Contention),
-        "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // ItemCollectionSizeLimitExceeded, ValidationError, and what may come.
-        _ => Some(CancellationClass::Permanent),
-    }
-}
-
-impl ActionReason {
-    /// An action that was not the cause.
-    pub(crate) fn innocent() -> Self {
-        Self { refusal: Refusal::new("None", "", None), item: None }
-    }
-
-    /// An action whose condition was false.
-    pub(crate) fn conflict(item: Option<Item>) -> Self {
-        Self { refusal: Refusal::new("ConditionalCheckFailed", "the conditional request failed", None), item }
-    }
-
-    pub(crate) fn class(&self) -> Option<CancellationClass> {
-        class_of(self.refusal.code())
-    }
-
-    fn read(reason: CancellationReason, whole: &Refusal) -> Self {
-        let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
-        let request_id = whole.request_id().map(str::to_owned);
-        Self { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }
-    }
-}
-
 impl ActionReasons {
     /// The reasons of a cancellation, which says this as a whole.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
-        let reasons =
-            reasons.unwrap_or_default().into_iter().map(|reason| ActionReason::read(reason, &whole)).collect();
+        let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
     }
 
@@ -129,4 +83,11 @@ fn severity(class: CancellationClass) -> u8 {
         CancellationClass::Conflict => 3,
         CancellationClass::Permanent | CancellationClass::Mixed => 4,
     }
+}
+
+/// The part of one action in a cancellation, which says `whole` as a whole.
+fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
+    let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
+    let request_id = whole.request_id().map(str::to_owned);
+    ActionReason { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }
 }

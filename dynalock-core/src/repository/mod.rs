@@ -4,7 +4,7 @@ mod modify;
 mod read;
 mod request;
 mod session;
-pub(crate) mod table;
+mod table;
 mod write;
 
 use modify::NoValue;
@@ -22,8 +22,9 @@ use aws_sdk_dynamodb::Client;
 use crate::{
     codec::Stored,
     error::Error,
-    lock::LeaseOptions,
-    model::{IntoKey, Versioned},
+    key::Key,
+    lease::LeaseOptions,
+    model::{IntoKey, ItemRef, Versioned},
     retry::{Connection, Limits, Pace},
 };
 
@@ -569,6 +570,14 @@ impl<T> Repository<T> {
         O: NoValue,
     {
         self.request(UpsertWith::new(key.into_key(), init, change))
+    }
+
+    /// The item under a key of this table.
+    pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
+    where
+        T: Versioned,
+    {
+        ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected }
     }
 
     fn request<K>(&self, kind: K) -> Request<T, K>

@@ -2,7 +2,7 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use super::Repository;
 use crate::{
-    lock::LeasePolicy,
+    lease::LeasePolicy,
     model::{Lockable, Versioned},
     retry::{Limits, Pace},
 };

@@ -4,15 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, Stored, decode, encode, revision_in, ring_of, version_in},
+    codec::{Basis, Changes, Item, Stored, decode, encode},
     error::{Conflict, Error},
     key::Key,
-    lock::LeasePolicy,
+    lease::LeasePolicy,
     model::{Model, Versioned},
     operation::{Action, GetItem, Sending, Write},
-    plan::{self, Plan, Repeats, WriteStamp, WriteStamps, checked_key},
     retry::{Aim, Attempts, Proof, Written, unexpected_condition},
-    version::{Expected, LateCopies, Revision, WriteId},
+    version::{Expected, LateCopies, Repeats, Revision, WriteId, revision_in, ring_of, version_in},
+    write::{
+        key::checked_key,
+        plan::{self, Plan, WriteStamp, WriteStamps},
+    },
 };
 
 /// One call: its effort, and the id that all its writes carry. An id that is found in an item means that one of them was

@@ -9,10 +9,10 @@ use super::{
 use crate::{
     codec::size,
     error::{Error, InvalidTransaction},
-    expression::HolderProof,
+    lease::clause::HolderProof,
     operation::{Action, Write},
-    plan::{self, WriteStamps},
     version::Revision,
+    write::plan::{self, WriteStamps},
 };
 
 /// The items that DynamoDB takes in one transaction.

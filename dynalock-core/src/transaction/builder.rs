@@ -7,7 +7,7 @@ use std::{
 use aws_sdk_dynamodb::Client;
 
 use super::{
-    Op, TransactionGet, TransactionId,
+    Op, TransactionGet,
     assembly::assemble,
     change::OperationOutput,
     commit::{self, Token},
@@ -17,14 +17,13 @@ use super::{
 };
 use crate::{
     codec::Stored,
-    error::{Error, InvalidTransaction, Result},
+    error::{Error, InvalidTransaction, Result, TransactionId},
     expression::Condition,
-    lock::Guard,
     model::{IntoKey, Versioned},
-    plan::Requirement,
     repository::Repository,
     retry::{Attempts, Limits},
     version::Revision,
+    write::{Guard, plan::Requirement},
 };
 
 /// Writes of several items that happen together or not at all. The items can have any types and be in any
@@ -36,7 +35,7 @@ use crate::{
 ///
 /// ```
 /// # use dynalock_core as dynalock;
-/// use dynalock::{Error, Reason, Stored, Transaction};
+/// use dynalock::{Error, Stored, Transaction, transaction::Reason};
 /// # use dynalock::{Repository, Versioned};
 ///
 /// # async fn reserve<P: Versioned, O: Versioned, C: Versioned>(
@@ -494,7 +493,7 @@ impl Committed {
     /// # use dynalock_core as dynalock;
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
     /// # use shop::Product;
-    /// # async fn example(done: dynalock::Committed, sell: dynalock::Op<Product>) -> dynalock::Result<()> {
+    /// # async fn example(done: dynalock::transaction::Committed, sell: dynalock::transaction::Op<Product>) -> dynalock::Result<()> {
     /// let product = done.get(sell)?;
     /// println!("{} left at version {}", product.stock, product.version());
     /// # Ok(())

@@ -3,12 +3,14 @@ use std::{any::Any, sync::Arc};
 use crate::{
     codec::{Basis, Item, State, Stored, encode, size},
     error::{Error, Spent},
-    expression::{HolderProof, LeaseClause},
-    lock::LeasePolicy,
+    lease::{
+        LeasePolicy,
+        clause::{HolderProof, LeaseClause},
+    },
     model::Versioned,
     operation::{Action, Write},
-    plan::{self, Plan, Requirement, WriteStamp},
     version::{Expected, Revision},
+    write::plan::{self, Plan, Requirement, WriteStamp},
 };
 
 /// A write of a value, whose type is forgotten.
@@ -104,8 +106,7 @@ impl<T: Versioned> Change for ChangeOf<T> {
 
     fn plan(&self, stamp: WriteStamp, held: Option<&HolderProof>) -> Result<PlannedWrite, Error> {
         let Self { table, value, kind, policy } = self;
-        let clause =
-            held.map_or_else(|| policy.clause(stamp.repeats), |holder| LeaseClause::HolderProof(holder.clone()));
+        let clause = held.map_or_else(|| policy.clause(stamp.repeats), |holder| LeaseClause::Holder(holder.clone()));
         match kind {
             ChangeKind::Create => plan::create(table, value, stamp, &clause).map(PlannedWrite::put),
             ChangeKind::Update(basis) => self.update(basis, stamp, &clause),

@@ -5,17 +5,17 @@ use std::{sync::Arc, time::Duration};
 use super::{
     assembly::{Assembly, WritePosition, assemble},
     draft::{PendingOperation, PendingStep},
-    handle::TransactionId,
-    operation::{ItemRef, Operation},
+    operation::Operation,
 };
 use crate::{
-    codec::{Item, ring_of},
-    error::{CancellationClass, Cancelled, Error, Spent},
-    operation::{ActionReason, Transact, TransactGet},
-    plan::{Repeats, WriteStamps},
+    codec::Item,
+    error::{ActionReason, CancellationClass, Cancelled, Error, Spent, TransactionId},
+    model::ItemRef,
+    operation::{Transact, TransactGet},
     random,
     retry::{Attempts, Rests, TokenOrigin, Transacted, TransactionAim, tables},
-    version::{Revision, WriteId},
+    version::{Repeats, Revision, WriteId, ring_of},
+    write::plan::WriteStamps,
 };
 
 /// The ClientRequestToken of one evaluation.

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::{
     change::{ChangeKind, ChangeOf},
-    operation::{ItemRef, Operation, OperationKind},
+    operation::{Operation, OperationKind},
 };
 use crate::{
     codec::{Basis, Etag, Item, Stored, decode, state_of},
     error::Error,
     expression::{Condition, Placeholders},
     key::Key,
-    lock::{Guard, LeasePolicy},
-    model::Versioned,
-    plan::Requirement,
+    lease::LeasePolicy,
+    model::{ItemRef, Versioned},
     repository::Repository,
+    write::{Guard, plan::Requirement},
 };
 
 /// One operation as it was called.
@@ -45,7 +45,7 @@ pub(super) type RestOn = Box<dyn FnOnce(Item) -> Result<Option<OperationKind>, E
 
 impl PendingOperation {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
-        let item_ref = ItemRef::of(repository, value.key(), None);
+        let item_ref = repository.item_ref(value.key(), None);
         Self {
             item_ref,
             purpose: Purpose::Write,
@@ -69,7 +69,7 @@ impl PendingOperation {
     }
 
     pub(super) fn check<T: Versioned>(repository: &Repository<T>, stored: &Stored<T>) -> Self {
-        let item_ref = ItemRef::of(repository, stored.key(), Some(stored.version()));
+        let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let step = match stored.origin() {
             Ok(basis) => match basis.check_key::<T>(&repository.table, stored) {
                 Ok(()) => PendingStep::Known(OperationKind::Check(Requirement::Unchanged(basis.state.clone()))),
@@ -89,7 +89,7 @@ impl PendingOperation {
 
     pub(super) fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
         let step = PendingStep::Known(OperationKind::Check(requirement));
-        Self { item_ref: ItemRef::of(repository, key, None), purpose: Purpose::Check, step }
+        Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, step }
     }
 
     /// A lease that the transaction is to happen under.
@@ -112,7 +112,7 @@ impl PendingOperation {
         stored: Stored<T>,
         kind: impl FnOnce(Basis) -> ChangeKind + Send + Sync + 'static,
     ) -> Self {
-        let item_ref = ItemRef::of(repository, stored.key(), Some(stored.version()));
+        let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let step = match stored.into_parts() {
             (value, Ok(basis)) => PendingStep::Known(change(repository, value, kind(basis))),
             (value, Err(etag)) => {
@@ -133,7 +133,7 @@ impl PendingOperation {
 
     /// A replace that has to know the stored item, to remove what the value does not have.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
-        let item_ref = ItemRef::of(repository, stored.key(), Some(stored.version()));
+        let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();
         let (repository, as_of) = (repository.clone(), etag.clone());
         let rest_on = move |item: Item| {

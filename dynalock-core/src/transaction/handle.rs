@@ -1,32 +1,17 @@
-use std::{
-    fmt,
-    marker::PhantomData,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{fmt, marker::PhantomData};
 
-use crate::codec::Stored;
+use crate::{codec::Stored, error::TransactionId};
 
 /// The handle of one operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
 ///
 /// `Out` is the result of the operation: a [`Stored<T>`] for a write, an `Option` of one for a read, and `()` for
-/// deletes and checks. [`Committed::get`](crate::Committed::get) returns it, and
-/// [`Cancelled::reason`](crate::Cancelled::reason) returns the cause of a refusal. A handle is valid for the
+/// deletes and checks. [`Committed::get`](crate::transaction::Committed::get) returns it, and
+/// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of a refusal. A handle is valid for the
 /// transaction that made it. For any other transaction it is an error.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,
     of: PhantomData<fn() -> (T, Out)>,
-}
-
-/// Tells the handles of one transaction from those of another, in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TransactionId(u64);
-
-impl TransactionId {
-    pub(crate) fn next() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
 }
 
 impl<T, Out> Op<T, Out> {

@@ -6,6 +6,7 @@
 mod handle;
 mod link;
 mod operation;
+mod reason;
 
 mod assembly;
 mod change;
@@ -18,7 +19,6 @@ mod unit;
 
 pub use builder::{Committed, Transaction};
 pub use handle::Op;
-pub(crate) use handle::TransactionId;
-pub(crate) use operation::ItemRef;
+pub use reason::Reason;
 pub use snapshot::{Snapshot, TransactionGet};
 pub use unit::{Tx, UnitOfWork, transact};

@@ -1,28 +1,12 @@
-use std::{fmt, sync::Arc};
-
 use super::change::Change;
 use crate::{
     codec::{Item, State},
     error::{Error, Spent},
-    expression::HolderProof,
-    key::Key,
-    lock::LeasePolicy,
-    model::{Model, Versioned},
-    operation::GetItem,
-    plan::{Requirement, checked_key},
-    repository::Repository,
+    lease::{LeasePolicy, clause::HolderProof},
+    model::ItemRef,
     version::Expected,
+    write::plan::Requirement,
 };
-
-/// The item that an operation is about.
-#[derive(Clone)]
-pub(crate) struct ItemRef {
-    pub(crate) table: Arc<str>,
-    pub(crate) model: &'static Model,
-    pub(crate) key: Key,
-    /// The version that the operation rests on.
-    pub(crate) expected: Option<u64>,
-}
 
 /// One operation, the type of its item forgotten.
 pub(super) struct Operation {
@@ -34,27 +18,6 @@ pub(super) struct Operation {
 pub(super) enum OperationKind {
     Change(Box<dyn Change>),
     Check(Requirement),
-}
-
-impl ItemRef {
-    pub(crate) fn of<T: Versioned>(repository: &Repository<T>, key: Key, expected: Option<u64>) -> Self {
-        Self { table: Arc::clone(&repository.table), model: T::MODEL, key, expected }
-    }
-
-    /// Whether both are about one item.
-    pub(super) fn is(&self, table: &str, key: &Key) -> bool {
-        *self.table == *table && self.key == *key
-    }
-
-    /// The item's key as DynamoDB takes it.
-    pub(super) fn key_item(&self) -> Result<Item, Error> {
-        checked_key(self.model, &self.table, &self.key)
-    }
-
-    /// A strongly consistent read of the item.
-    pub(super) fn read(&self) -> Result<GetItem, Error> {
-        Ok(GetItem { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
-    }
 }
 
 impl Operation {
@@ -114,11 +77,5 @@ impl Operation {
             OperationKind::Change(change) => Some(change.expected()),
             OperationKind::Check(_) => None,
         }
-    }
-}
-
-impl fmt::Debug for ItemRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subject").field("table", &self.table).finish_non_exhaustive()
     }
 }

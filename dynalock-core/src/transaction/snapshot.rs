@@ -2,11 +2,11 @@ use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
-use super::{ItemRef, Op, TransactionId, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
+use super::{Op, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
 use crate::{
     codec::{Item, Stored, decode},
-    error::{Error, InvalidTransaction, Result},
-    model::{IntoKey, Versioned},
+    error::{Error, InvalidTransaction, Result, TransactionId},
+    model::{IntoKey, ItemRef, Versioned},
     operation,
     repository::Repository,
     retry::{Attempts, Limits},
@@ -74,7 +74,7 @@ impl TransactionGet {
     /// # use dynalock_core as dynalock;
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
     /// # use shop::Product;
-    /// # async fn example(mut get: dynalock::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// # async fn example(mut get: dynalock::transaction::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// let tea = get.item(products, "tea");
     /// let seen = get.fetch().await?;
     /// println!("{:?}", seen.get(tea)?);
@@ -83,7 +83,7 @@ impl TransactionGet {
     /// ```
     pub fn item<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, Option<Stored<T>>> {
         self.link.meet(&repository.connection);
-        self.item_refs.push(ItemRef::of(repository, key.into_key(), None));
+        self.item_refs.push(repository.item_ref(key.into_key(), None));
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
@@ -95,7 +95,7 @@ impl TransactionGet {
     /// # use dynalock_core as dynalock;
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
     /// # use shop::Product;
-    /// # async fn example(mut get: dynalock::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// # async fn example(mut get: dynalock::transaction::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// let (tea, cup) = (get.item(products, "tea"), get.item(products, "cup"));
     /// let seen = get.fetch().await?;
     /// println!("{:?} {:?}", seen.get(tea)?, seen.get(cup)?);

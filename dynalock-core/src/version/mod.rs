@@ -5,6 +5,8 @@ use std::{collections::HashMap, fmt};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
+use crate::number::whole_number;
+
 #[cfg(test)]
 mod model_check;
 
@@ -15,6 +17,15 @@ pub(crate) const WRITES: &str = "_writes";
 const SMALLEST_RING: usize = 4;
 
 const ID_LEN: usize = 8;
+
+/// When a write may have to be made again, the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// By this call alone, which can keep it.
+    InThisCall,
+    /// By anybody who has the caller's token.
+    Ever,
+}
 
 /// What marks one logical write, over all its attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +169,32 @@ impl Revision {
         }
         self
     }
+}
+
+/// The ring of an item that need not be readable otherwise.
+pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
+    item.get(WRITES).cloned().and_then(parse_ring)
+}
+
+/// The revision of an item that need not be readable otherwise.
+pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
+    Revision { version: version_in(item, version), ring: ring_of(item) }
+}
+
+/// The version of an item that need not be readable otherwise.
+pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
+    item.get(attribute).and_then(version_of)
+}
+
+pub(crate) fn parse_ring(attribute: AttributeValue) -> Option<Ring> {
+    match attribute {
+        AttributeValue::B(blob) => Ring::parse(blob.into_inner()),
+        _ => None,
+    }
+}
+
+pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
+    attribute.as_n().ok().and_then(|digits| whole_number(digits))
 }
 
 /// What a write rested on.

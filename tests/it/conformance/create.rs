@@ -1,6 +1,6 @@
 //! A create is guarded by the absence of its key.
 
-use dynalock::{Error, KeyValue};
+use dynalock::{Error, table::KeyValue};
 
 use crate::support::{Product, Shop, expect_error, item, n, s};
 

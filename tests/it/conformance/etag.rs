@@ -1,6 +1,6 @@
 //! Values that come back from elsewhere, with the token of the state that they were made from.
 
-use dynalock::{Error, Etag, ParseEtagError, Stored};
+use dynalock::{Error, Etag, Stored, error::ParseEtagError};
 
 use crate::support::{Product, Shop, expect_error, item, n, s};
 

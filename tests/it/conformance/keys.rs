@@ -1,6 +1,9 @@
 //! Keys of all types.
 
-use dynalock::{Error, Key, KeyAttribute, KeyType, KeyValue, Versioned};
+use dynalock::{
+    Error, Key, KeyAttribute, Versioned,
+    table::{KeyType, KeyValue},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Digest, Product, Shop, b, expect_error, n, s};

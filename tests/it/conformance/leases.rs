@@ -1,6 +1,6 @@
 //! Leases on items, plain and fair: what the engine makes of their expressions. Time is not waited for: a clock is set forward.
 
-use dynalock::{Error, Lost, Versioned, Wait};
+use dynalock::{Error, Versioned, Wait, error::Lost, private::ClockAhead as _};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, expect_error, s};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dynalock::{Error, Locks, Lost, Wait};
+use dynalock::{Error, Locks, Wait, error::Lost, private::ClockAhead as _};
 
 use crate::support::{Shop, expect_error, secs, stolen_by};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dynalock::{CodecReason, Error, Versioned};
+use dynalock::{Error, Versioned, error::CodecReason};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Product, Shop, expect_error, item, n, s};

@@ -1,6 +1,6 @@
 //! What leases ask of the engine: their expressions, in the item and in a row beside it.
 
-use dynalock::{Error, Expiry, Lost, Transaction, Versioned};
+use dynalock::{Error, Expiry, Transaction, Versioned, error::Lost, private::ClockAhead as _};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Digest, Shop, b, expect_error, stolen_by};

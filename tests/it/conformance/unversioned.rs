@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dynalock::{CancellationClass, Error, Stored, Transaction, Versioned};
+use dynalock::{Error, Stored, Transaction, Versioned, error::CancellationClass};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Item, Product, Shop, Table, expect_error, item, n, s};

@@ -1,7 +1,8 @@
 //! An outage is not multiplied.
 
 use dynalock::{
-    Error, Spent,
+    Error,
+    error::Spent,
     local::{Fault, Faults},
 };
 

@@ -1,7 +1,8 @@
 //! Every public write under every fault: what is returned is held against what is stored.
 
 use dynalock::{
-    Error, Result, Unavailable,
+    Error, Result,
+    error::Unavailable,
     local::{Fault, Faults},
 };
 

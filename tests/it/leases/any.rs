@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Spent, Wait, local::Faults};
+use dynalock::{Error, Expiry, Wait, error::Spent, local::Faults};
 
 use super::{Crate, SKEW, TTL, kill};
 use crate::support::{Shop, Table, expect_error, millis, secs, travel};

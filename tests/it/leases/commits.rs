@@ -1,7 +1,8 @@
 //! Commits whose reply was lost: the end of the lease proves them where no write id does.
 
 use dynalock::{
-    Error, Lost, Versioned,
+    Error, Versioned,
+    error::Lost,
     local::{Fault, Faults},
 };
 use serde::{Deserialize, Serialize};

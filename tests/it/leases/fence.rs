@@ -1,7 +1,8 @@
 //! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
 
 use dynalock::{
-    Error, LeaseGuard, LockToken, Lost, Transaction,
+    Error, LeaseGuard, LockToken, Transaction,
+    error::Lost,
     local::{Fault, Faults},
 };
 

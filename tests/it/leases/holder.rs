@@ -1,6 +1,7 @@
 use dynalock::{
     Error, LockToken, Transaction,
     local::{Fault, Faults},
+    private::ClockAhead as _,
 };
 
 use super::{Crate, SKEW, TTL, kill};

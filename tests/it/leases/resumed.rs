@@ -1,7 +1,8 @@
 //! A process goes on with the lease of another one, by its token.
 
 use dynalock::{
-    Error, LockToken, Lost, Versioned,
+    Error, LockToken, Versioned,
+    error::Lost,
     local::{Fault, Faults},
 };
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, LeaseGuard, Lockable, Repository, Transaction, local::Faults};
+use dynalock::{Error, LeaseGuard, Lockable, Repository, Transaction, local::Faults, private::ClockAhead as _};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 

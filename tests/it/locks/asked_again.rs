@@ -3,6 +3,7 @@
 use dynalock::{
     Error, Wait,
     local::{Fault, Faults},
+    private::ClockAhead as _,
 };
 
 use super::{break_before, kill};

@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Expiry, Heartbeat, LockGuard, Locks, Lost, Result, Versioned, local::Database};
+use dynalock::{Error, Expiry, Heartbeat, LockGuard, Locks, Result, Versioned, error::Lost, local::Database};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 

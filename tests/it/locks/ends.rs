@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use dynalock::{
-    Error, Expiry, Locks, Unavailable, Wait,
+    Error, Expiry, Locks, Wait,
+    error::Unavailable,
     local::{Fault, Faults},
 };
 

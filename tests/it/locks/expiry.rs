@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Lost, local::Faults};
+use dynalock::{Error, Expiry, error::Lost, local::Faults, private::ClockAhead as _};
 
 use super::{SKEW, TTL, kill};
 use crate::support::{Shop, expect_error, millis, now, secs, stolen_by, travel};

@@ -8,7 +8,8 @@ use std::{
 };
 
 use dynalock::{
-    Error, Lost,
+    Error,
+    error::Lost,
     local::{Fault, Faults},
 };
 

@@ -1,7 +1,8 @@
 //! A process goes on with the token of another one, whose requests may still be on their way.
 
 use dynalock::{
-    Error, LockGuard, Lost,
+    Error, LockGuard,
+    error::Lost,
     local::{Fault, Faults},
 };
 

@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
     Locks,
     local::{Database, Fault, Faults},
+    private::ClockAhead as _,
 };
 use fastrand::Rng;
 

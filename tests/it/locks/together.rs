@@ -4,7 +4,8 @@ use std::{
 };
 
 use dynalock::{
-    Error, InvalidTransaction, Lost, Wait,
+    Error, Wait,
+    error::{InvalidTransaction, Lost},
     local::{Fault, Faults},
 };
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use dynalock::{
-    Error, Lost, Unavailable, Wait,
+    Error, Wait,
+    error::{Lost, Unavailable},
     local::{Fault, Faults},
+    private::ClockAhead as _,
 };
 
 use super::{SKEW, TTL, break_before, kill};

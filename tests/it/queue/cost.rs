@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Locks, local::Faults};
+use dynalock::{Error, Locks, local::Faults, private::ClockAhead as _};
 use tokio::task::JoinSet;
 
 use super::TTL;

@@ -2,8 +2,10 @@
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Error, Expiry, Locks, Lost, Spent,
+    Error, Expiry, Locks,
+    error::{Lost, Spent},
     local::{Database, Fault, Faults},
+    private::ClockAhead as _,
 };
 use tokio::task::JoinHandle;
 

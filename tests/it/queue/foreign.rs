@@ -1,7 +1,7 @@
 //! Rows in which another program has left what this one would not write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Expiry, Lost, Wait, local::Faults};
+use dynalock::{Error, Expiry, Wait, error::Lost, local::Faults};
 
 use super::{SKEW, TTL};
 use crate::support::{Shop, expect_error, millis, n, now, s, secs, travel};

@@ -1,6 +1,6 @@
 //! Queues of items: everybody else's writes are refused while somebody stands in one.
 
-use dynalock::{Error, LeaseGuard, Lost, Repository, Transaction, Versioned, local::Faults};
+use dynalock::{Error, LeaseGuard, Repository, Transaction, Versioned, error::Lost, local::Faults};
 use serde::{Deserialize, Serialize};
 
 use super::{SKEW, TTL};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Expiry, LockGuard, Locks, QueueTicket, local::Faults};
+use dynalock::{Expiry, LockGuard, Locks, local::Faults, lock::QueueTicket};
 
 use super::{TTL, kill};
 use crate::support::{Shop, millis, now, secs, travel};

@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
     LockGuard, Locks,
     local::{Database, Fault, Faults},
+    private::ClockAhead as _,
 };
 use fastrand::Rng;
 

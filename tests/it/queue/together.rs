@@ -6,7 +6,8 @@ use std::{
 };
 
 use dynalock::{
-    Error, InvalidTransaction, Wait,
+    Error, Wait,
+    error::InvalidTransaction,
     local::{Fault, Faults},
 };
 use tokio::task::JoinSet;

@@ -6,7 +6,7 @@ use std::{
     task::Poll,
 };
 
-use dynalock::{Error, LockGuard, Spent, Wait, local::Faults};
+use dynalock::{Error, LockGuard, Wait, error::Spent, local::Faults};
 use tokio::task::JoinSet;
 
 use super::TTL;
@@ -149,7 +149,7 @@ async fn the_place_in_the_queue_only_gets_better() {
     let (locks, others) = shop.queues().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let mut before = JoinSet::new();
-    let hold = async |asking: dynalock::Acquire<LockGuard, std::sync::Arc<str>, dynalock::Fair>| {
+    let hold = async |asking: dynalock::lock::Acquire<LockGuard, std::sync::Arc<str>, dynalock::lock::Fair>| {
         let held = asking.await.unwrap();
         travel(secs(4)).await;
         held.release().await.unwrap();
@@ -263,7 +263,7 @@ async fn operators_see_break_and_retire_queues_and_holds_are_resumed() {
     assert!(others.break_lock("printer", held.fence()).await.unwrap());
     let next = queued.await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (held.fence() + 1, None), "it has taken nobody out");
-    assert!(matches!(held.lost().await, dynalock::Lost::Stolen { .. }));
+    assert!(matches!(held.lost().await, dynalock::error::Lost::Stolen { .. }));
 
     let fence = next.fence();
     let text = next.detach().to_string();

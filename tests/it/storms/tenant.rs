@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
     Client,
     types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
 };
-use dynalock::{Error, LockGuard, LockSetGuard, Locks, Lost};
+use dynalock::{Error, LockGuard, Locks, error::Lost, lock::LockSetGuard};
 use fastrand::Rng;
 use tokio::time::Instant;
 

@@ -1,4 +1,7 @@
-use dynalock::{KeyAttribute, KeyType, KeyValue};
+use dynalock::{
+    KeyAttribute,
+    table::{KeyType, KeyValue},
+};
 use serde::{Deserialize, Serialize};
 
 /// Writes itself as binary, which `Vec<u8>` alone does not.

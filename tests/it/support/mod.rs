@@ -23,7 +23,7 @@ pub(crate) use shop::{Shop, Table};
 
 use std::time::Duration;
 
-use dynalock::Lost;
+use dynalock::error::Lost;
 
 pub(crate) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

@@ -2,7 +2,11 @@
 
 use std::fmt::Debug;
 
-use dynalock::{Cancelled, Error, InvalidTransaction, Op, Reason, Stored, Versioned};
+use dynalock::{
+    Error, Stored, Versioned,
+    error::{Cancelled, InvalidTransaction},
+    transaction::{Op, Reason},
+};
 
 pub(crate) fn cancelled<T: Debug>(result: Result<T, Error>) -> Cancelled {
     match result {

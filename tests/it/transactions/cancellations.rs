@@ -2,9 +2,11 @@
 
 use aws_sdk_dynamodb::types::CancellationReason;
 use dynalock::{
-    CancellationClass, Error, Op, Reason, Transaction,
+    Error, Transaction,
+    error::CancellationClass,
     local::{Fault, Faults},
     transact,
+    transaction::{Op, Reason},
 };
 
 use super::purse::{Stored, purse, stored, transaction};

@@ -1,7 +1,8 @@
 //! What the errors of transactions say, and what they keep to themselves.
 
 use dynalock::{
-    Error, InvalidTransaction, Transaction,
+    Error, Transaction,
+    error::InvalidTransaction,
     local::{Fault, Faults},
     transact,
 };

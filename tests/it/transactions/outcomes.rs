@@ -1,7 +1,8 @@
 //! A transaction under every fault: what is returned is held against what is stored.
 
 use dynalock::{
-    Error, Result, Spent, Unavailable,
+    Error, Result,
+    error::{Spent, Unavailable},
     local::{Fault, Faults},
 };
 

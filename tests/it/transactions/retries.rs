@@ -1,7 +1,8 @@
 //! What stays the same over the requests of one transaction, and how long it goes on.
 
 use dynalock::{
-    Error, InvalidTransaction, Transaction,
+    Error, Transaction,
+    error::InvalidTransaction,
     local::{Fault, Faults},
     transact,
 };

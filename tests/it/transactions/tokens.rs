@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use dynalock::{
-    Error, Spent, Transaction, Versioned,
+    Error, Transaction, Versioned,
+    error::Spent,
     local::{Fault, Faults},
 };
 

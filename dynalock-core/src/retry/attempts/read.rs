@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use super::{super::Backoff, Attempts, tables};
+use super::{Attempts, tables};
 use crate::{
     codec::Item,
     error::{Error, Refusal},
     operation::{GetItem, GetMany, TransactGet},
+    retry::Backoff,
 };
 
 impl Attempts {

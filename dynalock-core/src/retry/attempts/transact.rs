@@ -2,10 +2,9 @@ use std::sync::Arc;
 
 use super::{Attempts, TOKEN_LIFE, mismatch};
 use crate::{
-    codec::revision_in,
-    error::{CancellationClass, Error, Spent},
-    operation::{ActionReason, ActionReasons, Failure, Transact},
-    version::{Doubt, Expected, Revision, Verdict, WriteId, verdict},
+    error::{ActionReason, CancellationClass, Error, Spent},
+    operation::{ActionReasons, Failure, Transact},
+    version::{Doubt, Expected, Revision, Verdict, WriteId, revision_in, verdict},
 };
 
 /// What marks the writes of a transaction, and what they rest on.

@@ -2,10 +2,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Attempts, TOKEN_LIFE};
 use crate::{
-    codec::{Item, revision_in, ring_of},
+    codec::Item,
     error::Error,
     operation::{Failure, GetItem, Own, Sending, Write},
-    version::{Doubt, Expected, Incarnation, LateCopies, Verdict, WriteId, verdict},
+    version::{Doubt, Expected, Incarnation, LateCopies, Verdict, WriteId, revision_in, ring_of, verdict},
 };
 
 /// What a write rests on, and what marks it.

@@ -2,17 +2,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::super::{
-    ItemRef,
-    draft::{PendingOperation, Purpose},
-    link::Link,
-};
 use crate::{
     clock::Instant,
     codec::Item,
     error::{Error, InvalidTransaction},
     key::Key,
+    model::ItemRef,
     retry::{Attempts, Limits},
+    transaction::{
+        draft::{PendingOperation, Purpose},
+        link::Link,
+    },
 };
 
 /// One run of the closure.

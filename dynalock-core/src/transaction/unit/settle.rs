@@ -3,8 +3,18 @@
 use aws_sdk_dynamodb::Client;
 
 use super::{
-    super::{
-        ItemRef, TransactionId,
+    Tx,
+    run::{ItemOrigin, Known, KnownItem, Run, UnitShared},
+    tx::Handle,
+};
+use crate::{
+    clock,
+    codec::{Item, same_state, size, state_of},
+    error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
+    model::ItemRef,
+    operation::Sending,
+    retry::{Aim, Attempts, Limits, Written},
+    transaction::{
         assembly::{Assembly, assemble},
         commit::{self, Token, cancelled, make_way, send},
         draft::{PendingOperation, Purpose},
@@ -12,18 +22,8 @@ use super::{
         operation::Operation,
         snapshot,
     },
-    Tx,
-    run::{ItemOrigin, Known, KnownItem, Run, UnitShared},
-    tx::Handle,
-};
-use crate::{
-    clock,
-    codec::{Item, same_state, size, state_of, version_in},
-    error::{CancellationClass, Cancelled, Error, OperationReason},
-    operation::{ActionReason, Sending},
-    plan::WriteStamps,
-    retry::{Aim, Attempts, Limits, Written},
-    version::{Expected, LateCopies},
+    version::{Expected, LateCopies, version_in},
+    write::plan::WriteStamps,
 };
 
 /// One unit of work, over all runs of its closure.

@@ -5,21 +5,18 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{
-    super::{ItemRef, draft::PendingOperation},
-    run::Run,
-};
+use super::run::Run;
 use crate::{
     codec::{Item, Stored, decode, key_of},
     error::{Error, InvalidTransaction, Result},
     expression::Condition,
     key::Key,
-    lock::Guard,
-    model::{IntoKey, Versioned},
+    model::{IntoKey, ItemRef, Versioned},
     operation::GetItem,
-    plan::{Requirement, checked_key},
     repository::Repository,
     retry::Attempts,
+    transaction::draft::PendingOperation,
+    write::{Guard, key::checked_key, plan::Requirement},
 };
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
@@ -75,7 +72,7 @@ impl Tx {
         repository: &Repository<T>,
         key: impl IntoKey<T>,
     ) -> impl Future<Output = Result<Option<Stored<T>>>> + Send {
-        let item_ref = ItemRef::of(repository, key.into_key(), None);
+        let item_ref = repository.item_ref(key.into_key(), None);
         self.run().session.link.meet(&repository.connection);
         async move {
             let known = self.run().look_up(&item_ref.table, &item_ref.key)?.map(|held| held.item.clone());
@@ -122,7 +119,7 @@ impl Tx {
         repository: &Repository<T>,
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Stored<T>>>>> + Send {
-        let item_refs: Vec<_> = keys.into_iter().map(|key| ItemRef::of(repository, key.into_key(), None)).collect();
+        let item_refs: Vec<_> = keys.into_iter().map(|key| repository.item_ref(key.into_key(), None)).collect();
         let table = Arc::clone(&repository.table);
         self.run().session.link.meet(&repository.connection);
         async move {

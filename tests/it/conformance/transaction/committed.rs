@@ -1,6 +1,6 @@
 //! What a transaction leaves that has happened.
 
-use dynalock::{Error, Reason, Stored, Transaction, Versioned};
+use dynalock::{Error, Stored, Transaction, Versioned, transaction::Reason};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{

@@ -1,6 +1,11 @@
 //! Every kind of operation, in any order of calls: each handle has the reason of its own operation.
 
-use dynalock::{CancellationClass, Cancelled, KeyValue, Op, Reason, Stored, Transaction, Versioned};
+use dynalock::{
+    Stored, Transaction, Versioned,
+    error::{CancellationClass, Cancelled},
+    table::KeyValue,
+    transaction::{Op, Reason},
+};
 
 use crate::support::{
     Account, Line, Product, Shop, Table,

@@ -1,6 +1,11 @@
 //! Operations on one item become one conditional write or one check.
 
-use dynalock::{Cancelled, Condition, Op, Reason, Stored, Transaction};
+use dynalock::{
+    Stored, Transaction,
+    condition::Condition,
+    error::Cancelled,
+    transaction::{Op, Reason},
+};
 
 use crate::support::{
     Product, Shop, Table, n,

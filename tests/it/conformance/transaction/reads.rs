@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use dynalock::{Error, InvalidTransaction, Stored, transact};
+use dynalock::{Error, Stored, error::InvalidTransaction, transact};
 
 use crate::support::{
     Account, Product, Shop, n,

@@ -1,6 +1,6 @@
 //! Cancellations whose item is not what its operation expects, and transactions that are refused as a whole.
 
-use dynalock::{CancellationClass, Error, Reason, Transaction};
+use dynalock::{Error, Transaction, error::CancellationClass, transaction::Reason};
 
 use crate::support::{
     Account, Item, Product, Shop, expect_error, item, n,

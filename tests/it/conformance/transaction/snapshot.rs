@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dynalock::{Error, InvalidTransaction, Transaction};
+use dynalock::{Error, Transaction, error::InvalidTransaction};
 
 use crate::support::{Account, Line, Product, Shop, expect_error, item, n, refused::invalid, s};
 

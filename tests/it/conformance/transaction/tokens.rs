@@ -1,6 +1,6 @@
 //! A token of the caller's own: what is made again under it happens once.
 
-use dynalock::{Error, Spent, Stored, Transaction};
+use dynalock::{Error, Stored, Transaction, error::Spent};
 
 use crate::support::{
     Account, Item, Product, Shop, Table, expect_error, n,

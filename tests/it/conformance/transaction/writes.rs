@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use dynalock::{Error, InvalidTransaction, Tx, transact};
+use dynalock::{Error, Tx, error::InvalidTransaction, transact};
 
 use crate::support::{
     Product, Shop, Table, expect_error, n,

@@ -1,4 +1,4 @@
-use dynalock::{Error, LockToken, Spent, local::Faults};
+use dynalock::{Error, LockToken, error::Spent, local::Faults, private::ClockAhead as _};
 
 use super::super::{SKEW, TTL};
 use super::{Archive, action, actions, archives};

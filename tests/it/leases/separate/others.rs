@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Lost, Transaction, local::Faults};
+use dynalock::{Error, Expiry, Transaction, error::Lost, local::Faults};
 
 use super::super::{SKEW, TTL};
 use super::{Archive, action, actions, archives, kill};

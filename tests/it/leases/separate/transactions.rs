@@ -1,5 +1,6 @@
 use dynalock::{
-    Error, InvalidTransaction, Lost, Transaction,
+    Error, Transaction,
+    error::{InvalidTransaction, Lost},
     local::{Fault, Faults},
 };
 

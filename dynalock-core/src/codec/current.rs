@@ -1,0 +1,36 @@
+//! The items that errors carry, as values.
+
+use super::{Stored, decode};
+use crate::{
+    error::{Conflict, OperationReason, Result},
+    model::Versioned,
+};
+
+impl Conflict {
+    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no item. No request is
+    /// made.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the item does not fit
+    ///   `T`. [`Conflict::current_item`] returns it in this case.
+    pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
+        let Some(item) = self.current_item().cloned() else { return Ok(None) };
+        let (value, basis) = decode(&self.table().into(), item)?;
+        Ok(Some(Stored::new(value, basis)))
+    }
+}
+
+impl OperationReason<'_> {
+    /// Returns the item that a false condition met, as a `T`, or `None` if there was no item.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item does not fit `T`.
+    ///   [`current_item`](Self::current_item) returns it in this case.
+    pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
+        let Some(item) = self.current_item().cloned() else { return Ok(None) };
+        let (value, basis) = decode(&self.table().into(), item)?;
+        Ok(Some(Stored::new(value, basis)))
+    }
+}

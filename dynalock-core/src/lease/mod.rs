@@ -1,0 +1,21 @@
+#![doc = include_str!("protocol.md")]
+
+pub(crate) mod acquire;
+pub(crate) mod clause;
+pub(crate) mod grant;
+pub(crate) mod held_grant;
+pub(crate) mod name;
+pub(crate) mod options;
+pub(crate) mod order;
+pub(crate) mod policy;
+pub(crate) mod queue;
+pub(crate) mod record;
+pub(crate) mod row;
+pub(crate) mod token;
+
+pub(crate) use options::LeaseOptions;
+pub use options::{Expiry, Heartbeat, Wait};
+pub use order::{AnyOne, AnyOrder, Fair};
+pub(crate) use policy::LeasePolicy;
+pub use queue::{QueueStatus, QueueTicket};
+pub use token::LockToken;

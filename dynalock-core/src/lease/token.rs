@@ -1,0 +1,135 @@
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::{clause::GrantKind, name::parts};
+use crate::error::ParseLockTokenError;
+use crate::key::{Key, KeyValue};
+
+/// A held lock without its guard, to be resumed elsewhere: [`LockGuard::detach`](crate::LockGuard::detach). It survives a trip to another process
+/// as a string (`Display`, `FromStr`, serde), and whoever has it has the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockToken {
+    /// That of the row.
+    pub(crate) name: Arc<str>,
+    pub(crate) owner: Arc<str>,
+    pub(crate) fence: u64,
+    pub(crate) beat: u64,
+    pub(crate) ttl: Duration,
+    pub(crate) hold: GrantKind,
+}
+
+impl LockToken {
+    /// What stands for the name in the token of an item's lease: its key.
+    pub(crate) fn item_name(key: &Key) -> Arc<str> {
+        let value = |value: &KeyValue| {
+            let (kind, text) = match value {
+                KeyValue::S(text) => ('S', text.clone()),
+                KeyValue::N(digits) => ('N', digits.clone()),
+                KeyValue::B(bytes) => ('B', bytes.iter().copied().flat_map(hex).collect()),
+            };
+            format!("{kind}{}:{text}", text.len())
+        };
+        format!("{ITEM}{}", key.values().map(value).collect::<String>()).into()
+    }
+
+    /// Whether it is that of an item's lease.
+    pub(crate) fn is_of_item(&self) -> bool {
+        self.name.starts_with(ITEM)
+    }
+
+    /// The key of the item that is leased, if it is that of one.
+    pub(crate) fn item_key(&self) -> Option<Key> {
+        let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
+        let sort = match rest {
+            "" => None,
+            rest => Some(key_value(rest).filter(|(_, rest)| rest.is_empty())?.0),
+        };
+        Some(Key::new(partition, sort))
+    }
+
+    /// The name of the lock.
+    pub fn name(&self) -> &str {
+        parts(&self.name).0
+    }
+
+    /// The fence of the grant.
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+}
+
+/// What no lock is called: it tells the tokens of items from those of names.
+const ITEM: &str = "\u{0}";
+
+/// A value of a key, and what follows it.
+fn key_value(text: &str) -> Option<(KeyValue, &str)> {
+    let (head, rest) = text.split_once(':')?;
+    let (kind, length) = head.split_at_checked(1)?;
+    let (text, rest) = rest.split_at_checked(length.parse().ok()?)?;
+    let value = match kind {
+        "S" => KeyValue::S(text.to_owned()),
+        "N" => KeyValue::N(text.to_owned()),
+        "B" => KeyValue::B(bytes(text)?),
+        _ => return None,
+    };
+    Some((value, rest))
+}
+
+fn hex(byte: u8) -> [char; 2] {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    [digit(byte >> 4), digit(byte & 15)]
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.as_bytes().chunks(2).map(byte).collect()
+}
+
+/// What stands before the token of a place in a fair queue.
+const FAIR: &str = "fair-";
+
+/// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`
+impl std::fmt::Display for LockToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, owner, fence, beat, ttl, hold } = self;
+        if *hold == GrantKind::Fair {
+            f.write_str(FAIR)?;
+        }
+        write!(f, "{fence}-{beat}-{}-{}-{owner}{name}", ttl.as_millis(), owner.len())
+    }
+}
+
+impl std::str::FromStr for LockToken {
+    type Err = ParseLockTokenError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLockTokenError> {
+        let (hold, text) = match text.strip_prefix(FAIR) {
+            Some(text) => (GrantKind::Fair, text),
+            None => (GrantKind::Plain, text),
+        };
+        let mut parts = text.splitn(5, '-');
+        let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);
+        let (fence, beat, ttl, length) = (number()?, number()?, number()?, number()?);
+        let rest = parts.next().ok_or(ParseLockTokenError)?;
+        let length = usize::try_from(length).map_err(|_| ParseLockTokenError)?;
+        let (owner, name) = rest.split_at_checked(length).ok_or(ParseLockTokenError)?;
+        if owner.is_empty() || name.is_empty() {
+            return Err(ParseLockTokenError);
+        }
+        Ok(Self { name: name.into(), owner: owner.into(), fence, beat, ttl: Duration::from_millis(ttl), hold })
+    }
+}
+
+impl Serialize for LockToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LockToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}

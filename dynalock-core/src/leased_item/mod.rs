@@ -1,0 +1,7 @@
+//! Leases on items.
+
+mod guard;
+mod request;
+
+pub use guard::LeaseGuard;
+pub use request::LeaseRequest;

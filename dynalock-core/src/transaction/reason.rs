@@ -1,0 +1,87 @@
+use std::{borrow::Borrow, fmt};
+
+use super::Op;
+use crate::{
+    codec::{Item, Stored},
+    error::{CancellationClass, Cancelled, Error, OperationReason, Refusal},
+    model::Versioned,
+};
+
+/// The part of one operation in a cancellation.
+#[non_exhaustive]
+pub enum Reason<T> {
+    /// The operation was not a cause of the cancellation.
+    None,
+    /// The condition of the operation was false: the item has changed since it was read, or the operation's own
+    /// condition does not hold. The variant holds the item as DynamoDB saw it, or `None` if there was no item.
+    Conflict(Option<Stored<T>>),
+    /// Like [`Conflict`](Self::Conflict), with an item that does not fit its struct.
+    #[non_exhaustive]
+    Unreadable {
+        /// The item as it is stored.
+        item: Item,
+        /// [`Error::Decode`] or [`Error::Corrupt`].
+        error: Error,
+    },
+    /// Another transaction was running on the item until the call gave up.
+    Contention(Refusal),
+    /// DynamoDB or the table had no capacity left until the call gave up.
+    Capacity(Refusal),
+    /// The items with this partition key have reached 10 GB, the limit of a table with local secondary indexes.
+    ItemCollectionTooLarge(Refusal),
+    /// DynamoDB does not accept the operation: a key or index attribute has the wrong type, or the item would grow
+    /// beyond 400 KB.
+    Invalid(Refusal),
+    /// The refusal has a code that this version of the library does not know.
+    Unknown(Refusal),
+    /// The handle belongs to another transaction.
+    ForeignHandle,
+}
+
+impl Cancelled {
+    /// Returns why the operation of a handle was refused, with the item that it met. No request is made.
+    pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
+        let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
+        operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))
+    }
+}
+
+impl<T: Versioned> Reason<T> {
+    fn read(operation: &OperationReason<'_>) -> Self {
+        let refusal = || operation.refusal().clone();
+        match operation.class() {
+            None => Self::None,
+            Some(CancellationClass::Conflict) => match (operation.current(), operation.current_item()) {
+                (Ok(current), _) => Self::Conflict(current),
+                (Err(error), Some(item)) => Self::Unreadable { item: item.clone(), error },
+                (Err(_), None) => Self::Conflict(None),
+            },
+            Some(CancellationClass::Contention) => Self::Contention(refusal()),
+            Some(CancellationClass::Capacity) => Self::Capacity(refusal()),
+            Some(CancellationClass::Permanent | CancellationClass::Mixed) => match operation.code() {
+                "ItemCollectionSizeLimitExceeded" => Self::ItemCollectionTooLarge(refusal()),
+                "ValidationError" => Self::Invalid(refusal()),
+                _ => Self::Unknown(refusal()),
+            },
+        }
+    }
+}
+
+impl<T> fmt::Debug for Reason<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Conflict(None) => f.write_str("Conflict(no item)"),
+            Self::Conflict(Some(now)) => write!(f, "Conflict(version {})", now.version()),
+            Self::Unreadable { error, .. } => {
+                f.debug_struct("Unreadable").field("error", error).finish_non_exhaustive()
+            }
+            Self::Contention(refusal) => f.debug_tuple("Contention").field(refusal).finish(),
+            Self::Capacity(refusal) => f.debug_tuple("Capacity").field(refusal).finish(),
+            Self::ItemCollectionTooLarge(refusal) => f.debug_tuple("ItemCollectionTooLarge").field(refusal).finish(),
+            Self::Invalid(refusal) => f.debug_tuple("Invalid").field(refusal).finish(),
+            Self::Unknown(refusal) => f.debug_tuple("Unknown").field(refusal).finish(),
+            Self::ForeignHandle => f.write_str("ForeignHandle"),
+        }
+    }
+}

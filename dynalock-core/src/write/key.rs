@@ -1,0 +1,56 @@
+//! The keys of items and of lease rows, checked before they are sent.
+
+use std::sync::Arc;
+
+use crate::{
+    codec::{Item, key_item},
+    error::Error,
+    key::Key,
+    model::{ItemRef, KeyModel, Model},
+    operation::GetItem,
+};
+
+impl ItemRef {
+    /// Whether both are about one item.
+    pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
+        *self.table == *table && self.key == *key
+    }
+
+    /// The item's key as DynamoDB takes it.
+    pub(crate) fn key_item(&self) -> Result<Item, Error> {
+        checked_key(self.model, &self.table, &self.key)
+    }
+
+    /// A strongly consistent read of the item.
+    pub(crate) fn read(&self) -> Result<GetItem, Error> {
+        Ok(GetItem { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
+    }
+}
+
+/// The key of the row beside an item.
+pub(crate) fn key_beside(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
+    const NUMBER: &str = "it is a number, and the row beside the item has its value with `#lock` after it";
+    checked_key(model, table, key)?;
+    let Some(key) = key.beside() else { return Err(invalid(table, model.last_key(), NUMBER)) };
+    Ok(key_item(model, &key))
+}
+
+/// The key's attributes, if DynamoDB can take them.
+pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
+    for (attribute, value) in model.key_attributes().zip(key.values()) {
+        if value.is_empty() {
+            return Err(invalid(table, attribute, "it is empty"));
+        }
+        if value.key_type() != attribute.key_type {
+            return Err(invalid(table, attribute, "its `KeyAttribute` makes another type than it declares"));
+        }
+    }
+    if model.lock_beside().is_some() && key.is_beside() {
+        return Err(invalid(table, model.last_key(), "it ends in `#lock`, as the key of a row beside an item does"));
+    }
+    Ok(key_item(model, key))
+}
+
+fn invalid(table: &Arc<str>, attribute: KeyModel, reason: &'static str) -> Error {
+    Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason }
+}

@@ -1,0 +1,56 @@
+//! What an UpdateItem does.
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+use crate::{
+    codec::Changes,
+    expression::{Joined, Name, Placeholders},
+    lease::clause::{LeaseClause, LeaseUpdate},
+    model::Model,
+    version::{Revision, WRITES},
+};
+
+/// The changes, and the bookkeeping of the revision that the write makes. The aliases of what is written are removed: serde would
+/// refuse an item with both as a duplicate field, and read a removed attribute back from its alias.
+pub(crate) fn update(
+    model: &Model,
+    changes: Changes,
+    next: &Revision,
+    standing: &LeaseClause,
+    to: &mut Placeholders,
+) -> String {
+    let mut remove: Vec<Name> = changes.remove.iter().map(|name| to.name(name)).collect();
+    remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
+    let LeaseUpdate { set: lease, remove: ended, leave } = standing.effect(model, to);
+    remove.extend(ended);
+    remove.sort_unstable();
+    remove.dedup();
+
+    let mut terms = Joined::new("SET ", ",");
+    let mut assign = |name: &str, value: AttributeValue| {
+        terms.push(format_args!("{}={}", to.name(name), to.value(value)));
+    };
+    for (name, value) in changes.set {
+        assign(&name, value);
+    }
+    assign(model.version, AttributeValue::N(next.number().to_string()));
+    if let Some(ring) = &next.ring {
+        assign(WRITES, AttributeValue::B(Blob::new(ring.as_bytes())));
+    }
+    for (name, value) in lease {
+        terms.push(format_args!("{name}={value}"));
+    }
+    let set = terms.finish();
+    if remove.is_empty() {
+        return set;
+    }
+
+    let mut terms = Joined::new(&format!("{set} REMOVE "), ",");
+    for name in &remove {
+        terms.push(format_args!("{name}"));
+    }
+    if let Some(queue) = leave {
+        terms.push(format_args!("{queue}[0]"));
+    }
+    terms.finish()
+}
