@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned};
+use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned, Wait};
 use serde::{Deserialize, Serialize};
 
 /// How long a lease lasts without a sign of life. As short as this only so that the example ends soon.
@@ -102,7 +102,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
 
     let first = payouts.lock("rent").ttl(TTL).owner("worker 1").heartbeat(false).await?;
     println!("worker 1 holds the payout under fence {}", first.fence());
-    match payouts.try_lock("rent").owner("worker 2").await {
+    match payouts.lock("rent").owner("worker 2").wait(Wait::No).await {
         Err(Error::Locked(held)) => println!("worker 2 has to wait: {held}"),
         other => return Err(format!("worker 1 holds it: {other:?}").into()),
     }

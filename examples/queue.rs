@@ -192,7 +192,7 @@ async fn check(locks: &Locks, served: &[(String, Instant)]) -> Result<(), Failur
     let order: Vec<_> = served.iter().map(|(name, _)| name.as_str()).collect();
     let came: Vec<_> = CLIENTS.into_iter().filter(|name| *name != CLIENTS[VICTIM]).collect();
     let cost = served[VICTIM].1.duration_since(served[VICTIM - 1].1);
-    let waiting = locks.waiters(PRINTER).await?.len();
+    let waiting = locks.queue(PRINTER).await?.len();
     if order != came || waiting > 0 {
         return Err(format!("served were {order:?}, and {waiting} still stand in the queue").into());
     }

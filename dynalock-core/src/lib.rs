@@ -55,7 +55,7 @@ pub mod lock {
     pub use crate::{
         lease::{AnyOne, AnyOrder, Fair, QueueStatus, QueueTicket},
         leased_item::LeaseRequest,
-        named::{Acquire, LockInfo, LockList, LockSetGuard, Waiter},
+        named::{Acquire, LockInfo, LockList, LockSetGuard, QueuePlace},
         write::Guard,
     };
 }

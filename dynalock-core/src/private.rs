@@ -57,7 +57,7 @@ pub trait ClockAhead {
 
 impl ClockAhead for Locks {
     fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
-        self.options.skew_millis = millis;
+        self.settings.options.skew_millis = millis;
         self
     }
 }

@@ -179,7 +179,7 @@ async fn refusals<T: Lockable + Clone + Debug>(shop: &Shop, key: fn() -> T::Key,
     let stored = items.touch(stale.clone()).await.unwrap();
     let conflict = items.touch(stale).await.unwrap_err();
     let lease = items.lock(key()).await.unwrap();
-    let locked = items.try_lock(key()).await.unwrap_err();
+    let locked = items.lock(key()).wait(Wait::No).await.unwrap_err();
     let locked_write = items.touch(stored.clone()).await.unwrap_err();
     let mut tx = Transaction::new(&shop.client);
     tx.replace(&items, stored);
@@ -208,7 +208,7 @@ async fn of_a_foreign_holder_is_said_what_is_known() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Crate>().await;
     table.raw.put(item([("id", s("a")), ("_version", n(1)), ("_owner", s("a program"))])).await;
-    let locked = expect_error!(table.items.try_lock("a").await, Error::Locked(locked) => locked);
+    let locked = expect_error!(table.items.lock("a").wait(Wait::No).await, Error::Locked(locked) => locked);
     let said = format!("`a program` holds the lock in table `{}` (1 request in ", table.name());
     assert!(locked.to_string().starts_with(&said), "{locked}");
 }

@@ -336,6 +336,15 @@ impl Error {
         self.spent().map(|spent| spent.elapsed)
     }
 
+    /// The result of a call that does not wait: `None` while another caller holds the lock.
+    pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
+        match acquired {
+            Ok(guard) => Ok(Some(guard)),
+            Err(Self::Locked(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn spent(&self) -> Option<Spent> {
         match self {
             Self::Conflict(conflict) | Self::AlreadyExists(conflict) => Some(conflict.spent()),

@@ -11,6 +11,9 @@ pub enum InvalidSetting {
         /// The ttl that was set.
         ttl: Duration,
     },
+    /// No lock was named in `acquire_all` or `lock_any`.
+    #[error("no lock is named; name at least one")]
+    NoLocks,
     /// `max_queue(0)` was set: no caller could enter the queue.
     #[error("`max_queue(0)` lets nobody into the queue; allow at least 1")]
     MaxQueue,

@@ -7,6 +7,7 @@ pub(crate) mod held_grant;
 pub(crate) mod name;
 pub(crate) mod options;
 pub(crate) mod order;
+pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod queue;
 pub(crate) mod record;

@@ -29,16 +29,16 @@ impl Default for Expiry {
     }
 }
 
-/// How long to wait for a lock that somebody else holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The limit of the wait for a lock that another caller holds. Without one, a call waits for twice the ttl plus the
+/// allowed clock skew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Not at all.
+    /// The call tries once and does not wait.
     No,
-    /// So long.
+    /// The call waits for this time at most.
     For(Duration),
-    /// Until it is granted.
-    #[default]
+    /// The call waits until the lock is granted.
     Forever,
 }
 
@@ -108,6 +108,15 @@ impl LeaseOptions {
             true => Ok(()),
             false => Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl })),
         }
+    }
+
+    /// The wait of a call without a limit of its own: long enough to survive a holder that has died, and never for ever.
+    pub(crate) fn default_wait(&self) -> Wait {
+        let skew = match self.expiry {
+            Expiry::Clock { max_skew } => max_skew,
+            Expiry::Observed => Duration::ZERO,
+        };
+        Wait::For(self.ttl.saturating_mul(2).saturating_add(skew))
     }
 
     /// Now, in epoch milliseconds.

@@ -7,6 +7,7 @@ use crate::{
     lease::{
         clause::{AfterWrite, HolderProof},
         held_grant::{self, HeldGrant},
+        owner::Owner,
         policy::LeasePolicy,
         token::LockToken,
     },
@@ -15,14 +16,15 @@ use crate::{
     write::guard::{Guard, sealed},
 };
 
-/// An item that is leased: [`Repository::lock`]. It derefs to the value, as it was read with the grant and changed since.
+/// A leased item: [`Repository::lock`]. It derefs to the value that was read with the grant, with the changes since.
 ///
-/// While it exists, DynamoDB refuses the writes of everybody else through this library ([`Error::Locked`]), and those of a holder that has lost its
-/// lease. Each write renews the lease, and a heartbeat in the background does between writes. Dropping it releases in the background, as best
-/// it can; [`release`](Self::release) and [`commit`](Self::commit) say whether that has happened.
+/// While the lease lasts, DynamoDB refuses the writes of all others through this library ([`Error::Locked`]), and the
+/// writes of a holder that has lost its lease. Each write renews the lease, and heartbeats renew it between writes.
+/// [`release`](Self::release) and [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the
+/// background, as best it can.
 ///
-/// The lease is held for as long as this value lives. `let _ = items.lock("a").await?` drops it at once; `let _held = ..` keeps it. The lint
-/// `clippy::let_underscore_must_use` finds the first form.
+/// The lease is held for as long as this value lives. `let _ = items.lock("a").await?` drops it at once;
+/// `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "a lease that is dropped is released"]
 pub struct LeaseGuard<T> {
     repository: Repository<T>,
@@ -50,53 +52,177 @@ impl<T: Lockable> LeaseGuard<T> {
         Self { repository, guard, stored, item }
     }
 
-    /// The version of the value.
+    /// Returns the version of the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("version {}", payout.version());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn version(&self) -> u64 {
         self.stored.version()
     }
 
-    /// A number that grows with each grant of this item, over releases and crashes. Give it to other systems that the work touches, which can then
-    /// refuse what comes from an earlier holder.
+    /// Returns the fence: a number that grows with each grant of this item, over releases and crashes. Pass it to other
+    /// systems that the work touches, which can then refuse requests of earlier holders.
     ///
     /// The first fence of an item is the time of the request for its first lease. After a delete and a create it can
     /// therefore be lower than an earlier fence, if the clock of the caller is behind, or if the request was made in
     /// the earlier life of the item and arrived late. The row of
     /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("fence {}", payout.fence());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fence(&self) -> u64 {
         self.guard.grant.fence
     }
 
-    /// The holder as others see it: the name that was given, and what makes this grant its own.
+    /// Returns the label of the holder: [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner). A holder without a label
+    /// has its nonce as label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).owner("worker-7").await?;
+    /// assert_eq!(payout.owner(), "worker-7");
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn owner(&self) -> &str {
-        &self.guard.grant.owner
+        Owner::parse(&self.guard.grant.owner).label
+    }
+
+    /// Returns the nonce of the grant: a random text that tells it from all other grants.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("grant {}", payout.nonce());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn nonce(&self) -> &str {
+        Owner::parse(&self.guard.grant.owner).nonce
     }
 
     /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
     /// that holder may be half done.
     ///
-    /// The answer is a hint. It is `None` if another caller, or a write of another caller, has removed the dead
-    /// holder. In a queue it is also `None` if the reply to that removal was lost. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the
-    /// progress of the work with the work itself.
+    /// The answer is a hint. It is `None` if another caller, or a write of another caller, has removed the expired
+    /// holder. In a queue it is also `None` if the reply to that removal was lost. After a lost reply, a release can
+    /// look like a crash. If your program must not miss a crash, store the progress of the work with the work itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// if let Some(fence) = payout.acquired_after_crash() {
+    ///     println!("the holder with fence {fence} did not finish");
+    /// }
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn acquired_after_crash(&self) -> Option<u64> {
         self.guard.grant.taken_over
     }
 
-    /// The time that is left before somebody else may enter, if nothing renews the lease; zero if it is lost.
+    /// Returns the time until another caller can acquire the lease, if nothing renews it. The time is zero if the lease is
+    /// lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("{:?} left", payout.remaining());
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn remaining(&self) -> Duration {
         self.guard.grant.remaining()
     }
 
-    /// Renews the lease now.
+    /// Renews the lease by one heartbeat.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).heartbeat(false).await?;
+    /// payout.extend().await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is lost; [`Error::Corrupt`] if another program has written a `_beat` that no heartbeat can be above;
-    /// [`Error::Rejected`], [`Error::TableNotFound`].
+    /// - [`Error::Lost`]: the lease is lost.
+    /// - [`Error::Corrupt`]: another program wrote a `_beat` that no heartbeat can exceed.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         self.guard.grant.beat().await
     }
 
-    /// Ends when the lease is lost, before anybody else may enter, with the cause.
+    /// Waits until the lease is lost, and returns the reason. The future ends before another caller can acquire the lease.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// tokio::select! {
+    ///     lost = payout.lost() => println!("stop: {lost}"),
+    ///     () = async { /* the work */ } => drop(payout.release().await?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. It does not hold the lease, and it can outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.guard.grant);
         async move { grant.lost().await }
@@ -105,20 +231,57 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Runs `work`, and drops it if the lease is lost, before another caller can acquire the lease. The clock is
     /// checked before each poll of `work`. A poll that is running is not interrupted.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// let receipt = payout.run(async { 7 }).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if `work` was dropped.
+    /// - [`Error::Lost`]: the lease was lost, and `work` was dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, `work` is dropped with it. The lease stays held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
-    /// Changes the value and writes what changed, on the condition that the lease is still held; that renews it. The value in memory changes
-    /// with the stored one: if the write fails, it is as it was before. The closure runs again, from the stored value, if somebody who ignores
-    /// leases was first.
+    /// Changes the value, and writes the changed attributes on the condition that the lease is still held. The write renews
+    /// the lease. If it fails, the value is as it was before.
+    ///
+    /// The closure runs again, from the stored value, if a caller that ignores leases wrote the item first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let mut payout = payouts.lock(key).await?;
+    /// payout.update(|payout| drop(payout.pay())).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the lease is lost; those of [`Repository::update`].
+    /// - [`Error::Lost`]: the lease is lost.
+    /// - The errors of [`Repository::update`] are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. The value in memory is as it was before, and the
+    /// next write rebases on the stored item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -127,11 +290,32 @@ impl<T: Lockable> LeaseGuard<T> {
         self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
-    /// As [`update`](Self::update), with a closure that may refuse: then nothing is written, and the value is as it was before.
+    /// Changes the value like [`update`](Self::update), with a closure that may return an error. Then nothing is written,
+    /// and the value is as it was before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let mut payout = payouts.lock(key).await?;
+    /// let paid: Result<(), dynalock::Error> = payout.try_update(|payout| {
+    ///     if payout.pay() { Ok(()) } else { Err(dynalock::Error::ForeignHandle) }
+    /// }).await;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The closure's own; those of [`update`](Self::update) through `From`.
+    /// - The error of the closure.
+    /// - The errors of [`update`](Self::update), converted by `From`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Like [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -139,11 +323,27 @@ impl<T: Lockable> LeaseGuard<T> {
         self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
-    /// The last write and the release in one request.
+    /// Changes the value, writes it, and releases the lease in the same request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// let stored = payout.commit(|payout| drop(payout.pay())).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`update`](Self::update). The lease is released then as when it is dropped.
+    /// The errors are those of [`update`](Self::update). The lease is then released as after a drop.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write may have been applied or not. The lease is released as after a drop.
     pub async fn commit(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
         let change = |value: &mut T| {
             change(value);
@@ -159,18 +359,50 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(stored)
     }
 
-    /// Lets the next one in, and gives the value.
+    /// Releases the lease, waits for the answer, and returns the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// let stored = payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`];
-    /// [`Error::Unavailable`] if the runtime that it was granted on was shut down meanwhile. That the lease was lost before is no error.
+    /// A lease that was lost before is no error.
+    ///
+    /// - [`Error::Exhausted`]: DynamoDB did not answer while the lease lasted. It has ended by then.
+    /// - [`Error::Unavailable`]: the runtime of the lease was shut down meanwhile.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a task of its own finishes the release.
     pub async fn release(self) -> Result<Stored<T>> {
         self.guard.release().await?;
         Ok(self.stored)
     }
 
-    /// Gives the lease to a token, which another task or process [resumes](Repository::resume). Nothing renews it meanwhile.
+    /// Turns the lease into a token, which another task or process can [resume](Repository::resume). Nothing renews the
+    /// lease meanwhile.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let token = payouts.lock(key).await?.detach();
+    /// println!("{token}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn detach(self) -> LockToken {
         let Self { mut guard, stored, .. } = self;
         guard.end();

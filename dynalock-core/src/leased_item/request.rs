@@ -1,46 +1,59 @@
-use std::{fmt, future::IntoFuture, pin::Pin, sync::Arc, time::Duration};
+use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
 use super::guard::LeaseGuard;
 use crate::{
     codec::{Stored, decode},
-    error::{Error, Lost, Result, Spent},
+    error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
+        AnyOne, AnyOrder, Expiry, Fair, Heartbeat, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
         acquire::{
             any::AnySpec,
             one::{AcquireSpec, Acquired},
         },
         grant::Grant,
         held_grant::{self, Background, HeldGrant},
-        options::{Expiry, Heartbeat, LeaseOptions, Wait},
-        order::{AnyOne, AnyOrder, Fair},
-        queue::{QueueStatus, QueueTicket, enter::FairSpec},
+        queue::enter::FairSpec,
         row::{Beside, Row},
-        token::LockToken,
     },
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
-    retry::Attempts,
+    retry::{Attempts, Limits},
     write::key::{checked_key, key_beside},
 };
 
-/// A request for the lease of an item that has not been sent: set what it needs, then `.await` it. Made by [`Repository::lock`],
-/// [`Repository::try_lock`] and [`Repository::lock_any`].
-#[must_use = "a lease is not asked for until this is awaited"]
-pub struct LeaseRequest<T, Q = AnyOrder> {
+/// A request for the lease of an item that has not been sent. Change its settings, then `.await` it.
+///
+/// `O` is its output, and `Q` the order in which waiting callers are served. [`Repository::lock`] and its like make it.
+#[must_use = "a lease is not acquired until this is awaited"]
+pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
-    /// Any of these: at least one, if it can be granted.
+    /// The items of which one is leased.
     keys: Vec<Key>,
     options: LeaseOptions,
-    wait: Wait,
+    wait: Option<Wait>,
     owner: Arc<str>,
+    limits: Limits,
     order: Q,
+    output: PhantomData<fn() -> O>,
 }
 
 impl<T> Repository<T> {
-    /// When a lease that its holder does not renew is dead, for writers and for those who want it. The same for all who share a table.
+    /// Sets the rule by which the lease of a holder that does not renew it has ended, for writes and for lease requests.
+    /// All users of a table need the same rule.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example<T: dynalock::Lockable>(payouts: dynalock::Repository<T>) {
+    /// use std::time::Duration;
+    ///
+    /// let payouts = payouts.expiry(dynalock::Expiry::Clock { max_skew: Duration::from_secs(1) });
+    /// # }
+    /// ```
     pub fn expiry(mut self, expiry: Expiry) -> Self
     where
         T: Lockable,
@@ -49,75 +62,135 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Asks for the lease of an item, and waits while somebody else holds it: then the holder alone can write it, and everybody else gets
-    /// [`Error::Locked`]. The grant reads the item as well: it is one request, and two if the lease is [beside](crate::Lockable) the item. Dropped
-    /// at any moment, it leaves no lease behind while the runtime lives, and none for longer than its ttl.
+    /// Acquires the lease of an item, and waits while another caller holds it. While the lease lasts, only its holder can
+    /// write the item; the writes of all others fail with [`Error::Locked`].
     ///
-    /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or by another program, takes
-    /// the lease with it. If it is created and leased again before the next heartbeat of the first holder, both believe to hold it until that
-    /// heartbeat is refused; DynamoDB refuses the writes of the first holder at once. With `#[lockable(separate)]` the lease stays, because it is in another row.
+    /// The grant reads the item. It is one request, and two if the type has [`separate`](Lockable) leases.
+    ///
+    /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or
+    /// by another program, takes the lease with it. If it is created and leased again before the next heartbeat of the
+    /// first holder, two callers believe that they hold it until that heartbeat is refused. DynamoDB refuses the writes
+    /// of the first holder at once. With `#[lockable(separate)]` the lease stays, because it is in another row.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self); }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let mut payout = payouts.lock(key).await?;
+    /// payout.update(|payout| payout.pay()).await?;
+    /// payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no item; [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Decode`] and
-    /// [`Error::Corrupt`] if the item does not fit; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started: then nothing
-    /// was sent; [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::NotFound`]: the key has no item.
+    /// - [`Error::Locked`]: another caller held the lease until the wait was over.
+    /// - [`Error::Decode`], [`Error::Corrupt`]: the item does not fit `T`.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing was sent.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. A task on the caller's runtime then releases a lease that was granted. If
+    /// that runtime has ended, the lease ends after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
     {
-        LeaseRequest {
-            repository: self.clone(),
-            keys: vec![key.into_key()],
-            options: self.options,
-            wait: Wait::Forever,
-            owner: "".into(),
-            order: AnyOrder,
-        }
+        LeaseRequest::new(self, vec![key.into_key()], AnyOrder)
     }
 
-    /// Asks for the lease of an item once, and never waits.
+    /// Acquires the lease of an item without waiting. The result is `None` if another caller holds it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// match payouts.try_lock(key).await? {
+    ///     Some(payout) => drop(payout.release().await?),
+    ///     None => println!("another worker has it"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`] if somebody else holds it, which says who, and for how long; the others as of [`lock`](Self::lock).
-    pub fn try_lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
+    /// The errors are those of [`lock`](Self::lock), without [`Error::Locked`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time, like the one of [`lock`](Self::lock).
+    pub fn try_lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T, Option<LeaseGuard<T>>>
     where
         T: Lockable,
     {
-        LeaseRequest { wait: Wait::No, ..self.lock(key) }
+        LeaseRequest { wait: Some(Wait::No), ..LeaseRequest::new(self, vec![key.into_key()], AnyOrder) }
     }
 
-    /// Asks for the lease of the first item that is free, in the order of the keys, and waits while all are held. Waiting costs one cheap read of each
-    /// item a poll.
+    /// Acquires the lease of the first free item, in the order of the keys, and waits while all are held. A poll reads
+    /// each item once, eventually consistently.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(seats: &dynalock::Repository<T>, keys: Vec<T::Key>) -> dynalock::Result<()> {
+    /// let seat = seats.lock_any(keys).await?;
+    /// seat.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if none of the items is there, or no key is given; the others as of [`lock`](Self::lock).
-    pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> LeaseRequest<T, AnyOne>
+    /// - [`Error::NotFound`]: none of the keys has an item.
+    /// - [`Error::InvalidSetting`]: no key is named.
+    /// - The errors of [`lock`](Self::lock) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time, like the one of [`lock`](Self::lock).
+    pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> LeaseRequest<T, LeaseGuard<T>, AnyOne>
     where
         T: Lockable,
     {
-        LeaseRequest {
-            repository: self.clone(),
-            keys: keys.into_iter().map(IntoKey::into_key).collect(),
-            options: self.options,
-            wait: Wait::Forever,
-            owner: "".into(),
-            order: AnyOne,
-        }
+        LeaseRequest::new(self, keys.into_iter().map(IntoKey::into_key).collect(), AnyOne)
     }
 
-    /// Goes on with a lease that was [detached](Lease::detach): the item is read, then one heartbeat renews the lease. That succeeds also after
-    /// the end of the lease, as long as nobody else has taken the item.
+    /// Resumes a lease that was [detached](LeaseGuard::detach). The item is read, then one heartbeat renews the lease.
+    /// It succeeds after the end of the lease, too, if no other caller has acquired it since.
     ///
-    /// A call that fails, or is dropped, releases nothing: the token can be resumed again while its lease lasts.
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let token = payouts.lock(key).await?.detach();
+    /// // Another task or process resumes the lease.
+    /// let payout = payouts.resume(token).await?;
+    /// payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if somebody else has the lease by now or had it, or the item is gone; [`Error::InvalidKey`] if the token is not one of an
-    /// item; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started; [`Error::Decode`], [`Error::Corrupt`],
-    /// [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::Lost`]: another caller has or had the lease, or the item is gone.
+    /// - [`Error::InvalidKey`]: the token belongs to a lock by name.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
+    /// - [`Error::Decode`], [`Error::Corrupt`]: the item does not fit `T`.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time, and the call may fail. Nothing is released: the token can be resumed again
+    /// while its lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -128,20 +201,21 @@ impl<T> Repository<T> {
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Arc::new(Grant::resumed(&self.connection, self.row(&key)?, self.options, token));
+        let grant = Arc::new(Grant::resumed(&self.connection, self.lease_row(&key)?, self.options, token));
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The last step: a guard that is dropped releases.
+        // This is the last step: a guard that is dropped releases the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
-    /// The lease of an item. A type that can be locked says where it is kept.
-    fn row(&self, key: &Key) -> Result<Row>
+    /// The row that keeps the lease of an item.
+    fn lease_row(&self, key: &Key) -> Result<Row>
     where
         T: Lockable,
     {
+        // A lockable type has a layout.
         let layout = T::MODEL.lock.unwrap_or(LockModel::DEFAULT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
         let existing = Some(T::MODEL.partition_key.name);
@@ -155,125 +229,311 @@ impl<T> Repository<T> {
     }
 }
 
-impl<T, Q> LeaseRequest<T, Q> {
-    /// How long the lease lasts without a heartbeat: between a millisecond and a year of 366 days. A request with another ttl is
-    /// [`Error::InvalidSetting`].
+impl<T, O, Q> LeaseRequest<T, O, Q> {
+    fn new(repository: &Repository<T>, keys: Vec<Key>, order: Q) -> Self {
+        let (options, limits) = (repository.options, repository.limits);
+        let (repository, owner) = (repository.clone(), "".into());
+        Self { repository, keys, options, wait: None, owner, limits, order, output: PhantomData }
+    }
+
+    /// Sets the time that the lease lasts without a heartbeat: between a millisecond and a year of 366 days. The default
+    /// is the ttl of `#[lockable]`. With another ttl, the request fails with [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let payout = payouts.lock(key).ttl(Duration::from_secs(60)).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self
     }
 
-    /// Limits the wait for a lease that another caller holds. The default is no limit, and no wait for `try_lock`. The
-    /// call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries
-    /// once, and the [deadline](Repository::deadline) limits it.
-    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.wait = wait.into();
+    /// Sets the label under which other callers see the holder, for example the name of a host or a worker. A label
+    /// need not be unique: a nonce tells one grant from another.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).owner("worker-7").await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn owner(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.owner = label.into();
         self
     }
 
-    /// The name under which others see the holder. It is a label: a grant is told from others by a nonce.
-    pub fn owner(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.owner = name.into();
-        self
-    }
-
-    /// When a lease that its holder does not renew is dead.
+    /// Sets the rule by which a lease has ended: [`Repository::expiry`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).expiry(dynalock::Expiry::Observed).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn expiry(mut self, expiry: Expiry) -> Self {
         self.options.expiry = expiry;
         self
     }
 
-    /// The longest time for which it is renewed, so that a worker that is stuck does not keep the item for ever; no limit by default.
+    /// Limits the time for which heartbeats renew the lease, so that a stuck worker does not keep the item for ever.
+    /// There is no limit by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let payout = payouts.lock(key).max_hold(Duration::from_secs(3600)).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_hold(mut self, longest: Duration) -> Self {
         self.options.max_hold = Some(longest);
         self
     }
 
-    /// What renews it in the background, a task of the runtime by default; where nothing does, writes and [`LeaseGuard::extend`] do.
+    /// Sets where heartbeats run: in a task of the caller's runtime by default. Without heartbeats, writes under the lease
+    /// and [`LeaseGuard::extend`] renew it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).heartbeat(false).await?;
+    /// payout.extend().await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
         self.options.heartbeat = heartbeat.into();
         self
     }
-}
 
-impl<T> LeaseRequest<T> {
-    /// First come, first served: whoever asks stands in a queue of the item, and is served in its order, as [`Acquire::fair`](crate::lock::Acquire::fair)
-    /// says. Everybody else's writes are refused while somebody stands in it.
+    /// Limits the time of one request with its retries. The default is the deadline of the repository.
     ///
-    /// The queue is in the item, so its requests cost more if the item is larger. With `#[lockable(separate)]` it is in the row beside the item. A [`commit`](Lease::commit) that ends it is followed by one read and one
-    /// more write in the background, which remove it.
-    pub fn fair(self) -> LeaseRequest<T, Fair> {
-        let Self { repository, keys, options, wait, owner, .. } = self;
-        LeaseRequest { repository, keys, options, wait, owner, order: Fair::default() }
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let payout = payouts.lock(key).deadline(Duration::from_secs(2)).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.limits.deadline = deadline;
+        self
+    }
+
+    /// Limits how often one request is sent, at least 1. Without this limit, only the deadline ends its retries.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).attempts(3).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the time after which the first attempt of a request counts as lost: [`Repository::attempt_timeout`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let payout = payouts.lock(key).attempt_timeout(Duration::from_millis(300)).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.attempt_timeout = timeout;
+        self
+    }
+
+    fn wait_or_default(&self) -> Wait {
+        self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 }
 
-impl<T: Lockable> LeaseRequest<T, Fair> {
-    /// How many may stand in the queue, the holder counted: 100 by default, and at least 1. A caller who comes later gets [`Error::QueueFull`].
+impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
+    /// Limits the wait for a lease that another caller holds. The default is twice the ttl plus the allowed clock skew,
+    /// which is long enough to survive a holder that has died.
+    ///
+    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries
+    /// once, and the [deadline](Self::deadline) limits it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).wait(dynalock::Wait::Forever).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.wait = Some(wait.into());
+        self
+    }
+}
+
+impl<T, O> LeaseRequest<T, O> {
+    /// Serves waiting callers first come, first served: each caller enters a queue of the item, as
+    /// [`Acquire::fair`](crate::lock::Acquire::fair) describes. The writes of all others are refused while the queue has
+    /// an entry.
+    ///
+    /// The queue is in the item, so its requests cost more if the item is large. With `#[lockable(separate)]` it is in the
+    /// separate row. After a [`commit`](LeaseGuard::commit) that ends the queue, a read and a write in the background
+    /// remove it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).fair().await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fair(self) -> LeaseRequest<T, O, Fair> {
+        let Self { repository, keys, options, wait, owner, limits, output, .. } = self;
+        LeaseRequest { repository, keys, options, wait, owner, limits, order: Fair::default(), output }
+    }
+}
+
+impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
+    /// Limits the entries of the queue, the holder's included: 100 by default, and at least 1. A caller that would
+    /// exceed the limit gets [`Error::QueueFull`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).fair().max_queue(10).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_queue(mut self, most: usize) -> Self {
         self.order = Fair { most };
         self
     }
 
-    /// Takes a place in the queue, and gives it at once: to see how the wait goes.
+    fn acquire_fair(
+        self,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
+        let most = self.order.most(self.wait_or_default())?;
+        // A fair request has one key.
+        let key = self.keys.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
+        let spec = self.spec(key)?;
+        let (repository, background) = (self.repository, spec.background.clone());
+        let make = move |_, acquired| leased(repository, acquired, background);
+        Ok(held_grant::acquire(FairSpec { spec, most, progress }, make))
+    }
+}
+
+impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
+    /// Enters the queue, and returns the ticket. The ticket reports the progress of the wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let ticket = payouts.lock(key).fair().enter().await?;
+    /// println!("{} before me", ticket.position());
+    /// let payout = ticket.await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of awaiting the request, as far as they show before there is a place: [`Error::NotFound`], [`Error::QueueFull`], [`Error::Locked`]
-    /// while somebody holds the item without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`],
-    /// [`Error::Exhausted`].
+    /// - [`Error::NotFound`]: the key has no item.
+    /// - [`Error::QueueFull`]: the queue has as many entries as allowed.
+    /// - [`Error::Locked`]: another caller held the lease without the queue until the wait was over.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a task on the caller's runtime then gives up the place.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
-        let answer = self.ask_fair(progress)?;
-        // The first report, or the end of whoever reports.
+        let answer = self.acquire_fair(progress)?;
+        // The first report comes with the place. The sender is dropped when the call ends without one.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
         let lease = answer.await?;
         Ok(QueueTicket::new(std::future::ready(Ok(lease)), seen))
     }
-
-    fn ask_fair(
-        self,
-        progress: watch::Sender<Option<QueueStatus>>,
-    ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
-        let most = self.order.most(self.wait)?;
-        // A request for one item has its key.
-        let spec = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.spec(key))?;
-        let (repository, background) = (self.repository, spec.background.clone());
-        let make = move |_, granted| leased(repository, granted, background);
-        Ok(held_grant::acquire(FairSpec { spec, most, progress }, make))
-    }
 }
 
-impl<T: Lockable, Q> LeaseRequest<T, Q> {
+impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
     fn spec(&self, key: &Key) -> Result<AcquireSpec> {
-        let Self { repository, options, wait, owner, .. } = self;
+        let Self { repository, options, owner, limits, .. } = self;
         options.check()?;
-        let (connection, row) = (Arc::clone(&repository.connection), repository.row(key)?);
-        let (name, label) = (Arc::clone(owner), T::MODEL.shown_key(key).unwrap_or_default());
-        let (options, wait, limits) = (*options, *wait, repository.limits);
-        let background = Background::start(options.heartbeat, &connection)?;
-        Ok(AcquireSpec { connection, row, label, options, wait, name, payload: None, limits, background })
-    }
-
-    fn nothing(&self) -> Error {
-        let table = Arc::clone(&self.repository.table);
-        Error::NotFound { table, key: None, spent: Spent::default() }
-    }
-
-    /// Asks for any of the keys.
-    fn ask(self) -> Pin<Box<dyn Future<Output = Result<LeaseGuard<T>>> + Send>>
-    where
-        Q: Send + 'static,
-    {
-        Box::pin(async move {
-            let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
-            // All of them go on in the same background.
-            let background = locks.first().ok_or_else(|| self.nothing())?.background.clone();
-            let repository = self.repository;
-            held_grant::acquire(AnySpec { locks }, move |_, granted| leased(repository, granted, background)).await
+        let row = repository.lease_row(key)?;
+        Ok(AcquireSpec {
+            background: Background::start(options.heartbeat, &repository.connection)?,
+            connection: Arc::clone(&repository.connection),
+            row,
+            label: T::MODEL.shown_key(key).unwrap_or_default(),
+            options: *options,
+            wait: self.wait_or_default(),
+            name: Arc::clone(owner),
+            payload: None,
+            limits: *limits,
         })
+    }
+
+    /// Acquires the lease of the first free item.
+    async fn acquire(self) -> Result<LeaseGuard<T>> {
+        let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
+        // All of them continue in the same background.
+        let first = locks.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
+        let (repository, background) = (self.repository, first.background.clone());
+        held_grant::acquire(AnySpec { locks }, move |_, acquired| leased(repository, acquired, background)).await
     }
 }
 
@@ -282,43 +542,62 @@ fn leased<T: Lockable>(
     Acquired { grant, row }: Acquired,
     background: Background,
 ) -> Result<LeaseGuard<T>> {
-    let guard = HeldGrant::new(grant, background);
-    // The grant asks for an item, so there is one.
-    LeaseGuard::new(repository, guard, row.unwrap_or_default())
+    let held = HeldGrant::new(grant, background);
+    // The condition of the grant requires an item, so there is one.
+    LeaseGuard::new(repository, held, row.unwrap_or_default())
 }
+
+/// The future of a request.
+type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T> {
     type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LeaseGuard<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        self.ask()
+        Box::pin(self.acquire())
     }
 }
 
-impl<T: Lockable> IntoFuture for LeaseRequest<T, AnyOne> {
+impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, AnyOne> {
     type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LeaseGuard<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        self.ask()
+        Box::pin(self.acquire())
     }
 }
 
-impl<T: Lockable> IntoFuture for LeaseRequest<T, Fair> {
+impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Fair> {
     type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LeaseGuard<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.ask_fair(watch::Sender::new(None))?.await })
+        Box::pin(async move { self.acquire_fair(watch::Sender::new(None))?.await })
     }
 }
 
-impl<T, Q> fmt::Debug for LeaseRequest<T, Q> {
+impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>> {
+    type Output = Result<Option<LeaseGuard<T>>>;
+    type IntoFuture = Pending<Option<LeaseGuard<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { Error::none_if_locked(self.acquire().await) })
+    }
+}
+
+impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
+    type Output = Result<Option<LeaseGuard<T>>>;
+    type IntoFuture = Pending<Option<LeaseGuard<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await) })
+    }
+}
+
+impl<T, O, Q> fmt::Debug for LeaseRequest<T, O, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock")
-            .field("repository", &self.repository)
-            .field("terms", &self.options)
-            .finish_non_exhaustive()
+        let Self { repository, options, .. } = self;
+        f.debug_struct("LeaseRequest").field("repository", repository).field("options", options).finish_non_exhaustive()
     }
 }

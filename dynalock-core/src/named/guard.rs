@@ -1,18 +1,19 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use super::locks::MODEL;
+use super::settings::MODEL;
 use crate::{
     codec::Item,
     error::{Lost, Result},
     key::{Key, KeyValue},
     lease::{
+        LockToken,
         acquire::one::{AcquireSpec, Acquired},
         clause::HolderProof,
         held_grant::{self, Background, HeldGrant, KeptGrant},
         name::parts,
+        owner::Owner,
         queue::enter::FairSpec,
         row::PAYLOAD,
-        token::LockToken,
     },
     model::ItemRef,
     write::guard::{Guard, sealed},
@@ -20,65 +21,142 @@ use crate::{
 
 /// A named lock that is held: [`Locks::acquire`](crate::Locks::acquire).
 ///
-/// Its lease is renewed in the background until it is released or dropped. [`release`](Self::release) says whether DynamoDB has heard of
-/// it; dropping the guard releases in the background as best it can: if that fails, or the runtime ends first, the lease ends by itself.
-/// It holds no longer than its lease, whatever the process is doing: [`lost`](Self::lost) and [`run`](Self::run) tell in time, and what the
-/// lock protects outside of DynamoDB should refuse an older [`fence`](Self::fence) than it has seen.
+/// Heartbeats renew its lease until the guard is released or dropped. [`release`](Self::release) waits for DynamoDB's
+/// answer. A drop starts a release in the background, as best it can: if that fails, or the runtime ends first, the lease
+/// ends by itself.
 ///
-/// The lock is held for as long as this value lives. `let _ = locks.acquire("a").await?` drops it at once; `let _held = ..` keeps it. The lint
-/// `clippy::let_underscore_must_use` finds the first form.
+/// The lock is not held longer than its lease, whatever the process does. [`lost`](Self::lost) and [`run`](Self::run)
+/// report the loss in time. A system outside of DynamoDB that the lock protects should refuse a lower
+/// [`fence`](Self::fence) than it has seen.
+///
+/// The lock is held for as long as this value lives. `let _ = locks.acquire("a").await?` drops it at once;
+/// `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "a lock that is dropped is released"]
 pub struct LockGuard {
     row_name: Arc<str>,
-    guard: HeldGrant,
+    held: HeldGrant,
     payload: Option<Vec<u8>>,
 }
 
 impl LockGuard {
     pub(super) async fn acquire(spec: AcquireSpec) -> Result<Self> {
-        held_grant::acquire(spec, |spec, granted| Ok(Self::new(spec.label, granted, spec.background))).await
+        held_grant::acquire(spec, |spec, acquired| Ok(Self::new(spec.label, acquired, spec.background))).await
     }
 
     pub(super) fn acquire_fair(spec: FairSpec) -> impl Future<Output = Result<Self>> + Send + 'static {
-        held_grant::acquire(spec, |FairSpec { spec, .. }, granted| Ok(Self::new(spec.label, granted, spec.background)))
+        held_grant::acquire(spec, |FairSpec { spec, .. }, acquired| {
+            Ok(Self::new(spec.label, acquired, spec.background))
+        })
     }
 
-    /// Takes care of a grant.
+    /// Starts to keep a grant alive.
     pub(super) fn new(row_name: Arc<str>, Acquired { grant, row }: Acquired, background: Background) -> Self {
         Self::of(row_name, KeptGrant { guard: HeldGrant::new(grant, background), row })
     }
 
-    pub(super) fn of(row_name: Arc<str>, KeptGrant { guard, row }: KeptGrant) -> Self {
+    pub(super) fn of(row_name: Arc<str>, KeptGrant { guard: held, row }: KeptGrant) -> Self {
         let payload = row.as_ref().and_then(payload_of);
-        Self { row_name, guard, payload }
+        Self { row_name, held, payload }
     }
 
-    /// The name of the lock.
+    /// Returns the name of the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// assert_eq!(lock.name(), "nightly-report");
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn name(&self) -> &str {
         parts(&self.row_name).0
     }
 
-    /// The namespace that it is in: [`Locks::namespace`](crate::Locks::namespace).
+    /// Returns the namespace of the lock, if it has one: [`Locks::namespace`](crate::Locks::namespace).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.clone().namespace("printer").acquire("office 4").await?;
+    /// assert_eq!(lock.namespace(), Some("printer"));
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn namespace(&self) -> Option<&str> {
         parts(&self.row_name).1
     }
 
-    pub(super) fn row_name(&self) -> &Arc<str> {
-        &self.row_name
-    }
-
-    /// A number that grows with each grant of this lock, over releases and crashes. Give it to what the lock protects, which can then refuse
-    /// what comes from an earlier holder.
+    /// Returns the fence: a number that grows with each grant of this lock, over releases and crashes. Pass it to the
+    /// system that the lock protects, which can then refuse requests of earlier holders.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn write_report(fence: u64) -> dynalock::Result<()> { Ok(()) }
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// write_report(lock.fence()).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn fence(&self) -> u64 {
-        self.guard.grant.fence
+        self.held.grant.fence
     }
 
-    /// The holder as others see it: the name that was given, and what makes this grant its own.
+    /// Returns the label of the holder: [`Locks::owner`](crate::Locks::owner). A holder without a label has its nonce as
+    /// label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").owner("worker-7").await?;
+    /// assert_eq!(lock.owner(), "worker-7");
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn owner(&self) -> &str {
-        &self.guard.grant.owner
+        Owner::parse(&self.held.grant.owner).label
     }
 
-    /// What the holder before has left in the lock, or this one has given it.
+    /// Returns the nonce of the grant: a random text that tells it from all other grants.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// println!("grant {}", lock.nonce());
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn nonce(&self) -> &str {
+        Owner::parse(&self.held.grant.owner).nonce
+    }
+
+    /// Returns the payload that was in the row when the lock was granted: the one of this request or, if it has none,
+    /// that of an earlier holder.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// if let Some(progress) = lock.payload() {
+    ///     println!("an earlier holder left {} bytes", progress.len());
+    /// }
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn payload(&self) -> Option<&[u8]> {
         self.payload.as_deref()
     }
@@ -86,77 +164,168 @@ impl LockGuard {
     /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
     /// that holder may be half done.
     ///
-    /// The answer is a hint. It is `None` if another caller or an operator has removed the dead holder. In a queue and in a
-    /// call for several locks it is also `None` if the reply to that removal was lost. After a lost
-    /// reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work
-    /// with the work itself.
+    /// The answer is a hint. It is `None` if another caller or an operator has removed the expired holder. In a queue
+    /// and in a call for several locks, it is also `None` if the reply to that removal was lost. After a lost reply, a
+    /// release can look like a crash. If your program must not miss a crash, store the progress of the work with the
+    /// work itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// if let Some(fence) = lock.acquired_after_crash() {
+    ///     println!("the holder with fence {fence} did not finish");
+    /// }
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn acquired_after_crash(&self) -> Option<u64> {
-        self.guard.grant.taken_over
+        self.held.grant.taken_over
     }
 
-    /// The time that is left before somebody else may enter, if no heartbeat renews it; zero if the lock is lost.
+    /// Returns the time until another caller can acquire the lock, if no heartbeat renews it. The time is zero if the
+    /// lock is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// println!("{:?} left", lock.remaining());
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn remaining(&self) -> Duration {
-        self.guard.grant.remaining()
+        self.held.grant.remaining()
     }
 
-    /// Renews the lease now.
+    /// Renews the lease by one heartbeat.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").heartbeat(false).await?;
+    /// lock.extend().await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is lost; [`Error::Corrupt`] if another program has written a `_beat` that no heartbeat can be above;
-    /// [`Error::Rejected`], [`Error::TableNotFound`].
+    /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a `_beat` that no heartbeat can exceed.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
-    /// [`Error::Lost`]: crate::Error::Lost
-    /// [`Error::Corrupt`]: crate::Error::Corrupt
-    /// [`Error::Rejected`]: crate::Error::Rejected
-    /// [`Error::TableNotFound`]: crate::Error::TableNotFound
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
-        self.guard.grant.beat().await
+        self.held.grant.beat().await
     }
 
-    /// Ends when the lock is lost, before anybody else may enter, with the cause.
+    /// Waits until the lock is lost, and returns the reason. The future ends before another caller can acquire the
+    /// lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// tokio::select! {
+    ///     lost = lock.lost() => println!("stop: {lost}"),
+    ///     () = async { /* the work */ } => lock.release().await?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. It does not hold the lock, and it can outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let grant = Arc::clone(&self.guard.grant);
+        let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }
     }
 
     /// Runs `work`, and drops it if the lock is lost, before another caller can acquire the lock. The clock is checked
     /// before each poll of `work`. A poll that is running is not interrupted.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// let pages = lock.run(async { 7 }).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::Lost`](crate::Error::Lost) if `work` was dropped.
+    /// - [`Error::Lost`](crate::Error::Lost): the lock was lost, and `work` was dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, `work` is dropped with it. The lock stays held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
-        held_grant::run(self.guard.grant.lost(), work).await
+        held_grant::run(self.held.grant.lost(), work).await
     }
 
-    /// Lets the next one in.
+    /// Releases the lock, and waits for the answer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// lock.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`] if DynamoDB did not answer while the lease lasted, which has ended by then; [`Error::Rejected`];
-    /// [`Error::Unavailable`] if the runtime that it was granted on was shut down meanwhile. That the lock was lost before is no error.
+    /// A lock that was lost before is no error.
     ///
-    /// [`Error::Exhausted`]: crate::Error::Exhausted
-    /// [`Error::Rejected`]: crate::Error::Rejected
-    /// [`Error::Unavailable`]: crate::Error::Unavailable
+    /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer while the lease lasted. It has ended by
+    ///   then.
+    /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down meanwhile.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a task of its own finishes the release.
     pub async fn release(self) -> Result<()> {
-        self.guard.release().await
+        self.held.release().await
     }
 
     pub(super) fn releasing(self) -> impl Future<Output = Result<()>> + Send + 'static {
-        self.guard.releasing()
+        self.held.releasing()
     }
 
-    /// Gives the lock to a token, which another task or process [resumes](crate::Locks::resume). No heartbeat renews it meanwhile.
+    /// Turns the lock into a token, which another task or process can [resume](crate::Locks::resume). No heartbeat
+    /// renews the lock meanwhile.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let token = locks.acquire("nightly-report").await?.detach();
+    /// println!("{token}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn detach(mut self) -> LockToken {
-        self.guard.end();
+        self.held.end();
         self.token()
-    }
-
-    /// The table of its row, and what a transaction asks for that is to happen under this lock.
-    pub(super) fn row(&self) -> (&Arc<str>, HolderProof) {
-        (&self.guard.grant.row.table, self.guard.grant.guard())
     }
 
     /// Returns the token that [`detach`](Self::detach) returns, and keeps the guard. A process that may die can store
@@ -165,24 +334,25 @@ impl LockGuard {
     /// Resume the token only when this guard is gone: two processes that use one grant do not exclude each other. Late
     /// heartbeats of a dead process do no harm. A late release ends the lock whenever it arrives, so do not resume a
     /// token if its process may have released the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// let token = lock.token().to_string();
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn token(&self) -> LockToken {
-        self.guard.grant.token(&self.row_name)
+        self.held.grant.token(&self.row_name)
     }
 }
 
+/// The payload of a row.
 pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
-}
-
-impl fmt::Debug for LockGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
-            .field("name", &self.name())
-            .field("owner", &self.guard.grant.owner)
-            .field("fence", &self.guard.grant.fence)
-            .field("remaining", &self.remaining())
-            .finish_non_exhaustive()
-    }
 }
 
 impl Guard for LockGuard {}
@@ -190,8 +360,19 @@ impl Guard for LockGuard {}
 impl sealed::Sealed for LockGuard {
     #[expect(private_interfaces, reason = "it is called here alone")]
     fn leased(&self) -> (ItemRef, HolderProof) {
-        let (table, holder) = self.row();
-        let key = Key::new(KeyValue::S(self.row_name().to_string()), None);
-        (ItemRef { table: Arc::clone(table), model: &MODEL, key, expected: None }, holder)
+        let grant = &self.held.grant;
+        let key = Key::new(KeyValue::S(self.row_name.to_string()), None);
+        (ItemRef { table: Arc::clone(&grant.row.table), model: &MODEL, key, expected: None }, grant.guard())
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockGuard")
+            .field("name", &self.name())
+            .field("owner", &self.owner())
+            .field("fence", &self.fence())
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
     }
 }

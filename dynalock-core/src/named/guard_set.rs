@@ -18,14 +18,14 @@ use crate::{
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
 ///
-/// They were granted at once; each is renewed by itself. If one is lost, [`lost`](Self::lost) and [`run`](Self::run) tell, and the others are
-/// held still, until this is released or dropped.
+/// The locks were granted at once, and each is renewed by itself. If one is lost, [`lost`](Self::lost) and
+/// [`run`](Self::run) report it. The others stay held until this guard is released or dropped.
 ///
-/// The locks are held for as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?` drops it at once; `let _held = ..` keeps it. The lint
-/// `clippy::let_underscore_must_use` finds the first form.
+/// The locks are held for as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?` drops it at once;
+/// `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
-    /// By name.
+    /// In the order of their names.
     locks: Vec<LockGuard>,
 }
 
@@ -33,45 +33,107 @@ impl LockSetGuard {
     pub(super) async fn acquire(spec: AllSpec) -> Result<Self> {
         let make = |spec: AllSpec, all: Vec<Acquired>| {
             let each = spec.locks.into_iter().zip(all);
-            let held = each.map(|(spec, granted)| LockGuard::new(spec.label, granted, spec.background));
-            Ok(Self { locks: held.collect() })
+            let locks = each.map(|(spec, acquired)| LockGuard::new(spec.label, acquired, spec.background));
+            Ok(Self { locks: locks.collect() })
         };
         held_grant::acquire(spec, make).await
     }
 
     pub(super) async fn acquire_fair(spec: AllFairSpec) -> Result<Self> {
-        let make = |spec: AllFairSpec, kept: Vec<KeptGrant>| {
-            let each = spec.locks.into_iter().zip(kept);
+        let make = |spec: AllFairSpec, all: Vec<KeptGrant>| {
+            let each = spec.locks.into_iter().zip(all);
             Ok(Self { locks: each.map(|(spec, kept)| LockGuard::of(spec.label, kept)).collect() })
         };
         held_grant::acquire(spec, make).await
     }
 
-    /// The locks, in the order of their names.
+    /// Returns the locks, in the order of their names.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// for lock in both.iter() {
+    ///     println!("{} has fence {}", lock.name(), lock.fence());
+    /// }
+    /// # both.release().await
+    /// # }
+    /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &LockGuard> {
         self.locks.iter()
     }
 
-    /// One of them.
+    /// Returns the lock with this name, if it is one of these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// assert!(both.get("shelf 7").is_some());
+    /// # both.release().await
+    /// # }
+    /// ```
     pub fn get(&self, name: &str) -> Option<&LockGuard> {
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
-    /// The [fence](Held::fence) of one of them.
+    /// Returns the [fence](LockGuard::fence) of the lock with this name, if it is one of these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// println!("{:?}", both.fence("shelf 7"));
+    /// # both.release().await
+    /// # }
+    /// ```
     pub fn fence(&self, name: &str) -> Option<u64> {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// The time that is left before somebody else may enter one of them, if no heartbeat renews it; zero if one is lost.
+    /// Returns the time until another caller can acquire one of the locks, if no heartbeat renews it. The time is zero
+    /// if one lock is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// println!("{:?} left", both.remaining());
+    /// # both.release().await
+    /// # }
+    /// ```
     pub fn remaining(&self) -> Duration {
         self.locks.iter().map(LockGuard::remaining).min().unwrap_or_default()
     }
 
-    /// Renews each lease now, one after the other.
+    /// Renews each lease, one after the other.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).heartbeat(false).await?;
+    /// both.extend().await?;
+    /// # both.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`LockGuard::extend`], of the first that fails.
+    /// The error is the one of [`LockGuard::extend`] for the first lock that fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. Some of the leases may have been renewed.
     pub async fn extend(&self) -> Result<()> {
         for held in &self.locks {
             held.extend().await?;
@@ -79,7 +141,26 @@ impl LockSetGuard {
         Ok(())
     }
 
-    /// Ends when one of them is lost, before anybody else may enter there, with the cause.
+    /// Waits until one of the locks is lost, and returns the reason. The future ends before another caller can acquire
+    /// that lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// tokio::select! {
+    ///     lost = both.lost() => println!("stop: {lost}"),
+    ///     () = async { /* the work */ } => both.release().await?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. It does not hold the locks, and it can outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
@@ -93,20 +174,51 @@ impl LockSetGuard {
         })
     }
 
-    /// Runs `work`, and drops it where it stands if one of them is lost: before anybody else may enter there.
+    /// Runs `work`, and drops it if one of the locks is lost, before another caller can acquire that lock. The clock is
+    /// checked before each poll of `work`. A poll that is running is not interrupted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// let moved = both.run(async { 7 }).await?;
+    /// # both.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`](crate::Error::Lost) if `work` was dropped.
+    /// - [`Error::Lost`](crate::Error::Lost): a lock was lost, and `work` was dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, `work` is dropped with it. The locks stay held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
 
-    /// Lets the next ones in, each by a request of its own.
+    /// Releases each lock by a request of its own, and waits for the answers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).await?;
+    /// both.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`LockGuard::release`], of the first that fails; the others are released all the same.
+    /// The error is the one of [`LockGuard::release`] for the first lock that fails. The other locks are released all
+    /// the same.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: tasks of their own finish the releases.
     pub async fn release(self) -> Result<()> {
         let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
         let mut all = Ok(());
@@ -128,6 +240,6 @@ impl IntoIterator for LockSetGuard {
 
 impl fmt::Debug for LockSetGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HeldAll").field(&self.locks).finish()
+        f.debug_tuple("LockSetGuard").field(&self.locks).finish()
     }
 }

@@ -1,23 +1,55 @@
 use std::{fmt, time::Duration};
 
-/// What is written down about a lock.
+use super::{guard::payload_of, settings::MODEL};
+use crate::{
+    codec::Item,
+    lease::{LeaseOptions, name::parts, owner::Owner, record::LockRecord},
+    model::LockModel,
+};
+
+/// The state of a lock, as its row shows it: [`Locks::inspect`](crate::Locks::inspect).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
-    /// Its name.
+    /// The name of the lock.
     pub name: String,
-    /// The namespace that it is in: [`Locks::namespace`](crate::Locks::namespace).
+    /// The namespace of the lock: [`Locks::namespace`](crate::Locks::namespace).
     pub namespace: Option<String>,
-    /// Who holds it; nobody if nothing.
+    /// The label of the holder, or `None` if the lock is free. A holder without a label has its nonce as label.
     pub owner: Option<String>,
-    /// How many wait for it in its fair queue.
+    /// The nonce of the holder's grant. It is empty for a holder that another program has written.
+    pub nonce: Option<String>,
+    /// The number of callers that wait in the fair queue. The holder does not count.
     pub waiting: usize,
     /// The fence of the last grant.
     pub fence: u64,
-    /// How long the lease still lasts by this machine's clock, if it is not renewed; zero if it is free.
+    /// The time until the lease ends by this machine's clock, if it is not renewed. It is zero for a free lock.
     pub remaining: Duration,
-    /// What a holder has left in it.
+    /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
     pub payload: Option<Vec<u8>>,
+}
+
+impl LockInfo {
+    /// Reads a row. The result is `None` for a row that is not the row of a lock.
+    pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
+        let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
+        let record = LockRecord::read(&LockModel::DEFAULT, item);
+        let holder = record.holder().map(Owner::parse);
+        let remaining = match holder {
+            Some(_) => record.remaining(options.now(), options.ttl),
+            None => Duration::ZERO,
+        };
+        Some(Self {
+            name: name.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            owner: holder.map(|holder| holder.label.to_owned()),
+            nonce: holder.map(|holder| holder.nonce.to_owned()),
+            waiting: record.queue.len().saturating_sub(1),
+            fence: record.last_fence()?,
+            remaining,
+            payload: payload_of(item),
+        })
+    }
 }
 
 impl fmt::Debug for LockInfo {
@@ -30,12 +62,21 @@ impl fmt::Debug for LockInfo {
     }
 }
 
-/// Somebody in the fair queue of a lock, as an operator sees it: [`Locks::waiters`](crate::Locks::waiters).
+/// An entry of a fair queue: [`Locks::queue`](crate::Locks::queue).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Waiter {
-    /// How many are served before: 0 holds the lock.
+pub struct QueuePlace {
+    /// The number of callers that are served before. The entry at position 0 holds the lock.
     pub position: usize,
-    /// The name that it gave itself, and what makes its place its own: [`lock`](crate::lock) says what.
+    /// The label of the caller. A caller without a label has its nonce as label.
     pub owner: String,
+    /// The nonce of the entry. It is empty for an entry that another program has written.
+    pub nonce: String,
+}
+
+impl QueuePlace {
+    pub(super) fn read(position: usize, entry: &str) -> Self {
+        let Owner { label, nonce } = Owner::parse(entry);
+        Self { position, owner: label.to_owned(), nonce: nonce.to_owned() }
+    }
 }

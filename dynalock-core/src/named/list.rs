@@ -9,15 +9,16 @@ use std::{
 
 use futures_core::Stream;
 
-use super::{info::LockInfo, locks::Locks};
+use super::{info::LockInfo, settings::Settings};
 use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
-/// All locks of a table: [`Locks::list`]. Pages are read as they are asked for.
-#[must_use = "nothing is read until this is asked for"]
+/// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). It reads a page when the items of the last one are
+/// used up.
+#[must_use = "nothing is read until this is polled"]
 pub struct LockList {
-    locks: Locks,
+    settings: Settings,
     read: VecDeque<LockInfo>,
     next: Next,
 }
@@ -30,16 +31,32 @@ enum Next {
 }
 
 impl LockList {
-    pub(super) fn new(locks: Locks) -> Self {
-        Self { locks, read: VecDeque::new(), next: Next::Page(None) }
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings, read: VecDeque::new(), next: Next::Page(None) }
     }
 
-    /// The next one, for whom has no `StreamExt` at hand.
+    /// Returns the next lock, or `None` at the end. Programs without a `StreamExt` can use it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let mut list = locks.list();
+    /// while let Some(lock) = list.next().await {
+    ///     println!("{:?}", lock?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::TableNotFound`](crate::Error::TableNotFound), [`Error::Rejected`](crate::Error::Rejected),
-    /// [`Error::Exhausted`](crate::Error::Exhausted), as the last element.
+    /// The [errors of every call](crate::Locks#errors-of-every-call) are possible. An error is the last element.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: no lock is skipped.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -57,12 +74,13 @@ impl Stream for LockList {
                 Next::Nothing => return Poll::Ready(None),
                 Next::Page(start) => {
                     let start = start.take();
-                    self.next = Next::Coming(Box::pin(page(self.locks.clone(), start)));
+                    self.next = Next::Coming(Box::pin(page(self.settings.clone(), start)));
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok((items, next)) => {
                         self.next = next.map_or(Next::Nothing, |start| Next::Page(Some(start)));
-                        let infos: Vec<_> = items.iter().filter_map(|item| self.locks.info(item)).collect();
+                        let infos: Vec<_> =
+                            items.iter().filter_map(|item| LockInfo::read(&self.settings.options, item)).collect();
                         self.read.extend(infos);
                     }
                     Err(error) => {
@@ -75,14 +93,14 @@ impl Stream for LockList {
     }
 }
 
-async fn page(locks: Locks, start: Option<Item>) -> Page {
-    let scan = Scan { table: Arc::clone(&locks.table), start };
-    let client = locks.connection.client.clone();
-    Attempts::new(&locks.connection, locks.limits).repeat(&scan.table, || Box::pin(scan.send(&client))).await
+async fn page(settings: Settings, start: Option<Item>) -> Page {
+    let scan = Scan { table: Arc::clone(&settings.table), start };
+    let client = settings.connection.client.clone();
+    Attempts::new(&settings.connection, settings.limits).repeat(&scan.table, || Box::pin(scan.send(&client))).await
 }
 
 impl fmt::Debug for LockList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockList").field("locks", &self.locks).finish_non_exhaustive()
+        f.debug_struct("LockList").field("table", &self.settings.table).finish_non_exhaustive()
     }
 }

@@ -1,44 +1,28 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use aws_sdk_dynamodb::{Client, types::AttributeValue};
+use aws_sdk_dynamodb::Client;
 
-use super::{guard::LockGuard, guard_set::LockSetGuard, request::Acquire};
+use super::{
+    guard::LockGuard,
+    guard_set::LockSetGuard,
+    request::Acquire,
+    settings::{MODEL, Settings},
+};
 use crate::{
     error::{Error, Result},
-    key::KeyType,
     lease::{
-        acquire::one::Acquired,
-        grant::Grant,
-        held_grant::Background,
-        name::row_name,
-        options::{Expiry, Heartbeat, LeaseOptions, Wait},
-        row::{Beside, Row},
-        token::LockToken,
+        Expiry, Heartbeat, LeaseOptions, LockToken, Wait, acquire::one::Acquired, grant::Grant, held_grant::Background,
     },
-    model::{KeyModel, LockModel, Model},
     retry::{Connection, Limits},
     tables,
 };
 
-/// The rows of locks.
-pub(super) static MODEL: Model = Model {
-    table: "locks",
-    partition_key: KeyModel { name: "name", key_type: KeyType::S },
-    sort_key: None,
-    version: "_version",
-    version_is_field: false,
-    write_ids: 4,
-    attributes: &[],
-    show_key: true,
-    aliases: &[],
-    flattens: false,
-    lock: Some(LockModel::DEFAULT),
-};
-
-/// Locks by name, in a table of their own. Cheap to clone.
+/// Locks by name, in a table of their own. A clone is cheap.
 ///
-/// A lock is a lease: it is renewed in the background while it is held, and ends by itself when its holder dies. The module
-/// [`lock`](crate::lock) says how it works, what it assumes and what it does not guarantee.
+/// A lock is a lease. It is renewed in the background while it is held, and it ends by itself when its holder dies. The
+/// module [`lock`](crate::lock) specifies the protocol, its assumptions and its limits.
+///
+/// # Examples
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -48,46 +32,64 @@ pub(super) static MODEL: Model = Model {
 ///
 /// # async fn report(client: &aws_sdk_dynamodb::Client) -> dynalock::Result<()> {
 /// let locks = Locks::new(client, "locks");
-/// let held = locks.acquire("nightly-report").ttl(Duration::from_secs(30)).await?;
-/// held.run(async { /* cancelled before anybody else may enter */ }).await?;
-/// held.release().await?;
+/// let lock = locks.acquire("nightly-report").ttl(Duration::from_secs(30)).await?;
+/// lock.run(async { /* dropped before another caller can acquire the lock */ }).await?;
+/// lock.release().await?;
 ///
-/// if let Some(held) = locks.try_acquire("nightly-report").await? {
-///     held.release().await?;
+/// if let Some(lock) = locks.try_acquire("nightly-report").await? {
+///     lock.release().await?;
 /// }
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Errors of every call
+///
+/// | error | cause |
+/// |---|---|
+/// | [`Error::InvalidKey`] | The name or the namespace is empty, or contains U+001F. |
+/// | [`Error::InvalidSetting`] | A setting allows no request, for example a ttl of zero. |
+/// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
+/// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
+/// | [`Error::TableMismatch`] | The key of the table is not a string `name`. |
+/// | [`Error::Rejected`] | DynamoDB refused the request for good. |
+/// | [`Error::Exhausted`] | The deadline, the number of attempts or the retry budget was reached. |
 #[derive(Clone)]
 pub struct Locks {
-    pub(super) connection: Arc<Connection>,
-    pub(super) table: Arc<str>,
-    namespace: Option<Arc<str>>,
-    pub(crate) options: LeaseOptions,
-    pub(super) wait: Wait,
-    pub(super) owner: Arc<str>,
-    pub(super) limits: Limits,
-    /// Those of a request for several locks, which is a transaction.
-    pub(super) limits_of_all: Limits,
+    pub(crate) settings: Settings,
 }
 
 impl Locks {
-    /// The locks of a table. Making one costs as much as a few requests on a local network: make it once and clone it.
+    /// Makes a handle for the locks of a table. It costs as much as a few requests on a local network, so make it once
+    /// and clone it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let locks = dynalock::Locks::new(client, "locks");
+    /// # }
+    /// ```
     pub fn new(client: &Client, table: impl Into<Arc<str>>) -> Self {
         Self {
-            connection: Arc::new(Connection::over(client)),
-            table: table.into(),
-            namespace: None,
-            options: LeaseOptions::default(),
-            wait: Wait::default(),
-            owner: "".into(),
-            limits: Limits::default(),
-            limits_of_all: Limits::of_transaction(),
+            settings: Settings {
+                connection: Arc::new(Connection::over(client)),
+                table: table.into(),
+                namespace: None,
+                options: LeaseOptions::default(),
+                wait: None,
+                owner: "".into(),
+                limits: Limits::default(),
+                limits_of_all: Limits::of_transaction(),
+            },
         }
     }
 
-    /// The locks of a namespace: those of other namespaces, and of none, are others, whatever their names. One thing can have several queues
-    /// so, each independent of the others.
+    /// Selects a namespace. The locks of one namespace are independent of the locks of all others, whatever their
+    /// names.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -98,105 +100,288 @@ impl Locks {
     /// # }
     /// ```
     pub fn namespace(mut self, namespace: impl Into<Arc<str>>) -> Self {
-        self.namespace = Some(namespace.into());
+        self.settings.namespace = Some(namespace.into());
         self
     }
 
-    /// How long a lock lasts without a heartbeat: 20 seconds by default, and between a millisecond and a year of 366 days. It is renewed every third of
-    /// that. An acquire with another ttl is [`Error::InvalidSetting`].
+    /// Sets the time that a lock lasts without a heartbeat: 20 seconds by default, and between a millisecond and a year
+    /// of 366 days. A heartbeat is sent every third of this time. With another ttl, an acquire fails with
+    /// [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// use std::time::Duration;
+    ///
+    /// let locks = locks.ttl(Duration::from_secs(5));
+    /// # }
+    /// ```
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
+        self.settings.options.ttl = ttl;
         self
     }
 
-    /// Limits the wait for a lock that another caller holds. The default is no limit. The call ends at this limit even
-    /// if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries once, and the
-    /// [deadline](Self::deadline) limits it.
+    /// Limits the wait for a lock that another caller holds. The default is twice the ttl plus the allowed clock skew,
+    /// which is long enough to survive a holder that has died.
+    ///
+    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries
+    /// once, and the [deadline](Self::deadline) limits it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// use std::time::Duration;
+    ///
+    /// let patient = locks.clone().wait(Duration::from_secs(300));
+    /// let endless = locks.wait(dynalock::Wait::Forever);
+    /// # }
+    /// ```
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.wait = wait.into();
+        self.settings.wait = Some(wait.into());
         self
     }
 
-    /// When a lock whose holder does not renew it may be taken over.
+    /// Sets the rule by which the lease of a holder that does not renew it has ended. All users of a table need the same
+    /// rule.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// let locks = locks.expiry(dynalock::Expiry::Observed);
+    /// # }
+    /// ```
     pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.options.expiry = expiry;
+        self.settings.options.expiry = expiry;
         self
     }
 
-    /// The name under which others see the holder, a host's or a worker's for example. It is a label: a grant is told from others by a nonce.
-    pub fn owner(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.owner = name.into();
+    /// Sets the label under which other callers see the holder, for example the name of a host or a worker. A label
+    /// need not be unique: a nonce tells one grant from another.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// let locks = locks.owner("worker-7");
+    /// # }
+    /// ```
+    pub fn owner(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.settings.owner = label.into();
         self
     }
 
-    /// The longest time for which a lock is renewed, so that a worker that is stuck does not keep it for ever; no limit by default.
+    /// Limits the time for which heartbeats renew a lock, so that a stuck worker does not keep it for ever. There is no
+    /// limit by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// use std::time::Duration;
+    ///
+    /// let locks = locks.max_hold(Duration::from_secs(3600));
+    /// # }
+    /// ```
     pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.options.max_hold = Some(longest);
+        self.settings.options.max_hold = Some(longest);
         self
     }
 
-    /// What renews a lock in the background; a task of the runtime by default.
+    /// Sets where heartbeats run: in a task of the caller's runtime by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// let locks = locks.heartbeat(dynalock::Heartbeat::Thread);
+    /// # }
+    /// ```
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.options.heartbeat = heartbeat.into();
+        self.settings.options.heartbeat = heartbeat.into();
         self
     }
 
-    /// The time that one request, with its repetitions after lost and throttled ones, may take; 5 seconds by default, and 10 for the
-    /// transaction that asks for several locks at once. A call to which nothing answers ends after this time. A [wait](Self::wait) for a lock that somebody holds may last longer.
+    /// Limits the time of one request with its retries: 5 seconds by default, and 10 for the transaction that acquires
+    /// several locks. A call ends after this time if DynamoDB does not answer. A [wait](Self::wait) for a lock that
+    /// another caller holds may last longer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// use std::time::Duration;
+    ///
+    /// let locks = locks.deadline(Duration::from_secs(2));
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self.limits_of_all.deadline = deadline;
+        self.settings.limits.deadline = deadline;
+        self.settings.limits_of_all.deadline = deadline;
         self
     }
 
-    /// Creates the table, billed by request, and waits until it is active, at most a minute. A table that is there already is fine if it has
-    /// the key that locks need: a string `name`.
+    /// Limits how often one request is sent, at least 1. Without this limit, only the deadline ends its retries.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// let locks = locks.attempts(3);
+    /// # }
+    /// ```
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.settings.limits.attempts = Some(attempts);
+        self.settings.limits_of_all.attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the time after which the first attempt of a request counts as lost: 1 second by default. It doubles from
+    /// attempt to attempt while no answer comes, up to eight times its first value. A heartbeat has a shorter one, which
+    /// follows the ttl.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// use std::time::Duration;
+    ///
+    /// let locks = locks.attempt_timeout(Duration::from_millis(300));
+    /// # }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.limits.attempt_timeout = timeout;
+        self.settings.limits_of_all.attempt_timeout = timeout;
+        self
+    }
+
+    /// Creates the table, billed by request, and waits until it is active, at most a minute. A table that exists is fine
+    /// if it has the key that locks need: a string `name`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// locks.create_table().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::TableMismatch`] if it has another key; [`Error::Rejected`], [`Error::Exhausted`].
+    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the table may have been created. The call can be repeated.
     pub async fn create_table(&self) -> Result<()> {
-        let limits = Limits {
+        let Settings { connection, table, limits, .. } = &self.settings;
+        let creation = Limits {
             deadline: Duration::from_mins(1),
-            attempt_timeout: self.limits.attempt_timeout.max(Duration::from_secs(10)),
-            ..self.limits
+            attempt_timeout: limits.attempt_timeout.max(Duration::from_secs(10)),
+            ..*limits
         };
-        tables::create(&self.connection, &self.table, &MODEL, limits, self.limits.deadline).await
+        tables::create(connection, table, &MODEL, creation, limits.deadline).await
     }
 
-    /// Looks whether the table is there and has the key that locks need.
+    /// Verifies that the table exists and has the key that locks need.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// locks.verify_table().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::TableNotFound`], [`Error::TableMismatch`]; [`Error::Rejected`], [`Error::Exhausted`].
+    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: the call changes nothing.
     pub async fn verify_table(&self) -> Result<()> {
-        tables::verify(&self.connection, &self.table, &MODEL, self.limits).await
+        let Settings { connection, table, limits, .. } = &self.settings;
+        tables::verify(connection, table, &MODEL, *limits).await
     }
 
-    /// Asks for a lock, and waits for it while somebody else holds it. Dropped at any moment, it leaves no lock behind while the runtime
-    /// lives, and none for longer than its ttl.
+    /// Acquires a lock, and waits while another caller holds it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").await?;
+    /// lock.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`] if somebody else held it until the wait was over; [`Error::Lost`] if it was granted without a reply, and not a
-    /// heartbeat was answered until its lease was over; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started: then
-    /// nothing was sent; [`Error::InvalidKey`] for an empty name; [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::Locked`]: another caller held the lock until the wait was over.
+    /// - [`Error::Lost`]: the grant came without a reply, and no heartbeat was answered until its lease was over.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing was sent.
+    /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. A task on the caller's runtime then releases a lock that was granted. If
+    /// that runtime has ended, the lock ends after its ttl.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
-        Acquire::new(self, name.into())
+        Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Asks for a lock by one request, and never waits; nothing if somebody else holds it. With [`Expiry::Observed`] a dead holder is not seen
-    /// as such, since nobody watches.
+    /// Acquires a lock by one request, without waiting. The result is `None` if another caller holds it.
+    ///
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a holder that has died, because it observes
+    /// nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// match locks.try_acquire("nightly-report").await? {
+    ///     Some(lock) => lock.release().await?,
+    ///     None => println!("another worker makes the report"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of [`acquire`](Self::acquire), without [`Error::Locked`].
+    /// The errors are those of [`acquire`](Self::acquire), without [`Error::Locked`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time, like the one of [`acquire`](Self::acquire).
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<LockGuard>> {
-        Acquire::new(self, name.into())
+        Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Asks for several locks, at most 100, and gets all of them at once or none. Waits while somebody else holds one, and holds none meanwhile:
-    /// callers whose locks cross cannot block each other. One who asks for many waits until all are free at once, and may be overtaken.
+    /// Acquires several locks at once, at most 100: all of them or none.
+    ///
+    /// The call holds no lock while it waits, so callers whose locks overlap cannot block each other. A caller that asks
+    /// for many locks waits until all are free at the same moment, and others may overtake it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -210,66 +395,67 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`] if somebody else held one of them until the wait was over; [`Error::InvalidTransaction`] for none and for more than
-    /// 100; others as of [`acquire`](Self::acquire).
+    /// - [`Error::Locked`]: another caller held one of the locks until the wait was over.
+    /// - [`Error::InvalidSetting`]: no lock is named.
+    /// - [`Error::InvalidTransaction`]: more than 100 locks are named.
+    /// - The errors of [`acquire`](Self::acquire) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time, like the one of [`acquire`](Self::acquire).
     pub fn acquire_all<N: Into<Arc<str>>>(
         &self,
         names: impl IntoIterator<Item = N>,
     ) -> Acquire<LockSetGuard, Vec<Arc<str>>> {
-        let names = names.into_iter().map(Into::into).collect();
-        Acquire::new(self, names)
+        Acquire::new(self.settings.clone(), names.into_iter().map(Into::into).collect())
     }
 
-    /// Goes on with a lock that was [detached](Held::detach): the lease is renewed first, by one heartbeat. That succeeds also after the end of
-    /// the lease, as long as nobody else has taken the lock.
+    /// Resumes a lock that was [detached](LockGuard::detach). One heartbeat renews the lease first. It succeeds after
+    /// the end of the lease, too, if no other caller has acquired the lock since.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let token = locks.acquire("nightly-report").await?.detach();
+    /// // Another task or process resumes the lock.
+    /// let lock = locks.resume(token).await?;
+    /// lock.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if somebody else has it by now or had it, or no heartbeat was answered for a whole ttl; [`Error::InvalidKey`] if the token
-    /// is that of a lease on an item; [`Error::Unavailable`] if the thread of [`Heartbeat::Thread`] could not be started; [`Error::Rejected`],
-    /// [`Error::TableNotFound`].
+    /// - [`Error::Lost`]: another caller has or had the lock, or no heartbeat was answered for a whole ttl.
+    /// - [`Error::InvalidKey`]: the token belongs to a lease on an item.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
+    /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. Nothing is released: the token can be resumed again while its lease
+    /// lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
+        let Settings { connection, table, options, .. } = &self.settings;
         if token.is_of_item() {
             return Err(Error::InvalidKey {
-                table: Arc::clone(&self.table),
+                table: Arc::clone(table),
                 attribute: MODEL.partition_key.name,
                 reason: "the token is that of a lease on an item; resume it with `Repository::resume`",
             });
         }
         let name = Arc::clone(&token.name);
-        let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Arc::new(Grant::resumed(&self.connection, self.row_named(&name), self.options, token));
+        let background = Background::start(options.heartbeat, connection)?;
+        let grant = Arc::new(Grant::resumed(connection, self.settings.row_named(&name), *options, token));
         grant.beat().await?;
         Ok(LockGuard::new(name, Acquired { grant, row: None }, background))
-    }
-
-    /// The name of a lock's row.
-    pub(super) fn row_name(&self, name: &str) -> Result<Arc<str>> {
-        row_name(name, self.namespace.as_deref()).map_err(|reason| Error::InvalidKey {
-            table: Arc::clone(&self.table),
-            attribute: MODEL.partition_key.name,
-            reason,
-        })
-    }
-
-    pub(super) fn row(&self, name: &str) -> Result<Row> {
-        Ok(self.row_named(&self.row_name(name)?))
-    }
-
-    pub(super) fn row_named(&self, row_name: &str) -> Row {
-        let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
-        Row {
-            table: Arc::clone(&self.table),
-            key: [key].into(),
-            layout: LockModel::DEFAULT,
-            existing: None,
-            beside: Beside::Nothing,
-        }
     }
 }
 
 impl fmt::Debug for Locks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Locks").field("table", &self.table).field("terms", &self.options).finish_non_exhaustive()
+        let Settings { table, options, .. } = &self.settings;
+        f.debug_struct("Locks").field("table", table).field("options", options).finish_non_exhaustive()
     }
 }

@@ -7,10 +7,11 @@ mod list;
 mod locks;
 mod operator;
 mod request;
+mod settings;
 
 pub use guard::LockGuard;
 pub use guard_set::LockSetGuard;
-pub use info::{LockInfo, Waiter};
+pub use info::{LockInfo, QueuePlace};
 pub use list::LockList;
 pub use locks::Locks;
 pub use request::Acquire;

@@ -1,18 +1,14 @@
-//! What operators see and do.
-
-use std::time::Duration;
+//! Calls for operators.
 
 use super::{
-    guard::payload_of,
-    info::{LockInfo, Waiter},
+    info::{LockInfo, QueuePlace},
     list::LockList,
-    locks::{Locks, MODEL},
+    locks::Locks,
+    settings::Settings,
 };
 use crate::{
-    codec::Item,
     error::Result,
     lease::{
-        name::parts,
         queue::{dequeue::DequeueResult, request::EvictReason},
         record::LockRecord,
     },
@@ -21,21 +17,42 @@ use crate::{
     retry::{Answered, Attempts},
 };
 
+/// How far below the time of day the fence of a row must be before the row is deleted.
+const MARGIN_MILLIS: u64 = 60_000;
+
 impl Locks {
-    /// What is written down about a lock; nothing if it was never held.
+    /// Returns the state of a lock, or `None` if the lock has no row: it was never held, or was [retired](Self::retire).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// if let Some(info) = locks.inspect("nightly-report").await? {
+    ///     println!("held by {:?} for {:?} more", info.owner, info.remaining);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
-    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
+    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
-        let name = name.as_ref();
-        let row = self.row(name)?;
-        let item = Attempts::new(&self.connection, self.limits).read(&row.get(true)).await?;
-        Ok(item.and_then(|item| self.info(&item)))
+        let Settings { connection, options, limits, .. } = &self.settings;
+        let row = self.settings.row(name.as_ref())?;
+        let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
+        Ok(item.and_then(|item| LockInfo::read(options, &item)))
     }
 
-    /// What is written down about all locks of the table, in no order and not of one moment: a Scan, page by page.
+    /// Returns the state of all locks of the table, by a Scan, page by page. The locks come in no order, and their
+    /// states are of different moments.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -49,51 +66,46 @@ impl Locks {
     /// # }
     /// ```
     pub fn list(&self) -> LockList {
-        LockList::new(self.clone())
+        LockList::new(self.settings.clone())
     }
 
-    /// Nothing for a row that is none of a lock.
-    pub(super) fn info(&self, item: &Item) -> Option<LockInfo> {
-        let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
-        let record = LockRecord::read(&LockModel::DEFAULT, item);
-        let owner = record.holder().map(str::to_owned);
-        let remaining = match &owner {
-            Some(_) => record.remaining(self.options.now(), self.options.ttl),
-            None => Duration::ZERO,
-        };
-        Some(LockInfo {
-            name: name.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            owner,
-            waiting: record.queue.len().saturating_sub(1),
-            fence: record.last_fence()?,
-            remaining,
-            payload: payload_of(item),
-        })
-    }
-
-    /// Deletes the row of a lock that will not be needed again: if nobody holds it. Should the name come back all the same, its fence goes on
-    /// above the old one: fences start at the time of day, and a row is deleted only when its fence is a minute below that. (It is where a
-    /// lock is not granted a thousand times a second for all of its life, or for the first time within the last minute.) The clocks of all
-    /// machines must agree within that minute.
+    /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns `true` if there is no
+    /// row any more, and `false` if the lock is held, or was first granted within the last minute.
     ///
-    /// An acquire that was sent before the row was deleted, and arrives more than a minute later, begins the fence at the time at which it was sent:
-    /// that may be below the fences of the deleted row. Retire a lock when no caller asks for it any more.
+    /// If the name is used again, its fences continue above the old ones: the first fence of a row is the time of day in
+    /// milliseconds, and a row is deleted only when its fence is a minute below that. A lock that is granted a thousand
+    /// times a second for its whole life may exceed it. The clocks of all machines must agree within that minute.
     ///
-    /// `false` if it is held, or too young; `true` if there is no row any more. Nothing else deletes one: a TTL on the table would
-    /// delete locks that are held.
+    /// An acquire that was sent before the row was deleted, and arrives more than a minute later, starts the fence at
+    /// the time at which it was sent. That may be below fences of the deleted row, so retire a lock when no caller asks
+    /// for it any more. No other call deletes rows, and time to live must not: it would delete locks that are held.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// if !locks.retire("report of 2019").await? {
+    ///     println!("the lock is still in use");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
-    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
+    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the row may have been deleted. The call can be repeated.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
-        const MARGIN_MILLIS: u64 = 60_000;
-        let row = self.row(name.as_ref())?;
-        let delete = row.retire(self.options.now().saturating_sub(MARGIN_MILLIS));
-        let client = self.connection.client.clone();
-        let mut attempts = Attempts::new(&self.connection, self.limits);
-        let met = attempts.repeat(&self.table, || async {
+        let Settings { connection, table, options, limits, .. } = &self.settings;
+        let row = self.settings.row(name.as_ref())?;
+        let delete = row.retire(options.now().saturating_sub(MARGIN_MILLIS));
+        let client = connection.client.clone();
+        let mut attempts = Attempts::new(connection, *limits);
+        let met = attempts.repeat(table, || async {
             match Box::pin(delete.clone().send(&client, &Sending::Plain)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Condition(met)) => Ok(Some(met)),
@@ -103,25 +115,40 @@ impl Locks {
         match met.await? {
             None => Ok(true),
             Some(Some(_)) => Ok(false),
-            // Not there, or an engine that does not return it.
+            // The row is missing, or the engine does not return it.
             Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
         }
     }
 
-    /// Takes a lock away from its holder, if the lock is still held under this fence. The call is for operators. The
-    /// holder learns of it at its next heartbeat and may work until then. Only systems that check the fence are safe
-    /// from this work.
+    /// Takes a lock away from its holder, if the lock is still held under this fence. The holder learns of it at its
+    /// next heartbeat and may work until then. Only systems that check the fence are safe from this work.
     ///
     /// Returns `false` if the lock is held under another fence, or not held. If a reply was lost, `true` means that
     /// the grant under this fence is over: this call ended it, or its holder released the lock.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// if let Some(info) = locks.inspect("nightly-report").await? {
+    ///     locks.break_lock("nightly-report", info.fence).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
-    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
+    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the lock may have been taken away. The call can be repeated.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
-        let row = self.row(name.as_ref())?;
-        let mut attempts = Attempts::new(&self.connection, self.limits);
+        let Settings { connection, options, limits, .. } = &self.settings;
+        let row = self.settings.row(name.as_ref())?;
+        let mut attempts = Attempts::new(connection, *limits);
         let met = match attempts.update(|| row.take_away(expected_fence)).await? {
             Answered::Applied(_) => return Ok(true),
             Answered::Refused(met) => met,
@@ -129,30 +156,47 @@ impl Locks {
         let record = LockRecord::of(&row.layout, met.as_ref());
         match record.head() {
             Some(_) if record.last_fence() == Some(expected_fence) => {
-                let mut attempts = Attempts::new(&self.connection, self.limits);
-                Ok(match row.take_out(&mut attempts, &record, EvictReason::Operator, &self.options).await? {
+                let mut attempts = Attempts::new(connection, *limits);
+                Ok(match row.take_out(&mut attempts, &record, EvictReason::Operator, options).await? {
                     DequeueResult::Removed => true,
-                    // By an attempt whose reply was lost; or it has left.
+                    // An attempt whose reply was lost has removed the head, or the head has released the lock.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
             }
-            // By an attempt whose reply was lost, if there was such a grant; or its holder has released it.
+            // An attempt whose reply was lost has ended such a grant, or its holder has released it.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
-    /// Who stands in the fair queue of a lock, the holder first; nobody if it is not in use. Of a lock that is held without the queue it is
-    /// empty: [`inspect`](Self::inspect) says who holds it.
+    /// Returns the entries of the fair queue of a lock. The first entry holds the lock. The result is empty if the queue
+    /// is not in use; [`inspect`](Self::inspect) then returns the holder.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// for place in locks.queue("printer").await? {
+    ///     println!("{}. {}", place.position, place.owner);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`](crate::Error::InvalidKey), [`Error::TableNotFound`](crate::Error::TableNotFound),
-    /// [`Error::Rejected`](crate::Error::Rejected), [`Error::Exhausted`](crate::Error::Exhausted).
-    pub async fn waiters(&self, name: impl AsRef<str>) -> Result<Vec<Waiter>> {
-        let row = self.row(name.as_ref())?;
-        let item = Attempts::new(&self.connection, self.limits).read(&row.get(true)).await?;
-        let queue = LockRecord::of(&LockModel::DEFAULT, item.as_ref()).queue;
-        Ok(queue.into_iter().enumerate().map(|(position, owner)| Waiter { position, owner }).collect())
+    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
+    pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
+        let Settings { connection, limits, .. } = &self.settings;
+        let row = self.settings.row(name.as_ref())?;
+        let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
+        let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
+        let places = record.queue.iter().enumerate();
+        Ok(places.map(|(position, entry)| QueuePlace::read(position, entry)).collect())
     }
 }

@@ -2,46 +2,49 @@ use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, tim
 
 use tokio::sync::watch;
 
-use super::{guard::LockGuard, guard_set::LockSetGuard, locks::Locks};
+use super::{guard::LockGuard, guard_set::LockSetGuard, settings::Settings};
 use crate::{
-    error::{Error, InvalidTransaction, Result},
+    error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
+        AnyOrder, Expiry, Fair, Heartbeat, QueueStatus, QueueTicket, Wait,
         acquire::{all::AllSpec, one::AcquireSpec},
-        held_grant::Background,
-        options::{Expiry, Heartbeat, Wait},
-        order::{AnyOrder, Fair},
-        queue::{QueueTicket, enter::FairSpec, enter_all::AllFairSpec},
+        queue::{enter::FairSpec, enter_all::AllFairSpec},
     },
 };
 
-/// A request for a lock that has not been sent: set what it needs, then `.await` it. `O` is what it gives, `N` what it names, and `Q` the order in
-/// which those who ask are served.
-#[must_use = "a lock is not asked for until this is awaited"]
+/// A request for one or several locks that has not been sent. Change its settings, then `.await` it.
+///
+/// `O` is its output, `N` the names of the locks, and `Q` the order in which waiting callers are served.
+/// [`Locks::acquire`](crate::Locks::acquire) and its like make it.
+#[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
-    locks: Locks,
+    settings: Settings,
     names: N,
     payload: Option<Arc<[u8]>>,
     order: Q,
-    gives: PhantomData<fn() -> O>,
+    output: PhantomData<fn() -> O>,
 }
 
 impl<O, N> Acquire<O, N> {
-    pub(super) fn new(locks: &Locks, names: N) -> Self {
-        Self { locks: locks.clone(), names, payload: None, order: AnyOrder, gives: PhantomData }
+    pub(super) fn new(settings: Settings, names: N) -> Self {
+        Self { settings, names, payload: None, order: AnyOrder, output: PhantomData }
     }
 
-    /// First come, first served: whoever asks stands in a queue, and is served in its order. Plain and fair requests for one lock exclude each
-    /// other; a plain one is granted only when nobody waits in the queue.
+    /// Serves waiting callers first come, first served: each caller enters a queue. Fair and other requests for one lock
+    /// exclude each other; another request is granted only while the queue is empty.
     ///
-    /// Each acquisition costs two write units while the row is below a kilobyte, with up to about 25 waiters. With a
-    /// ttl of 2 seconds it costs 2.35. Each further kilobyte costs two more. The next waiter reads the row every
-    /// quarter of a second, and waiters farther behind read it less often. The last caller that leaves needs one more
-    /// cheap read. Then only the fence stays in the row, and the owner in `_released` if its request had to be sent
-    /// again.
+    /// | | cost |
+    /// |---|---|
+    /// | an acquisition, while the row is below a kilobyte (up to about 25 waiters) | 2 write units; 2.35 with a ttl of 2 seconds |
+    /// | each further kilobyte of the row | 2 write units |
+    /// | the wait of the next waiter | an eventually consistent or consistent read every quarter of a second; less often farther behind |
+    /// | the last caller that leaves | one more read |
     ///
-    /// A dead holder is removed from the queue when its lease has ended, and a dead waiter within a ttl of its turn. A
-    /// client that loses its connection during a request gives up its place as soon as DynamoDB answers again. Until
-    /// then, its further calls for this queue end with their deadline.
+    /// A holder that has died is removed from the queue when its lease has ended, and a dead waiter within a ttl of its
+    /// turn. A client that loses its connection during a request gives up its place as soon as DynamoDB answers again.
+    /// Until then, its further calls for this queue end with their deadline.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -58,87 +61,241 @@ impl<O, N> Acquire<O, N> {
     /// # }
     /// ```
     pub fn fair(self) -> Acquire<O, N, Fair> {
-        let Self { locks, names, payload, gives, .. } = self;
-        Acquire { locks, names, payload, order: Fair::default(), gives }
+        let Self { settings, names, payload, output, .. } = self;
+        Acquire { settings, names, payload, order: Fair::default(), output }
     }
 }
 
 impl<O, N, Q> Acquire<O, N, Q> {
-    /// How long the lock lasts without a heartbeat.
+    /// Sets the time that the lock lasts without a heartbeat: [`Locks::ttl`](crate::Locks::ttl).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let lock = locks.acquire("nightly-report").ttl(Duration::from_secs(30)).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.locks = self.locks.ttl(ttl);
+        self.settings.options.ttl = ttl;
         self
     }
 
-    /// The name under which others see the holder.
-    pub fn owner(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.locks = self.locks.owner(name);
+    /// Sets the label of the holder: [`Locks::owner`](crate::Locks::owner).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").owner("worker-7").await?;
+    /// assert_eq!(lock.owner(), "worker-7");
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn owner(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.settings.owner = label.into();
         self
     }
 
-    /// When a lock whose holder does not renew it may be taken over.
+    /// Sets the rule by which a lease has ended: [`Locks::expiry`](crate::Locks::expiry).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").expiry(dynalock::Expiry::Observed).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.locks = self.locks.expiry(expiry);
+        self.settings.options.expiry = expiry;
         self
     }
 
-    /// The longest time for which it is renewed.
+    /// Limits the time for which heartbeats renew the lock: [`Locks::max_hold`](crate::Locks::max_hold).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let lock = locks.acquire("nightly-report").max_hold(Duration::from_secs(3600)).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.locks = self.locks.max_hold(longest);
+        self.settings.options.max_hold = Some(longest);
         self
     }
 
-    /// What renews it in the background; where nothing does, [`LockGuard::extend`] does.
+    /// Sets where heartbeats run: [`Locks::heartbeat`](crate::Locks::heartbeat). Without heartbeats,
+    /// [`LockGuard::extend`] renews the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").heartbeat(false).await?;
+    /// lock.extend().await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.locks = self.locks.heartbeat(heartbeat);
+        self.settings.options.heartbeat = heartbeat.into();
         self
     }
 
-    /// Something for whoever looks at the lock, or takes it over after a crash. It stays when the lock is released.
+    /// Limits the time of one request with its retries: [`Locks::deadline`](crate::Locks::deadline).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let lock = locks.acquire("nightly-report").deadline(Duration::from_secs(2)).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.limits.deadline = deadline;
+        self.settings.limits_of_all.deadline = deadline;
+        self
+    }
+
+    /// Limits how often one request is sent: [`Locks::attempts`](crate::Locks::attempts).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").attempts(3).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.settings.limits.attempts = Some(attempts);
+        self.settings.limits_of_all.attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the time after which the first attempt of a request counts as lost:
+    /// [`Locks::attempt_timeout`](crate::Locks::attempt_timeout).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let lock = locks.acquire("nightly-report").attempt_timeout(Duration::from_millis(300)).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.limits.attempt_timeout = timeout;
+        self.settings.limits_of_all.attempt_timeout = timeout;
+        self
+    }
+
+    /// Stores bytes in the row of the lock, for callers that [inspect](crate::Locks::inspect) it or take it over after
+    /// a crash. They stay in the row when the lock is released.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").payload("page 7").await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
         self.payload = Some(payload.into().into());
         self
     }
 
-    fn spec(&self, name: &Arc<str>) -> Result<AcquireSpec> {
-        self.locks.options.check()?;
-        let label = self.locks.row_name(name)?;
-        let row = self.locks.row_named(&label);
-        let Locks { connection, options, wait, owner, limits, .. } = self.locks.clone();
-        let (payload, background) = (self.payload.clone(), Background::start(options.heartbeat, &connection)?);
-        Ok(AcquireSpec { connection, row, label, options, wait, name: owner, payload, limits, background })
+    fn spec_of(&self, name: &str) -> Result<AcquireSpec> {
+        self.settings.spec(name, self.payload.clone())
     }
 }
 
 impl<Q> Acquire<LockGuard, Arc<str>, Q> {
-    /// How long to wait while somebody else holds it: [`Locks::wait`].
+    /// Limits the wait for the lock: [`Locks::wait`](crate::Locks::wait).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let lock = locks.acquire("nightly-report").wait(Duration::from_secs(300)).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.locks = self.locks.wait(wait);
+        self.settings.wait = Some(wait.into());
         self
     }
 }
 
 impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
-    /// How long to wait while somebody else holds one of them: [`Locks::wait`].
+    /// Limits the wait for the locks: [`Locks::wait`](crate::Locks::wait).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let both = locks.acquire_all(["shelf 7", "shelf 9"]).wait(Duration::from_secs(300)).await?;
+    /// # both.release().await
+    /// # }
+    /// ```
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.locks = self.locks.wait(wait);
+        self.settings.wait = Some(wait.into());
         self
     }
 
     /// Each lock once, in the order of their names.
-    fn spec_all(&mut self) -> Result<Vec<AcquireSpec>> {
+    fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
-            0 => Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
+            0 => Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => self.names.iter().map(|name| self.spec(name)).collect(),
+            _ => self.names.iter().map(|name| self.spec_of(name)).collect(),
         }
     }
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// How many may stand in the queue, the holder counted: 100 by default, and at least 1. A caller who comes later gets [`Error::QueueFull`].
+    /// Limits the entries of the queue, the holder's included: 100 by default, and at least 1. A caller that would
+    /// exceed the limit gets [`Error::QueueFull`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let printer = locks.acquire("printer").fair().max_queue(10).await?;
+    /// # printer.release().await
+    /// # }
+    /// ```
     pub fn max_queue(mut self, most: usize) -> Self {
         self.order = Fair { most };
         self
@@ -146,51 +303,67 @@ impl<O, N> Acquire<O, N, Fair> {
 }
 
 impl<O> Acquire<O, Arc<str>, Fair> {
-    fn spec_fair(&self, wait: Wait) -> Result<(FairSpec, watch::Receiver<Option<crate::lease::QueueStatus>>)> {
-        let (progress, seen) = watch::channel(None);
-        let spec = AcquireSpec { wait, ..self.spec(&self.names)? };
-        Ok((FairSpec { spec, most: self.order.most(wait)?, progress }, seen))
+    fn fair_spec(&self, wait: Wait, progress: watch::Sender<Option<QueueStatus>>) -> Result<FairSpec> {
+        let spec = AcquireSpec { wait, ..self.spec_of(&self.names)? };
+        Ok(FairSpec { spec, most: self.order.most(wait)?, progress })
     }
 }
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
-    /// Takes a place in the queue, and gives it at once: to see how the wait goes.
+    /// Enters the queue, and returns the ticket. The ticket reports the progress of the wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let ticket = locks.acquire("printer").fair().enter().await?;
+    /// println!("{} before me", ticket.position());
+    /// let printer = ticket.await?;
+    /// # printer.release().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// As of awaiting the request, as far as they show before there is a place: [`Error::QueueFull`], [`Error::Locked`] while somebody holds
-    /// the lock without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
+    /// - [`Error::QueueFull`]: the queue has as many entries as allowed.
+    /// - [`Error::Locked`]: another caller held the lock without the queue until the wait was over.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a task on the caller's runtime then gives up the place.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        let (spec, mut seen) = self.spec_fair(self.locks.wait)?;
-        let answer = LockGuard::acquire_fair(spec);
-        // The first report, or the end of whoever reports.
+        let (progress, mut seen) = watch::channel(None);
+        let answer = LockGuard::acquire_fair(self.fair_spec(self.settings.wait(), progress)?);
+        // The first report comes with the place. The sender is dropped when the call ends without one.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
-        let held = answer.await?;
-        Ok(QueueTicket::new(std::future::ready(Ok(held)), seen))
+        let guard = answer.await?;
+        Ok(QueueTicket::new(std::future::ready(Ok(guard)), seen))
     }
 }
 
+/// The future of a request.
+type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
+
 impl IntoFuture for Acquire<LockGuard> {
     type Output = Result<LockGuard>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LockGuard>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let spec = self.spec(&self.names)?;
-            LockGuard::acquire(spec).await
-        })
+        Box::pin(async move { LockGuard::acquire(self.spec_of(&self.names)?).await })
     }
 }
 
 impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
     type Output = Result<LockGuard>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LockGuard>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (spec, _) = self.spec_fair(self.locks.wait)?;
+            let spec = self.fair_spec(self.settings.wait(), watch::Sender::new(None))?;
             LockGuard::acquire_fair(spec).await
         })
     }
@@ -198,11 +371,11 @@ impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
 
 impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
     type Output = Result<LockSetGuard>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LockSetGuard>;
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, limits) = (self.spec_all()?, self.locks.limits_of_all);
+            let (locks, limits) = (self.specs()?, self.settings.limits_of_all);
             LockSetGuard::acquire(AllSpec { locks, limits }).await
         })
     }
@@ -210,52 +383,44 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
 
 impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
     type Output = Result<LockSetGuard>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<LockSetGuard>;
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, most) = (self.spec_all()?, self.order.most(self.locks.wait)?);
-            LockSetGuard::acquire_fair(AllFairSpec { locks, limits: self.locks.limits_of_all, most }).await
+            let (locks, most) = (self.specs()?, self.order.most(self.settings.wait())?);
+            LockSetGuard::acquire_fair(AllFairSpec { locks, limits: self.settings.limits_of_all, most }).await
         })
     }
 }
 
 impl IntoFuture for Acquire<Option<LockGuard>> {
     type Output = Result<Option<LockGuard>>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<Option<LockGuard>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let spec = self.spec(&self.names)?;
-            if_free(LockGuard::acquire(AcquireSpec { wait: Wait::No, ..spec }).await)
+            let spec = AcquireSpec { wait: Wait::No, ..self.spec_of(&self.names)? };
+            Error::none_if_locked(LockGuard::acquire(spec).await)
         })
     }
 }
 
 impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     type Output = Result<Option<LockGuard>>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Pending<Option<LockGuard>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (spec, _) = self.spec_fair(Wait::No)?;
-            if_free(LockGuard::acquire_fair(spec).await)
+            let spec = self.fair_spec(Wait::No, watch::Sender::new(None))?;
+            Error::none_if_locked(LockGuard::acquire_fair(spec).await)
         })
-    }
-}
-
-fn if_free(acquired: Result<LockGuard>) -> Result<Option<LockGuard>> {
-    match acquired {
-        Ok(held) => Ok(Some(held)),
-        Err(Error::Locked(_)) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
 impl<O, N: fmt::Debug, Q: fmt::Debug> fmt::Debug for Acquire<O, N, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { locks, names, order, .. } = self;
+        let Self { settings, names, order, .. } = self;
         let mut shown = f.debug_struct("Acquire");
-        shown.field("names", names).field("locks", locks).field("order", order).finish_non_exhaustive()
+        shown.field("names", names).field("options", &settings.options).field("order", order).finish_non_exhaustive()
     }
 }

@@ -85,7 +85,7 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
     assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
     let full = locks.acquire("printer").wait(Wait::Forever).fair().max_queue(3).await;
     expect_error!(full, Error::QueueFull { waiting: 3, .. });
-    let standing = locks.waiters("printer").await.unwrap();
+    let standing = locks.queue("printer").await.unwrap();
     assert_eq!((standing.len(), &*standing[0].owner), (3, first.owner()));
     assert!(standing[1].owner.starts_with("bob:"), "{standing:?}");
 
@@ -97,7 +97,7 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
     assert!(third.fence() > fence, "{third:?}");
     assert_eq!((third.payload(), third.acquired_after_crash()), (Some(&b"page 7"[..]), None));
     third.release().await.unwrap();
-    assert_eq!(locks.waiters("printer").await.unwrap(), []);
+    assert_eq!(locks.queue("printer").await.unwrap(), []);
 }
 
 async fn a_dead_head_is_taken_out_of_the_queue(shop: &Shop) {
@@ -137,7 +137,7 @@ async fn several_queues_are_entered_at_once(shop: &Shop) {
     let one = locks.acquire("b").fair().await.unwrap();
     let all = locks.acquire_all(["a", "b"]).fair().wait(Wait::Forever).into_future();
     let all = tokio::spawn(all);
-    while locks.waiters("b").await.unwrap().len() < 2 {
+    while locks.queue("b").await.unwrap().len() < 2 {
         tokio::task::yield_now().await;
     }
     expect_error!(locks.acquire("a").await, Error::Locked(_));

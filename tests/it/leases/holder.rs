@@ -66,7 +66,7 @@ async fn each_write_renews_the_lease() {
         travel(secs(8)).await;
         lease.update(|it| it.items += 1).await.unwrap();
         assert!(lease.remaining() > secs(9), "{lease:?}");
-        expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+        assert!(table.others.try_lock("a").await.unwrap().is_none());
     }
     assert_eq!(lease.release().await.unwrap().items, 5);
 }

@@ -25,7 +25,7 @@ async fn a_token_is_kept_over_a_resume_whose_read_or_heartbeat_failed() {
         shop.faults.script_on(operation, 0, Fault::AccessDenied);
         expect_error!(table.items.resume(token.clone()).await, Error::Rejected(_));
         travel(secs(1)).await;
-        expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+        assert!(table.others.try_lock("a").await.unwrap().is_none());
         let lease = table.items.resume(token).await.unwrap();
         assert_eq!(lease.commit(|it| it.items += 1).await.unwrap().items, 6);
     }
@@ -44,7 +44,7 @@ async fn a_token_is_kept_over_a_resume_that_was_dropped() {
         travel(millis(100)).await;
         resuming.abort();
         travel(secs(1)).await;
-        expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+        assert!(table.others.try_lock("a").await.unwrap().is_none());
         table.items.resume(token).await.unwrap().release().await.unwrap();
     }
 }

@@ -46,7 +46,7 @@ async fn a_client_that_was_cut_off_while_it_entered_leaves_no_place_when_it_is_b
             // A request that is on its way at that moment, and the pause before the next one.
             travel(secs(3)).await;
             one.await.unwrap();
-            assert_eq!(others.waiters("printer").await.unwrap(), [], "{fault:?}, {time} s");
+            assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}, {time} s");
             let started = now();
             others.acquire("printer").fair().await.unwrap().release().await.unwrap();
             assert_eq!(started.elapsed(), Duration::ZERO, "{fault:?}, {time} s");
@@ -68,7 +68,7 @@ async fn a_client_that_was_cut_off_while_it_entered_several_queues_leaves_no_pla
         travel(secs(5)).await;
         all.await.unwrap();
         for name in ["a", "b"] {
-            assert_eq!(others.waiters(name).await.unwrap(), [], "{name}, {time} s");
+            assert_eq!(others.queue(name).await.unwrap(), [], "{name}, {time} s");
         }
     }
 }
@@ -88,10 +88,10 @@ async fn a_client_that_was_cut_off_while_it_waited_leaves_no_place_when_it_is_ba
             expect_error!(waiting.await.unwrap(), Error::Exhausted { .. });
         }
         travel(secs(45)).await;
-        assert_eq!(others.waiters("printer").await.unwrap().len(), 2);
+        assert_eq!(others.queue("printer").await.unwrap().len(), 2);
         shop.faults.clear();
         travel(secs(3)).await;
-        assert_eq!(others.waiters("printer").await.unwrap().len(), 1, "{is_dropped}");
+        assert_eq!(others.queue("printer").await.unwrap().len(), 1, "{is_dropped}");
         first.release().await.unwrap();
     }
 }
@@ -114,14 +114,14 @@ async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once
             }
         });
         cut(&shop, fault.clone(), secs(300)).await;
-        assert_eq!(others.waiters("printer").await.unwrap().len(), 2, "{fault:?}");
+        assert_eq!(others.queue("printer").await.unwrap().len(), 2, "{fault:?}");
         travel(secs(10)).await;
         first.release().await.unwrap();
         let (failed, held) = asking.await.unwrap();
         assert!(failed > 30, "{fault:?}: {failed}");
-        assert_eq!(others.waiters("printer").await.unwrap()[0].owner, held.owner());
+        assert_eq!(others.queue("printer").await.unwrap()[0].owner, held.owner());
         held.release().await.unwrap();
-        assert_eq!(others.waiters("printer").await.unwrap(), [], "{fault:?}");
+        assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}");
     }
 }
 

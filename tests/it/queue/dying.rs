@@ -46,7 +46,7 @@ async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
         );
         let last = fence + u64::from(dead);
         assert_eq!((next.fence(), next.acquired_after_crash()), (last + 1, Some(last)));
-        assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+        assert_eq!(others.queue("printer").await.unwrap().len(), 1);
     }
 }
 
@@ -90,7 +90,7 @@ async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
     slow.faults.clear();
     expect_error!(waiting.await.unwrap(), Error::Evicted { spent: Spent { attempts: 1, .. }, .. });
     settle().await;
-    assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+    assert_eq!(others.queue("printer").await.unwrap().len(), 1);
     assert!(next.remaining() > secs(1));
 }
 
@@ -251,7 +251,7 @@ async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_h
     while !held.remaining().is_zero() {
         assert!(others.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
         // Not in favour of the ghost either.
-        assert_eq!(others.waiters("printer").await.unwrap()[0].owner, held.owner());
+        assert_eq!(others.queue("printer").await.unwrap()[0].owner, held.owner());
         travel(millis(20)).await;
     }
 }
@@ -272,7 +272,7 @@ async fn after_a_late_eviction(deviation: Deviation) -> bool {
     expect_error!(locks.try_acquire("printer").fair().await, Error::Rejected(_));
     let held = others.resume(token).await.unwrap();
     travel(secs(2)).await;
-    others.waiters("printer").await.unwrap().first().is_some_and(|head| head.owner == held.owner())
+    others.queue("printer").await.unwrap().first().is_some_and(|head| head.owner == held.owner())
 }
 
 #[tokio::test(start_paused = true)]
@@ -290,11 +290,11 @@ async fn who_waited_long_for_a_plain_holder_is_no_dead_head() {
     let plain = others.acquire("printer").await.unwrap();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(TTL * 3).await;
-    assert_eq!(others.waiters("printer").await.unwrap(), []);
+    assert_eq!(others.queue("printer").await.unwrap(), []);
     // The request after its place, if there is one.
     shop.faults.script_on("UpdateItem", 1, Fault::Delay(secs(2)));
     plain.release().await.unwrap();
-    while others.waiters("printer").await.unwrap().is_empty() {
+    while others.queue("printer").await.unwrap().is_empty() {
         travel(millis(10)).await;
     }
     assert!(others.try_acquire("printer").await.unwrap().is_none());

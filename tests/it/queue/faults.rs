@@ -35,7 +35,7 @@ fn everything() -> Vec<Fault> {
 
 /// Nobody is left but perhaps a ghost, which costs one ttl; then the fence has grown.
 async fn nothing_is_left(shop: &Shop, others: &Locks, last: u64, of: &str) {
-    let ghosts = others.waiters("printer").await.unwrap();
+    let ghosts = others.queue("printer").await.unwrap();
     assert!(ghosts.len() <= 1, "{of}: {ghosts:?}");
     if ghosts.is_empty() {
         // The name of one whose request was sent again.
@@ -142,10 +142,10 @@ async fn giving_a_place_up_may_meet_anything() {
                 shop.faults.script_on(operation, 0, fault.clone());
                 drop(queued);
                 travel(secs(8)).await;
-                assert_eq!(others.waiters("printer").await.unwrap().len(), 1, "{of}");
+                assert_eq!(others.queue("printer").await.unwrap().len(), 1, "{of}");
                 first.release().await.unwrap();
             }
-            assert_eq!(others.waiters("printer").await.unwrap(), [], "{of}");
+            assert_eq!(others.queue("printer").await.unwrap(), [], "{of}");
             nothing_is_left(&shop, &others, fence, &of).await;
         }
     }

@@ -111,7 +111,7 @@ async fn several_locks_are_queued_for_with_one_ticket() {
     tasks.join_all().await;
     assert_eq!(*served.lock().unwrap(), [0, 1, 2, 3]);
     for name in ["a", "b", "c"] {
-        assert_eq!(locks.waiters(name).await.unwrap(), []);
+        assert_eq!(locks.queue(name).await.unwrap(), []);
         locks.try_acquire(name).await.unwrap().unwrap().release().await.unwrap();
     }
 }
@@ -129,7 +129,7 @@ async fn who_waited_behind_a_plain_holder_does_not_wait_for_an_empty_queue() {
     travel(secs(5)).await;
     plain.release().await.unwrap();
     travel(secs(5)).await;
-    assert_eq!(locks.waiters("printer").await.unwrap().len(), 3);
+    assert_eq!(locks.queue("printer").await.unwrap().len(), 3);
     while let Some(held) = tasks.join_next().await {
         held.unwrap().unwrap().release().await.unwrap();
     }

@@ -120,10 +120,10 @@ async fn processes_that_are_killed_at_random_leave_the_queue_in_order() {
     let doubled: Vec<_> = told.iter().filter(|fence| !fences.insert(**fence)).collect();
     assert!(doubled.is_empty(), "{doubled:?}");
     // All are dead: whoever comes is served after a lease of each who still stands there, at most.
-    let standing = u32::try_from(locks.waiters("printer").await.unwrap().len()).unwrap();
+    let standing = u32::try_from(locks.queue("printer").await.unwrap().len()).unwrap();
     let last = locks.acquire("printer").fair().wait((TTL + MAX_SKEW) * standing + secs(20)).await.unwrap();
     assert!(last.fence() > *fences.last().unwrap(), "{last:?}");
-    assert_eq!(locks.waiters("printer").await.unwrap().len(), 1);
+    assert_eq!(locks.queue("printer").await.unwrap().len(), 1);
     let pages = printed.get("printer").await.unwrap().unwrap().pages;
     let told = u64::try_from(told.len()).unwrap();
     // Of a page that was printed by one who was killed then nobody was told.

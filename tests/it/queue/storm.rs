@@ -140,10 +140,10 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
 
 /// Who has died, or is a ghost, costs one ttl; then there is nobody.
 async fn left(locks: &Locks, name: &str) -> u64 {
-    let dead = u32::try_from(locks.waiters(name).await.unwrap().len()).unwrap() + 1;
+    let dead = u32::try_from(locks.queue(name).await.unwrap().len()).unwrap() + 1;
     match locks.acquire(name).fair().wait(dead * (TTL + SKEW + SKEW / 2)).await {
         Ok(held) => {
-            let waiters = locks.waiters(name).await.unwrap().len() as u64;
+            let waiters = locks.queue(name).await.unwrap().len() as u64;
             held.release().await.unwrap();
             waiters - 1
         }

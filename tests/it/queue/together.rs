@@ -60,7 +60,7 @@ async fn tickets_that_cross_are_served_in_the_order_of_each_queue() {
         shop.faults.clear();
         travel(secs(5)).await;
         for name in NAMES {
-            assert_eq!(others.waiters(name).await.unwrap(), [], "seed {seed}");
+            assert_eq!(others.queue(name).await.unwrap(), [], "seed {seed}");
         }
     }
 }
@@ -181,7 +181,7 @@ async fn tickets_that_end_or_are_dropped_leave_nothing() {
     }
     travel(secs(10)).await;
     for (name, waiters) in [("a", 0), ("b", 1), ("c", 0)] {
-        assert_eq!(others.waiters(name).await.unwrap().len(), waiters, "{name}");
+        assert_eq!(others.queue(name).await.unwrap().len(), waiters, "{name}");
     }
     let full = async |most| locks.acquire_all(["a", "b"]).fair().max_queue(most).await;
     let queued = locks.acquire("b").fair().enter().await.unwrap();
@@ -205,5 +205,5 @@ async fn a_hundred_are_one_ticket_and_one_more_is_too_many() {
     let all = locks.acquire_all(names(100)).fair().heartbeat(false).await.unwrap();
     assert_eq!((all.iter().len(), shop.counts(["TransactWriteItems", "UpdateItem"])), (100, [1, 0]));
     all.release().await.unwrap();
-    assert_eq!(others.waiters("lock-99").await.unwrap(), []);
+    assert_eq!(others.queue("lock-99").await.unwrap(), []);
 }

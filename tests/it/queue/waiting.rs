@@ -23,7 +23,7 @@ async fn a_wait_ends_when_it_is_said_to_and_its_place_is_free() {
         let locked = expect_error!(locked, Error::Locked(locked) => locked);
         assert!(started.elapsed() >= least && started.elapsed() < least + millis(100), "{:?}", started.elapsed());
         assert_eq!((&*locked.owner, locked.fence), (held.owner(), held.fence()));
-        assert_eq!(others.waiters("printer").await.unwrap().len(), 1, "{wait:?}");
+        assert_eq!(others.queue("printer").await.unwrap().len(), 1, "{wait:?}");
     }
     assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
     let waiting = tokio::spawn(locks.acquire("printer").fair().wait(Wait::Forever).into_future());
@@ -77,7 +77,7 @@ async fn a_request_that_is_dropped_at_any_point_leaves_nothing() {
                 waiting.await.unwrap().unwrap().release().await.unwrap();
             }
             travel(secs(5)).await;
-            assert_eq!(others.waiters(&*name).await.unwrap(), [], "after {polls} polls");
+            assert_eq!(others.queue(&*name).await.unwrap(), [], "after {polls} polls");
         }
         assert!(completed > 0 || held_for.is_some(), "it was never polled to its end");
     }
@@ -93,7 +93,7 @@ async fn a_queued_that_is_dropped_goes_from_the_middle_and_from_the_head() {
     assert_eq!((middle.position(), last.position()), (1, 2));
     drop(middle);
     travel(secs(3)).await;
-    assert_eq!((others.waiters("printer").await.unwrap().len(), last.position()), (2, 1));
+    assert_eq!((others.queue("printer").await.unwrap().len(), last.position()), (2, 1));
     let fence = first.fence();
     first.release().await.unwrap();
     travel(secs(1)).await;
@@ -138,9 +138,9 @@ async fn hundreds_who_go_away_leave_nothing() {
         travel(millis(number as u64 % 3)).await;
     }
     travel(secs(30)).await;
-    assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+    assert_eq!(others.queue("printer").await.unwrap().len(), 1);
     held.release().await.unwrap();
-    assert_eq!(others.waiters("printer").await.unwrap(), []);
+    assert_eq!(others.queue("printer").await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +194,7 @@ async fn a_full_queue_is_an_error_of_its_own() {
     assert_eq!(waiting, 3);
     expect_error!(locks.acquire("printer").fair().max_queue(2).enter().await, Error::QueueFull { waiting: 3, .. });
     let fourth = locks.acquire("printer").fair().max_queue(4).enter().await.unwrap();
-    assert_eq!(others.waiters("printer").await.unwrap().len(), 4);
+    assert_eq!(others.queue("printer").await.unwrap().len(), 4);
     held.release().await.unwrap();
     travel(secs(1)).await;
     let full = locks.acquire("printer").fair().max_queue(3).await;
@@ -202,7 +202,7 @@ async fn a_full_queue_is_an_error_of_its_own() {
     for queued in [second, third, fourth] {
         queued.await.unwrap().release().await.unwrap();
     }
-    assert_eq!(others.waiters("printer").await.unwrap(), []);
+    assert_eq!(others.queue("printer").await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,9 +239,9 @@ async fn a_queue_of_its_own_for_each_namespace() {
     let others = others.namespace("scanner");
     let queued = others.acquire("office 4").fair().enter().await.unwrap();
     assert_eq!((scanner.name(), scanner.namespace(), none.namespace()), ("office 4", Some("scanner"), None));
-    let waiters = others.waiters("office 4").await.unwrap();
+    let waiters = others.queue("office 4").await.unwrap();
     assert_eq!(waiters.iter().map(|waiter| waiter.position).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!((&*waiters[0].owner, locks.waiters("office 4").await.unwrap().len()), (scanner.owner(), 1));
+    assert_eq!((&*waiters[0].owner, locks.queue("office 4").await.unwrap().len()), (scanner.owner(), 1));
     scanner.release().await.unwrap();
     let next = queued.await.unwrap();
     assert_eq!((next.name(), next.namespace()), ("office 4", Some("scanner")));
@@ -258,7 +258,7 @@ async fn operators_see_break_and_retire_queues_and_holds_are_resumed() {
     assert_eq!((info.owner.as_deref(), info.waiting, info.fence), (Some(held.owner()), 1, held.fence()));
     assert!(info.remaining <= TTL && info.remaining > secs(9), "{info:?}");
     assert_eq!(others.list().next().await.unwrap().unwrap().waiting, 1);
-    assert!(others.waiters("printer").await.unwrap()[1].owner.starts_with("host-2:"));
+    assert!(others.queue("printer").await.unwrap()[1].owner.starts_with("host-2:"));
     assert!(!others.break_lock("printer", held.fence() - 1).await.unwrap());
     assert!(others.break_lock("printer", held.fence()).await.unwrap());
     let next = queued.await.unwrap();

@@ -107,6 +107,6 @@ async fn a_late_release_of_a_lease_of_nothing_does_not_end_a_later_grant_of_the_
     let lease = any.await.unwrap().unwrap();
     assert_eq!(lease.id, "a");
     travel(secs(60)).await;
-    expect_error!(table.others.try_lock("a").await, Error::Locked(_));
+    assert!(table.others.try_lock("a").await.unwrap().is_none());
     lease.release().await.unwrap();
 }

@@ -61,7 +61,7 @@ async fn of_waiters_who_give_up_behind_a_holder_who_has_seen_them() {
     held.extend().await.unwrap();
     drop(waiting);
     travel(secs(1)).await;
-    assert_eq!(others.waiters("printer").await.unwrap().len(), 1);
+    assert_eq!(others.queue("printer").await.unwrap().len(), 1);
     held.release().await.unwrap();
     fence_alone_is_left(&shop).await;
 }
@@ -150,7 +150,7 @@ async fn but_a_name_by_which_a_late_copy_is_known() {
     let row = shop.raw("locks", "name").get("printer").await.unwrap();
     assert_eq!(row["_released"], s(&owner));
     travel(secs(5)).await;
-    assert_eq!(others.waiters("printer").await.unwrap(), []);
+    assert_eq!(others.queue("printer").await.unwrap(), []);
     let next = others.try_acquire("printer").fair().await.unwrap().expect("nobody is there");
     assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, None));
     next.release().await.unwrap();

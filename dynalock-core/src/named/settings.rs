@@ -1,0 +1,94 @@
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::{
+    error::{Error, Result},
+    key::KeyType,
+    lease::{
+        LeaseOptions, Wait,
+        acquire::one::AcquireSpec,
+        held_grant::Background,
+        name::row_name,
+        row::{Beside, Row},
+    },
+    model::{KeyModel, LockModel, Model},
+    retry::{Connection, Limits},
+};
+
+/// The rows of locks.
+pub(super) static MODEL: Model = Model {
+    table: "locks",
+    partition_key: KeyModel { name: "name", key_type: KeyType::S },
+    sort_key: None,
+    version: "_version",
+    version_is_field: false,
+    write_ids: 4,
+    attributes: &[],
+    show_key: true,
+    aliases: &[],
+    flattens: false,
+    lock: Some(LockModel::DEFAULT),
+};
+
+/// The table, the namespace and the settings of calls for locks.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(super) connection: Arc<Connection>,
+    pub(super) table: Arc<str>,
+    pub(super) namespace: Option<Arc<str>>,
+    pub(crate) options: LeaseOptions,
+    pub(super) wait: Option<Wait>,
+    pub(super) owner: Arc<str>,
+    pub(super) limits: Limits,
+    /// The limits of a request for several locks, which is a transaction.
+    pub(super) limits_of_all: Limits,
+}
+
+impl Settings {
+    /// How long a call waits for a lock that another caller holds.
+    pub(super) fn wait(&self) -> Wait {
+        self.wait.unwrap_or_else(|| self.options.default_wait())
+    }
+
+    /// The specification of one lock.
+    pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
+        self.options.check()?;
+        let label = self.row_name(name)?;
+        let background = Background::start(self.options.heartbeat, &self.connection)?;
+        Ok(AcquireSpec {
+            connection: Arc::clone(&self.connection),
+            row: self.row_named(&label),
+            label,
+            options: self.options,
+            wait: self.wait(),
+            name: Arc::clone(&self.owner),
+            payload,
+            limits: self.limits,
+            background,
+        })
+    }
+
+    pub(super) fn row(&self, name: &str) -> Result<Row> {
+        Ok(self.row_named(&self.row_name(name)?))
+    }
+
+    pub(super) fn row_named(&self, row_name: &str) -> Row {
+        let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
+        Row {
+            table: Arc::clone(&self.table),
+            key: [key].into(),
+            layout: LockModel::DEFAULT,
+            existing: None,
+            beside: Beside::Nothing,
+        }
+    }
+
+    fn row_name(&self, name: &str) -> Result<Arc<str>> {
+        row_name(name, self.namespace.as_deref()).map_err(|reason| Error::InvalidKey {
+            table: Arc::clone(&self.table),
+            attribute: MODEL.partition_key.name,
+            reason,
+        })
+    }
+}
