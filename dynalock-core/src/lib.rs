@@ -20,9 +20,10 @@ mod retry;
 mod tables;
 
 mod lease;
-mod named;
 
 mod write;
+
+mod named;
 
 mod repository;
 

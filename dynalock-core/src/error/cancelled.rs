@@ -8,9 +8,8 @@ use std::{
 
 use super::{ActionReason, Refusal, Spent};
 use crate::{
-    codec::Item,
     key::Key,
-    model::{ItemRef, Model},
+    model::{Item, ItemRef, Model},
     version::version_in,
 };
 

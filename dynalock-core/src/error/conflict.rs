@@ -1,7 +1,11 @@
 use std::{fmt, sync::Arc};
 
 use super::{Spent, shown};
-use crate::{codec::Item, key::Key, model::Model, version::version_in};
+use crate::{
+    key::Key,
+    model::{Item, Model},
+    version::version_in,
+};
 
 /// A refused write, with the item that it met.
 #[derive(Clone)]

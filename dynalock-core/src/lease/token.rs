@@ -48,12 +48,34 @@ impl LockToken {
         Some(Key::new(partition, sort))
     }
 
-    /// The name of the lock.
-    pub fn name(&self) -> &str {
-        parts(&self.name).0
+    /// Returns the name of the lock. For a lease on an item, it is the key of the item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let token = locks.acquire("nightly-report").await?.detach();
+    /// assert_eq!(token.name(), "nightly-report");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn name(&self) -> String {
+        self.item_key().map_or_else(|| parts(&self.name).0.to_owned(), |key| key.to_string())
     }
 
-    /// The fence of the grant.
+    /// Returns the fence of the grant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let token = locks.acquire("nightly-report").await?.detach();
+    /// println!("fence {}", token.fence());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fence(&self) -> u64 {
         self.fence
     }
