@@ -26,7 +26,7 @@ impl OperationReason<'_> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item does not fit `T`.
+    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the item does not fit `T`.
     ///   [`current_item`](Self::current_item) returns it in this case.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
