@@ -20,15 +20,10 @@ use crate::{
 /// Reads an item: its bookkeeping attributes into what a write rests on, the others into the value.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
-    if T::MODEL.version_is_field {
-        let number = AttributeValue::N(state.revision.number().to_string());
-        item.insert(T::MODEL.version.to_owned(), number);
-    } else {
-        item.remove(T::MODEL.version);
-    }
+    item.remove(T::MODEL.version);
     strip_lease(T::MODEL, &mut item);
     let content = T::MODEL.flattens.then(|| Arc::new(item.clone()));
-    Ok((value_of(table, item)?, Basis::read(state, content)))
+    Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
 
 /// The state of an item that need not be readable otherwise.
@@ -104,7 +99,11 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-pub(super) fn value_of<T: Versioned>(table: &Arc<str>, item: Item) -> Result<T, Error> {
+/// Reads the value of an item without bookkeeping. A field that mirrors the version gets `version`.
+pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
+    if T::MODEL.version_is_field {
+        item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
+    }
     let attributes = Attributes { entries: item.into_iter(), value: None };
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), None, error)))
 }

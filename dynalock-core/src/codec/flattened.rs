@@ -16,11 +16,8 @@ use crate::{
 };
 
 /// Refuses a new item if serde could not read it back, or would not read every attribute.
-pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(), Error> {
+pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
-    if T::MODEL.version_is_field {
-        item.insert(T::MODEL.version.to_owned(), AttributeValue::N("1".to_owned()));
-    }
     shows_all::<T>(table, item, &written).map_err(|hidden| not_readable(table, hidden))
 }
 
@@ -68,7 +65,7 @@ pub(super) fn remove_aliases<T: Versioned>(
 /// Whether an item can be read, and its value shows each of these attributes. The error has the first one that it does not show.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Option<String>> {
     let shown = read_back::<T>(table, item).map_err(|_| None)?;
-    let is_hidden = |name: &&String| **name != T::MODEL.version && !shown.contains_key(*name);
+    let is_hidden = |name: &&String| !shown.contains_key(*name);
     written.iter().find(is_hidden).map_or(Ok(()), |hidden| Err(Some(hidden.clone())))
 }
 
@@ -93,7 +90,7 @@ impl<T: Versioned> Search<'_, T> {
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
-            may_be_alias && *other != T::MODEL.version && !self.written.contains(other)
+            may_be_alias && !self.written.contains(other)
         };
         let is_alias = |other: &&String| {
             let mut alone = both.clone();
@@ -108,9 +105,10 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// The attributes that the value of an item is written with.
+/// Returns the attributes that serde writes for the value of an item without bookkeeping.
 fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> {
-    let value: T = value_of(table, item)?;
+    // The version is no part of the content. Any number makes the item readable.
+    let value: T = value_of(table, item, 1)?;
     attributes_of(table, &value)
 }
 
