@@ -105,7 +105,7 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
     let attributes = Attributes { entries: item.into_iter(), value: None };
-    T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), None, error)))
+    T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
 /// The attributes of an item for serde. An error names the attribute.

@@ -8,10 +8,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{
     Item,
     decode::value_of,
-    encode::{Changes, Fingerprints, attributes_of},
+    encode::{Changes, Fingerprints, attributes_of, not_encoded},
 };
 use crate::{
-    error::{CodecError, Error, SerdeError},
+    error::{Error, SerdeError},
     model::Versioned,
 };
 
@@ -115,5 +115,6 @@ fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> 
 fn not_readable(table: &Arc<str>, attribute: Option<String>) -> Error {
     let why =
         "what it leaves could not be read back: an attribute and its alias, or two fields, would be stored together";
-    Error::Encode(CodecError::new(Arc::clone(table), attribute, SerdeError::not_storable(why)))
+    let error = SerdeError::not_storable(why);
+    not_encoded(table, attribute.iter().fold(error, |error, name| error.in_field(name)))
 }

@@ -10,10 +10,14 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Etag, Item,
-    encode::{Changes, Fault, Fingerprints, attributes_of},
+    encode::{Changes, Fingerprints, attributes_of, not_encoded},
     flattened,
 };
-use crate::{error::Error, model::Versioned, version::Revision};
+use crate::{
+    error::{Error, SerdeError},
+    model::Versioned,
+    version::Revision,
+};
 
 /// A value as it is stored, with the version of its item.
 ///
@@ -73,7 +77,7 @@ pub(crate) struct State {
 enum Before {
     Untouched,
     Fingerprints(Fingerprints),
-    Failed(Fault),
+    Failed(SerdeError),
 }
 
 impl<T> Stored<T> {
@@ -219,7 +223,7 @@ impl Basis {
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(fingerprints),
-                Err(fault) => Before::Failed(fault),
+                Err(error) => Before::Failed(error),
             };
         }
     }
@@ -228,8 +232,8 @@ impl Basis {
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
             Before::Untouched => false,
-            Before::Fingerprints(before) => before.key_differs(value).map_err(|fault| fault.into_error(table))?,
-            Before::Failed(fault) => return Err(fault.clone().into_error(table)),
+            Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
+            Before::Failed(error) => return Err(not_encoded(table, error.clone())),
         };
         match differs {
             true => Err(Error::KeyChanged { table: Arc::clone(table) }),
@@ -273,9 +277,9 @@ impl Basis {
         let before = match &self.before {
             Before::Untouched => return Ok(Changes::default()),
             Before::Fingerprints(before) => before,
-            Before::Failed(fault) => return Err(fault.clone().into_error(table)),
+            Before::Failed(error) => return Err(not_encoded(table, error.clone())),
         };
-        let mut changes = before.changes(value).map_err(|fault| fault.into_error(table))?;
+        let mut changes = before.changes(value).map_err(|error| not_encoded(table, error))?;
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
         }

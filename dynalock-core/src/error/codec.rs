@@ -92,12 +92,7 @@ enum Part {
 }
 
 impl CodecError {
-    /// An error in an attribute, if it is known which.
-    pub(crate) fn new(table: Arc<str>, attribute: Option<String>, error: SerdeError) -> Self {
-        let error = match attribute {
-            Some(attribute) => error.in_field(&attribute),
-            None => error,
-        };
+    pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
         Self(Box::new(Parts { table, error }))
     }
 
