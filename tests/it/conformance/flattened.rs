@@ -224,18 +224,22 @@ struct Measurement {
     values: BTreeMap<String, u64>,
 }
 
+const TOGETHER: &str = "the item could not be read back: this write would store an attribute and its alias, or two \
+                        fields, together";
+
 async fn a_key_of_a_flattened_map_that_is_an_alias_is_refused(shop: &Shop) {
     let table = shop.table::<Measurement>().await;
     let values = |name: &str| BTreeMap::from([(name.to_owned(), 1)]);
     let refused = Measurement { id: "a".to_owned(), total: 1, values: values("sum") };
-    expect_error!(table.items.create(refused).await, Error::Encode(_));
+    let error = expect_error!(table.items.create(refused).await, Error::Encode(error) => error);
+    assert_eq!((error.attribute(), error.reason().to_string()), (None, TOGETHER.to_owned()));
     let accepted = Measurement { id: "a".to_owned(), total: 1, values: values("wind") };
     let stored = table.items.create(accepted).await.unwrap();
     let change = |measurement: &mut Measurement| {
         measurement.values.insert("sum".to_owned(), 2);
     };
     let error = expect_error!(table.items.update_with("a", change).await, Error::Encode(error) => error);
-    assert_eq!(error.attribute(), Some("sum"));
+    assert_eq!((error.attribute(), error.reason().to_string()), (Some("sum"), TOGETHER.to_owned()));
     assert_eq!(shop.counts(["PutItem", "UpdateItem"]), [1, 0]);
     assert_eq!(table.items.get("a").await.unwrap(), Some(stored));
 }
@@ -322,7 +326,10 @@ async fn a_value_of_the_wrong_type_is_no_alias(shop: &Shop) {
     table.items.create(Offer { id: "a".to_owned(), discount: None }).await.unwrap();
     table.raw.set("a", "until", s("Christmas")).await;
     let offer = table.items.update_with("a", |offer| offer.discount = Some(Discount { percent: 5, until: None }));
-    expect_error!(offer.await, Error::Encode(_));
+    let error = expect_error!(offer.await, Error::Encode(error) => error);
+    let why = "the item could not be read back: serde would not read this attribute, because an alias or another \
+               attribute is stored beside it";
+    assert_eq!((error.attribute(), error.reason().to_string()), (Some("percent"), why.to_owned()));
     assert_eq!(table.raw.get("a").await.unwrap()["until"], s("Christmas"));
 }
 
