@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
-    codec::{Basis, Changes, Item, State, encode, key_item},
+    codec::{Basis, Changes, Content, Item, State, encode, key_item},
     error::Error,
     expression::{
         Holder, Placeholders, Standing, absent, exists, operators, same_attributes, unchanged, update as update_text,
@@ -48,10 +48,10 @@ impl Marks {
     }
 }
 
-/// A write, and the revision of the item after it.
+/// A write, and what the next write of the item rests on.
 pub(crate) struct Plan {
     pub(crate) write: Write,
-    pub(crate) next: Revision,
+    pub(crate) next: Basis,
 }
 
 /// A put of a whole item where there is none.
@@ -96,6 +96,7 @@ pub(crate) fn put_over<T: Versioned>(
     standing: &Standing,
 ) -> Result<Plan, Error> {
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
+    let left = Content::of(T::MODEL, &content);
     next.write_into(T::MODEL.version, &mut content);
     standing.apply(T::MODEL, &mut content);
     let mut placeholders = Placeholders::default();
@@ -108,7 +109,7 @@ pub(crate) fn put_over<T: Versioned>(
     let key = checked_key(T::MODEL, table, key)?;
     let write = Write { beside, ..write(table, key, Action::Put(content), Some(condition), placeholders) };
     check_size(&write)?;
-    Ok(Plan { write, next })
+    Ok(Plan { write, next: Basis::written(next, left) })
 }
 
 /// An item with the lease attributes of the stored one.
@@ -137,11 +138,12 @@ pub(crate) fn update<T: Versioned>(
     let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
     let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
+    let left = basis.content_after(T::MODEL, &changes);
     let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
     let beside = beside(T::MODEL, table, &value.key(), standing)?;
     let write = Write { beside, ..write(table, key, action, Some(condition), placeholders) };
     check_size(&write)?;
-    Ok(Plan { write, next })
+    Ok(Plan { write, next: Basis::written(next, left) })
 }
 
 /// As [`replace`], of an item that keeps its own lease: a put would bring an old fence back, so all of it is updated, and the attributes of
@@ -155,6 +157,7 @@ pub(crate) fn overwrite<T: Versioned>(
     standing: &Standing,
 ) -> Result<Plan, Error> {
     let mut set = encode(table, value)?;
+    let left = Content::of(T::MODEL, &set);
     set.retain(|name, _| !T::MODEL.is_key(name));
     let is_kept = |name: &str| {
         let lease = T::MODEL.lock.is_some_and(|lock| lock.names().contains(&name));
@@ -162,22 +165,23 @@ pub(crate) fn overwrite<T: Versioned>(
     };
     let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
     let set = set.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
-    update(table, value, basis, Changes { set, remove }, mark, standing)
+    let Plan { write, next } = update(table, value, basis, Changes { set, remove }, mark, standing)?;
+    Ok(Plan { write, next: Basis::written(next.state.revision, left) })
 }
 
 /// Whether the stored item keeps attributes that the type does not know, and that the value did not have when it was read. Another program
 /// may change them between a read and a put, and no condition would notice.
-pub(crate) fn keeps_foreign<T: Versioned>(basis: &Basis, value: &T, stored: &Item, changes: &Changes) -> bool {
-    let lease = T::MODEL.lock.map(|lock| lock.names());
+pub(crate) fn keeps_foreign(model: &Model, basis: &Basis, stored: &Item, changes: &Changes) -> bool {
+    let lease = model.lock.map(|lock| lock.names());
     let is_known = |name: &str| {
-        T::MODEL.attributes.contains(&name)
-            || T::MODEL.is_key(name)
-            || name == T::MODEL.version
+        model.attributes.contains(&name)
+            || model.is_key(name)
+            || name == model.version
             || name == WRITES
             || lease.is_some_and(|names| names.contains(&name))
             || changes.names().any(|changed| changed == name)
     };
-    stored.keys().any(|name| !is_known(name) && !basis.had(value, name))
+    stored.keys().any(|name| !is_known(name) && !basis.had(name))
 }
 
 /// A delete of the item that was read.
@@ -359,10 +363,11 @@ fn put<T: Versioned>(
             return Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason });
         }
     }
+    let left = Content::of(T::MODEL, &item);
     next.write_into(T::MODEL.version, &mut item);
     let write = Write { beside, ..write(table, key, Action::Put(item), Some(condition), placeholders) };
     check_size(&write)?;
-    Ok(Plan { write, next })
+    Ok(Plan { write, next: Basis::written(next, left) })
 }
 
 fn write(table: &Arc<str>, key: Item, action: Action, condition: Option<String>, placeholders: Placeholders) -> Write {

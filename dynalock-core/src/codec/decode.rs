@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Item, State, refused::refused_by_serde};
+use super::{Basis, Content, Item, State, refused::refused_by_serde};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -22,7 +22,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
     strip_lease(T::MODEL, &mut item);
-    let content = T::MODEL.flattens.then(|| Arc::new(item.clone()));
+    let content = Content::of(T::MODEL, &item);
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
 
@@ -40,16 +40,28 @@ fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
+/// A copy of an item without its version, its write ids and its lease.
+pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
+    let mut content = image(model, item);
+    content.remove(model.version);
+    content.remove(WRITES);
+    content
+}
+
 fn strip_lease(model: &Model, item: &mut Item) {
     for name in model.lock.iter().flat_map(LockModel::names) {
         item.remove(name);
     }
 }
 
+/// Whether an item has a version and write ids: they alone then tell its states apart.
+pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
+    item.contains_key(model.version) && item.contains_key(WRITES)
+}
+
 /// Reads the state of an item, and takes the write ids out of it.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    let is_tracked = item.contains_key(model.version) && item.contains_key(WRITES);
-    let image = (!is_tracked).then(|| Box::new(image(model, item)));
+    let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
 }

@@ -9,11 +9,12 @@ mod flattened;
 mod refused;
 mod stored;
 
+use decode::is_tracked;
 pub(crate) use decode::{decode, revision_in, ring_of, state_of, version_in};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::{Etag, ParseEtagError};
 pub use stored::Stored;
-pub(crate) use stored::{Basis, State};
+pub(crate) use stored::{Basis, Content, State};
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -76,10 +77,9 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 
 /// Whether two reads of one key show the same state.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
-    let is_tracked = |item: &Item| item.contains_key(model.version) && item.contains_key(WRITES);
     match (one, other) {
         (None, None) => true,
-        (Some(one), Some(other)) if is_tracked(one) && is_tracked(other) => {
+        (Some(one), Some(other)) if is_tracked(model, one) && is_tracked(model, other) => {
             [model.version, WRITES].iter().all(|name| one.get(*name) == other.get(*name))
         }
         (Some(one), Some(other)) => etag::digest_item(one) == etag::digest_item(other),

@@ -10,13 +10,14 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Etag, Item,
-    encode::{Changes, Fingerprints, attributes_of, not_encoded},
+    decode::without_bookkeeping,
+    encode::{Changes, Fingerprints, not_encoded},
     flattened,
 };
 use crate::{
     error::{Error, SerdeError},
-    model::Versioned,
-    version::Revision,
+    model::{Model, Versioned},
+    version::{Incarnation, Revision},
 };
 
 /// A value as it is stored, with the version of its item.
@@ -60,9 +61,12 @@ enum Origin {
 pub(crate) struct Basis {
     pub(crate) state: State,
     before: Before,
-    /// The item as it was read or written, without bookkeeping: for types with a flattened field alone.
-    content: Option<Arc<Item>>,
+    content: Content,
 }
+
+/// The item as it was read or written, without bookkeeping. Only types with a flattened field keep it.
+#[derive(Clone)]
+pub(crate) struct Content(Option<Arc<Item>>);
 
 /// The state that an item was in.
 #[derive(Clone, PartialEq)]
@@ -194,19 +198,7 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: Origin::Assumed(etag) }
     }
 
-    /// A value that a write has just left at `revision`. `before` is the basis of a write that kept the unchanged
-    /// attributes, and `None` for a write of the whole item.
-    pub(crate) fn written(value: T, revision: Revision, before: Option<&Basis>) -> Self {
-        let content = T::MODEL.flattens.then(|| {
-            let kept = before.and_then(|basis| basis.content_after(&value));
-            // The value was written, so serde can write it.
-            kept.unwrap_or_else(|| attributes_of(&Arc::from(T::MODEL.table), &value).unwrap_or_default())
-        });
-        let content = content.map(Arc::new);
-        Self::unchanged(value, Basis::read(State { revision, image: None }, content))
-    }
-
-    /// A value that says what is stored.
+    /// A value that says what is stored: it was read, or a write has just left it.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         Self::new(value, basis)
@@ -214,8 +206,19 @@ impl<T: Versioned> Stored<T> {
 }
 
 impl Basis {
-    pub(super) fn read(state: State, content: Option<Arc<Item>>) -> Self {
+    pub(super) fn read(state: State, content: Content) -> Self {
         Self { state, before: Before::Untouched, content }
+    }
+
+    /// The basis of the next write after one that has left the item like this.
+    pub(crate) fn written(revision: Revision, content: Content) -> Self {
+        Self::read(State { revision, image: None }, content)
+    }
+
+    /// The same, of a write that began another life of the item.
+    pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
+        self.state.revision = self.state.revision.in_life(incarnation);
+        self
     }
 
     /// Takes the fingerprints of the value that was read, before it is changed for the first time.
@@ -241,13 +244,9 @@ impl Basis {
         }
     }
 
-    /// Whether the value that was read had this attribute. `value` is that value, changed or not.
-    pub(crate) fn had<T: Versioned>(&self, value: &T, name: &str) -> bool {
-        match &self.before {
-            Before::Untouched => Fingerprints::of(value).is_ok_and(|now| now.contains(name)),
-            Before::Fingerprints(before) => before.contains(name),
-            Before::Failed(_) => false,
-        }
+    /// Whether the value had this attribute before it was changed. Returns `false` for a value that was not changed.
+    pub(crate) fn had(&self, name: &str) -> bool {
+        matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
     /// The names under which serde writes the value, if the derive does not know all of them and the whole content is compared.
@@ -264,12 +263,9 @@ impl Basis {
         }
     }
 
-    /// Returns the item as an update to `value` leaves it. Returns `None` if this basis has no copy of the stored
-    /// item, or if serde cannot write the value.
-    fn content_after<T: Versioned>(&self, value: &T) -> Option<Item> {
-        let content = self.content.as_ref()?;
-        let changes = self.changes(&Arc::from(T::MODEL.table), value).ok()?;
-        Some(changes.after(T::MODEL, content))
+    /// The content that an update with these changes leaves.
+    pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
+        Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
     /// What `value` says differently from the value that was read.
@@ -283,10 +279,16 @@ impl Basis {
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
         }
-        if let Some(content) = self.content.as_ref().filter(|_| !changes.is_empty()) {
+        if let Some(content) = self.content.0.as_ref().filter(|_| !changes.is_empty()) {
             flattened::remove_aliases::<T>(table, content, before, &mut changes)?;
         }
         Ok(changes)
+    }
+}
+
+impl Content {
+    pub(crate) fn of(model: &Model, item: &Item) -> Self {
+        Self(model.flattens.then(|| Arc::new(without_bookkeeping(model, item))))
     }
 }
 

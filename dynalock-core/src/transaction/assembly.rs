@@ -7,12 +7,11 @@ use super::{
     operation::{Act, Operation},
 };
 use crate::{
-    codec::size,
+    codec::{Basis, size},
     error::{Error, InvalidTransaction},
     expression::Holder,
     operation::{Action, Write},
     plan::{self, Marks},
-    version::Revision,
 };
 
 /// The items that DynamoDB takes in one transaction.
@@ -28,8 +27,8 @@ pub(super) struct Assembly {
     pub(super) writes: Vec<Write>,
     /// By operation.
     pub(super) places: Vec<Place>,
-    /// By operation: the revision that it makes.
-    pub(super) next: Vec<Option<Revision>>,
+    /// By operation: what the next write of its item rests on.
+    pub(super) next: Vec<Option<Basis>>,
     /// By write.
     sizes: Vec<Size>,
 }

@@ -16,7 +16,7 @@ use super::{
     operation::{Act, Operation},
 };
 use crate::{
-    codec::Stored,
+    codec::{Basis, Stored},
     error::{Error, InvalidTransaction, Result},
     expression::Condition,
     lock::Leased,
@@ -24,7 +24,6 @@ use crate::{
     plan::Requirement,
     repository::Repository,
     retry::{Effort, Limits},
-    version::Revision,
 };
 
 /// Writes of several items that happen together or not at all. The items can have any types and be in any
@@ -477,7 +476,7 @@ fn check_token(token: Option<&str>) -> Result<()> {
     }
 }
 
-fn left(operations: Vec<Operation>, next: Vec<Option<Revision>>) -> Vec<Option<Left>> {
+fn left(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<Left>> {
     let left = |(Operation { act, .. }, next)| match act {
         Act::Change(change) => Some(change.applied(next)),
         Act::Check(_) => None,

@@ -8,7 +8,7 @@ use crate::{
     model::Versioned,
     operation::{Action, Write},
     plan::{self, Mark, Plan, Requirement},
-    version::{Expected, Revision},
+    version::Expected,
 };
 
 /// A write of a value, whose type is forgotten.
@@ -33,20 +33,20 @@ pub(super) trait Change: Send + Sync {
     /// Whether the lease in the row beside the item, which has refused it, is no reason to refuse it once more.
     fn clears(&self, row: Option<&Item>) -> bool;
 
-    /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
-    fn applied(self: Box<Self>, next: Option<Revision>) -> Left;
+    /// What it leaves, after the planned write: a `Stored<T>`, or `()`.
+    fn applied(self: Box<Self>, next: Option<Basis>) -> Left;
 }
 
 /// What an operation leaves behind.
 pub(super) type Left = Box<dyn Any + Send>;
 
-/// A write, what DynamoDB counts for it, and the revision that it makes.
+/// A write, what DynamoDB counts for it, and what the next write of the item rests on.
 pub(super) struct Planned {
     pub(super) write: Write,
     /// The bytes of its item, as far as they are known here.
     pub(super) bytes: usize,
     /// Nothing if the item is not written: deleted, or unchanged.
-    pub(super) next: Option<Revision>,
+    pub(super) next: Option<Basis>,
 }
 
 /// A write of a `T`.
@@ -141,15 +141,14 @@ impl<T: Versioned> Change for ChangeOf<T> {
         self.stance.clears(T::MODEL, row)
     }
 
-    fn applied(self: Box<Self>, next: Option<Revision>) -> Left {
+    fn applied(self: Box<Self>, next: Option<Basis>) -> Left {
         let Self { value, kind, .. } = *self;
         match (kind, next) {
             (Kind::Delete(_) | Kind::Create, None) => Box::new(()),
             (Kind::Update(basis) | Kind::Replace(basis) | Kind::Overwrite(basis, _), None) => {
                 Box::new(Stored::unchanged(value, basis))
             }
-            (Kind::Update(basis), Some(next)) => Box::new(Stored::written(value, next, Some(&basis))),
-            (_, Some(next)) => Box::new(Stored::written(value, next, None)),
+            (_, Some(next)) => Box::new(Stored::unchanged(value, next)),
         }
     }
 }

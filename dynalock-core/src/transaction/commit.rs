@@ -9,13 +9,13 @@ use super::{
     operation::{Operation, Subject},
 };
 use crate::{
-    codec::{Item, ring_of},
+    codec::{Basis, Item, ring_of},
     error::{CancellationClass, Cancelled, Error, Spent},
     operation::{Reason, Snapshot, Transact},
     plan::{Marks, Repeats},
     random,
     retry::{Effort, Rests, TokenOrigin, Transacted, TransactionAim, tables},
-    version::{Revision, WriteId},
+    version::WriteId,
 };
 
 /// The ClientRequestToken of one evaluation.
@@ -148,7 +148,7 @@ fn refuse(
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
-/// Sends a transaction: the revisions that its operations have made, or an error unless it has happened. Where dead leases beside their items
+/// Sends a transaction: what the next writes of its items rest on, by operation, or an error unless it has happened. Where dead leases beside their items
 /// are in the way, it is assembled once more, to take them away.
 pub(super) async fn send(
     effort: &mut Effort,
@@ -157,7 +157,7 @@ pub(super) async fn send(
     mut assembly: Assembly,
     mut token: Token,
     mut marks: Marks,
-) -> Result<Vec<Option<Revision>>, Error> {
+) -> Result<Vec<Option<Basis>>, Error> {
     let id = marks.id;
     let table = tables(operations.iter().map(|operation| &operation.subject.table));
     loop {
