@@ -14,9 +14,9 @@ use crate::{
 /// [`reason`](Self::reason) returns the reason of one operation by its handle. [`reasons`](Self::reasons) returns
 /// those of all operations.
 #[derive(Clone)]
-pub struct Cancelled(Arc<Parts>);
+pub struct Cancelled(Arc<CancelledParts>);
 
-struct Parts {
+struct CancelledParts {
     transaction: TransactionId,
     /// In the order of the calls; those that became one action share its reason.
     operations: Vec<(Subject, Reported)>,
@@ -80,7 +80,7 @@ pub struct OperationReason<'c> {
 
 impl Cancelled {
     pub(crate) fn new(transaction: TransactionId, operations: Vec<(Subject, Reported)>, spent: Spent) -> Self {
-        Self(Arc::new(Parts { transaction, operations, spent }))
+        Self(Arc::new(CancelledParts { transaction, operations, spent }))
     }
 
     /// Returns why the operation of a handle was refused, with the item that it met. No request is made.
@@ -107,9 +107,7 @@ impl Cancelled {
 
     /// Whether every guilty operation met contention or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
-        let mut classes = self.reasons().filter_map(|reason| reason.class()).peekable();
-        classes.peek().is_some()
-            && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
+        CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
     /// The requests that the call sent, and the time that it took.
@@ -145,6 +143,12 @@ impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
         // A cancellation without a reason is one that nobody knows how to mend.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
+    }
+
+    /// Whether the same request may succeed later: there are reasons, and each is contention or a lack of capacity.
+    pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
+        let mut reasons = reasons.peekable();
+        reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
     }
 }
 
@@ -209,7 +213,7 @@ impl<'c> OperationReason<'c> {
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guilty: Vec<_> = self.reasons().filter(|reason| reason.class().is_some()).collect();
-        let Parts { operations, spent, .. } = &*self.0;
+        let CancelledParts { operations, spent, .. } = &*self.0;
         write!(f, "the transaction was cancelled ({spent})")?;
         for (nth, reason) in guilty.iter().take(SHOWN).enumerate() {
             write!(f, "{}{reason}", if nth == 0 { ": " } else { "; " })?;

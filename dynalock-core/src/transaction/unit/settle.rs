@@ -103,7 +103,7 @@ impl Unit {
         let Run { session, known, drafts } = run;
         self.session = session;
         if let Some(effort) = &mut self.effort {
-            effort.has_sent(self.session.attempts);
+            effort.set_sent(self.session.attempts);
         }
         let watched = self.watched.take().and_then(|watched| known.read_of(&watched));
         if let (Some(held), Some(effort)) = (watched, &mut self.effort) {
