@@ -44,12 +44,12 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Stored<T> {
     value: T,
-    origin: Origin,
+    origin: StoredOrigin,
 }
 
 /// Where a value came from.
 #[derive(Debug, Clone)]
-enum Origin {
+enum StoredOrigin {
     /// It was read or written in this process.
     Known(Basis),
     /// It came back from somewhere with the token of the state that it was made from.
@@ -102,8 +102,8 @@ impl<T> Stored<T> {
     /// ```
     pub fn version(&self) -> u64 {
         match &self.origin {
-            Origin::Known(basis) => basis.state.revision.number(),
-            Origin::Assumed(etag) => etag.number(),
+            StoredOrigin::Known(basis) => basis.state.revision.number(),
+            StoredOrigin::Assumed(etag) => etag.number(),
         }
     }
 
@@ -124,22 +124,22 @@ impl<T> Stored<T> {
     }
 
     pub(crate) fn new(value: T, basis: Basis) -> Self {
-        Self { value, origin: Origin::Known(basis) }
+        Self { value, origin: StoredOrigin::Known(basis) }
     }
 
     /// What a write of the value rests on: an etag alone if it came back from somewhere.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
-            Origin::Known(basis) => Ok(basis),
-            Origin::Assumed(etag) => Err(etag),
+            StoredOrigin::Known(basis) => Ok(basis),
+            StoredOrigin::Assumed(etag) => Err(etag),
         }
     }
 
     /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
-            Origin::Known(basis) => (self.value, Ok(basis)),
-            Origin::Assumed(etag) => (self.value, Err(etag)),
+            StoredOrigin::Known(basis) => (self.value, Ok(basis)),
+            StoredOrigin::Assumed(etag) => (self.value, Err(etag)),
         }
     }
 }
@@ -160,8 +160,10 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn etag(&self) -> Etag {
         match &self.origin {
-            Origin::Known(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
-            Origin::Assumed(etag) => etag.clone(),
+            StoredOrigin::Known(basis) => {
+                Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref())
+            }
+            StoredOrigin::Assumed(etag) => etag.clone(),
         }
     }
 
@@ -195,7 +197,7 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn assume(mut value: T, etag: Etag) -> Self {
         value.mirror_version(etag.number());
-        Self { value, origin: Origin::Assumed(etag) }
+        Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
     /// A value that says what is stored: it was read, or a write has just left it.
@@ -309,7 +311,7 @@ impl<T> Deref for Stored<T> {
 
 impl<T: Versioned> DerefMut for Stored<T> {
     fn deref_mut(&mut self) -> &mut T {
-        if let Origin::Known(basis) = &mut self.origin {
+        if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);
         }
         &mut self.value

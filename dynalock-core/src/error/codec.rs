@@ -5,10 +5,10 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 /// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes the problem,
 /// and is also the `source()` of this error. Neither shows a value of the item.
 #[derive(Clone)]
-pub struct CodecError(Box<Parts>);
+pub struct CodecError(Box<CodecErrorParts>);
 
 #[derive(Clone)]
-struct Parts {
+struct CodecErrorParts {
     table: Arc<str>,
     error: SerdeError,
 }
@@ -93,7 +93,7 @@ enum Part {
 
 impl CodecError {
     pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
-        Self(Box::new(Parts { table, error }))
+        Self(Box::new(CodecErrorParts { table, error }))
     }
 
     /// Returns the table.
