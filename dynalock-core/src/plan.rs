@@ -130,7 +130,8 @@ pub(crate) fn update<T: Versioned>(
     mark: Mark,
     standing: &Standing,
 ) -> Result<Plan, Error> {
-    let key = checked_key(T::MODEL, table, &value.key())?;
+    let value_key = value.key();
+    let key = checked_key(T::MODEL, table, &value_key)?;
     let next = next(T::MODEL, table, &basis.state.revision, mark)?;
     let mut placeholders = Placeholders::default();
     let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
@@ -140,7 +141,7 @@ pub(crate) fn update<T: Versioned>(
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
     let left = basis.content_after(T::MODEL, &changes);
     let action = Action::Update(update_text(T::MODEL, changes, &next, standing, &mut placeholders));
-    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    let beside = beside(T::MODEL, table, &value_key, standing)?;
     let write = Write { beside, ..write(table, key, action, Some(condition), placeholders) };
     check_size(&write)?;
     Ok(Plan { write, next: Basis::written(next, left) })
@@ -191,12 +192,13 @@ pub(crate) fn delete<T: Versioned>(
     basis: &Basis,
     standing: &Standing,
 ) -> Result<Write, Error> {
-    let key = checked_key(T::MODEL, table, &value.key())?;
+    let value_key = value.key();
+    let key = checked_key(T::MODEL, table, &value_key)?;
     let mut placeholders = Placeholders::default();
     let flattened = basis.names_in_flattened(value);
     let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
     let condition = with(condition, standing.condition(T::MODEL, &mut placeholders));
-    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    let beside = beside(T::MODEL, table, &value_key, standing)?;
     let write = Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) };
     check_size(&write)?;
     Ok(write)
@@ -354,8 +356,9 @@ fn put<T: Versioned>(
     placeholders: Placeholders,
     standing: &Standing,
 ) -> Result<Plan, Error> {
-    let key = checked_key(T::MODEL, table, &value.key())?;
-    let beside = beside(T::MODEL, table, &value.key(), standing)?;
+    let value_key = value.key();
+    let key = checked_key(T::MODEL, table, &value_key)?;
+    let beside = beside(T::MODEL, table, &value_key, standing)?;
     let mut item = encode(table, value)?;
     for attribute in T::MODEL.key_attributes() {
         if item.get(attribute.name) != key.get(attribute.name) {
