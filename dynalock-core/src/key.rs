@@ -3,8 +3,6 @@
 use std::{borrow::Cow, fmt};
 
 use aws_sdk_dynamodb::types::ScalarAttributeType;
-use serde::Serialize;
-use serde_dynamo::AttributeValue;
 
 use crate::number;
 
@@ -245,16 +243,6 @@ impl<T: KeyAttribute> AsKey<T> for &T {
 impl AsKey<String> for &str {
     fn as_key(&self) -> KeyValue {
         KeyValue::S((*self).to_owned())
-    }
-}
-
-/// A value as serde writes it, or an empty string for what is no key.
-pub(crate) fn written<V: Serialize + ?Sized>(value: &V) -> KeyValue {
-    match value.serialize(serde_dynamo::Serializer) {
-        Ok(AttributeValue::S(text)) => KeyValue::S(text),
-        Ok(AttributeValue::N(digits)) => KeyValue::N(digits),
-        Ok(AttributeValue::B(bytes)) => KeyValue::B(bytes),
-        Ok(_) | Err(_) => KeyValue::S(String::new()),
     }
 }
 

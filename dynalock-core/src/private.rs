@@ -6,16 +6,11 @@ pub use serde::{Serialize, de::DeserializeOwned};
 use crate::Locks;
 pub use crate::{
     Repository,
+    codec::key_value,
     expression::{Attribute, Opaque},
     key::{AsKey, Key, KeyAttribute, KeyType, KeyValue},
     model::{Aliases, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned},
 };
-
-/// What serde writes for a key attribute. A value that is written as something else than a string, a number or bytes gives an empty
-/// string, which no key may be.
-pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
-    crate::key::written(value)
-}
 
 /// The handle of an attribute that serde writes under this name.
 pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {

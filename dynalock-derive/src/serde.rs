@@ -20,7 +20,6 @@ pub(crate) struct StructAttrs {
     pub(crate) read: RenameRule,
     /// `rename_all`, where it stands.
     pub(crate) rename_all: Option<Ident>,
-    pub(crate) deny_unknown_fields: Option<Ident>,
     /// What makes the fields something else than the item's attributes.
     pub(crate) refused: Vec<Ident>,
 }
@@ -67,7 +66,6 @@ impl StructAttrs {
                 }
                 self.rename_all = Some(key);
             }
-            "deny_unknown_fields" => self.deny_unknown_fields = Some(key),
             "from" | "try_from" | "into" | "transparent" | "tag" | "untagged" | "remote" => {
                 self.refused.push(key);
             }
@@ -102,6 +100,11 @@ impl FieldAttrs {
     /// Whether other code than its type's own writes it.
     pub(crate) fn written_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "deserialize_with")
+    }
+
+    /// Whether other code than its type's own reads it.
+    pub(crate) fn read_by_other_code(&self) -> bool {
+        self.with.iter().any(|word| word != "serialize_with")
     }
 
     fn set(&mut self, Entry { key, value }: Entry) {

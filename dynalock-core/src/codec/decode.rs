@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Item, State, refused::refused_by_serde};
+use super::{Basis, Content, Item, State, refused::refused_by_serde};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -19,15 +19,10 @@ use crate::{
 /// Reads an item: its bookkeeping attributes into what a write rests on, the others into the value.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
-    if T::MODEL.version_is_field {
-        let number = AttributeValue::N(state.revision.number().to_string());
-        item.insert(T::MODEL.version.to_owned(), number);
-    } else {
-        item.remove(T::MODEL.version);
-    }
+    item.remove(T::MODEL.version);
     strip_lease(T::MODEL, &mut item);
-    let content = T::MODEL.flattens.then(|| Arc::new(item.clone()));
-    Ok((value_of(table, item)?, Basis::read(state, content)))
+    let content = Content::of(T::MODEL, &item);
+    Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
 
 /// The state of an item that need not be readable otherwise.
@@ -44,16 +39,28 @@ fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
+/// A copy of an item without its version, its write ids and its lease.
+pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
+    let mut content = image(model, item);
+    content.remove(model.version);
+    content.remove(WRITES);
+    content
+}
+
 fn strip_lease(model: &Model, item: &mut Item) {
     for name in model.lock.iter().flat_map(LockModel::names) {
         item.remove(name);
     }
 }
 
+/// Whether an item has a version and write ids: they alone then tell its states apart.
+pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
+    item.contains_key(model.version) && item.contains_key(WRITES)
+}
+
 /// Reads the state of an item, and takes the write ids out of it.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    let is_tracked = item.contains_key(model.version) && item.contains_key(WRITES);
-    let image = (!is_tracked).then(|| Box::new(image(model, item)));
+    let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
 }
@@ -77,9 +84,13 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-pub(super) fn value_of<T: Versioned>(table: &Arc<str>, item: Item) -> Result<T, Error> {
+/// Reads the value of an item without bookkeeping. A field that mirrors the version gets `version`.
+pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
+    if T::MODEL.version_is_field {
+        item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
+    }
     let attributes = Attributes { entries: item.into_iter(), value: None };
-    T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), None, error)))
+    T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
 /// The attributes of an item for serde. An error names the attribute.

@@ -1,6 +1,6 @@
 //! Value to item: all of it, or what changed.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::hash_map::Entry, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -19,10 +19,14 @@ use crate::{
 
 /// All attributes of a value, without bookkeeping.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
-    let mut encode = Encode { item: Item::new(), model: T::MODEL, current: None };
-    walk(value, &mut encode)
-        .map_err(|source| Error::Encode(CodecError::new(Arc::clone(table), encode.current.take(), source)))?;
+    let mut encode = Encode { item: Item::new(), model: T::MODEL };
+    walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
     Ok(encode.item)
+}
+
+/// The error of a value that serde could not write.
+pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
+    Error::Encode(CodecError::new(Arc::clone(table), error))
 }
 
 /// One attribute alone.
@@ -81,12 +85,10 @@ impl Changes {
 pub(super) struct Fingerprints(Vec<(Cow<'static, str>, Fingerprint)>);
 
 impl Fingerprints {
-    pub(super) fn of<T: Versioned>(value: &T) -> Result<Self, Fault> {
-        let mut take = Take { fingerprints: Self::default(), model: T::MODEL, current: None };
-        match walk(value, &mut take) {
-            Ok(()) => Ok(take.fingerprints),
-            Err(source) => Err(Fault { attribute: take.current, source }),
-        }
+    pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
+        let mut take = Take { fingerprints: Self::default(), model: T::MODEL };
+        walk(value, &mut take)?;
+        Ok(take.fingerprints)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -99,25 +101,22 @@ impl Fingerprints {
     }
 
     /// Whether `value` has another key than the value that these were taken from.
-    pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> Result<bool, Fault> {
+    pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: &self.0, model: T::MODEL, differ: false };
-        walk(value, &mut keys).map_err(|source| Fault { attribute: None, source })?;
+        walk(value, &mut keys)?;
         Ok(keys.differ)
     }
 
     /// What `value` says differently from the value that these were taken from.
-    pub(super) fn changes<T: Versioned>(&self, value: &T) -> Result<Changes, Fault> {
+    pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: &self.0,
             seen: vec![false; self.0.len()],
             at: 0,
             changes: Changes::default(),
             model: T::MODEL,
-            current: None,
         };
-        if let Err(source) = walk(value, &mut diff) {
-            return Err(Fault { attribute: diff.current, source });
-        }
+        walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
@@ -125,80 +124,61 @@ impl Fingerprints {
     }
 }
 
-/// A value that serde could not write.
-#[derive(Debug, Clone)]
-pub(super) struct Fault {
-    attribute: Option<String>,
-    source: SerdeError,
-}
-
-impl Fault {
-    pub(super) fn into_error(self, table: &Arc<str>) -> Error {
-        Error::Encode(CodecError::new(Arc::clone(table), self.attribute, self.source))
-    }
-}
-
 /// Whether the attribute belongs to the value at all: the version that a field mirrors is not its own.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
+    let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
         return match model.version_is_field {
             true => Ok(false),
-            false => Err(SerdeError::not_storable("the name is reserved for the version")),
+            false => reserved("the name is reserved for the version"),
         };
     }
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
-        return Err(SerdeError::not_storable("the name is reserved for the lease"));
+        return reserved("the name is reserved for the lease");
     }
     if name == WRITES {
-        return Err(SerdeError::not_storable("the name is reserved for the write ids"));
+        return reserved("the name is reserved for the write ids");
     }
     Ok(true)
+}
+
+fn written_twice(name: &str) -> SerdeError {
+    SerdeError::not_storable("it is written twice").in_field(name)
 }
 
 struct Encode<'m> {
     item: Item,
     model: &'m Model,
-    current: Option<String>,
-}
-
-impl Encode<'_> {
-    fn insert<V: Serialize + ?Sized>(&mut self, name: &str, value: &V) -> SerdeResult<()> {
-        if !is_own(self.model, name)? {
-            return Ok(());
-        }
-        match self.item.insert(name.to_owned(), encode_attribute(value)?) {
-            None => Ok(()),
-            Some(_) => Err(SerdeError::not_storable("it is written twice")),
-        }
-    }
 }
 
 impl AttributeSink for Encode<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        self.insert(&name, value).inspect_err(|_| self.current = Some(name.into_owned()))
+        if !is_own(self.model, &name)? {
+            return Ok(());
+        }
+        let encoded = encode_attribute(value).map_err(|error| error.in_field(&name))?;
+        match self.item.entry(name.into_owned()) {
+            Entry::Vacant(place) => {
+                place.insert(encoded);
+                Ok(())
+            }
+            Entry::Occupied(place) => Err(written_twice(place.key())),
+        }
     }
 }
 
 struct Take<'m> {
     fingerprints: Fingerprints,
     model: &'m Model,
-    current: Option<String>,
 }
 
 impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        let own = is_own(self.model, &name).and_then(|own| own.then(|| Fingerprint::of(value)).transpose());
-        match own {
-            Ok(None) => Ok(()),
-            Ok(Some(fingerprint)) => {
-                self.fingerprints.0.push((name, fingerprint));
-                Ok(())
-            }
-            Err(error) => {
-                self.current = Some(name.into_owned());
-                Err(error)
-            }
+        if is_own(self.model, &name)? {
+            let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
+            self.fingerprints.0.push((name, fingerprint));
         }
+        Ok(())
     }
 }
 
@@ -224,7 +204,6 @@ struct Diff<'a> {
     at: usize,
     changes: Changes,
     model: &'a Model,
-    current: Option<String>,
 }
 
 impl Diff<'_> {
@@ -237,28 +216,25 @@ impl Diff<'_> {
         self.at = found.map_or(self.at, |index| index + 1);
         found
     }
+}
 
-    fn compare<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
+impl AttributeSink for Diff<'_> {
+    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let fingerprint = Fingerprint::of(value)?;
+        let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = self.find(&name) {
             if std::mem::replace(&mut self.seen[index], true) {
-                return Err(SerdeError::not_storable("it is written twice"));
+                return Err(written_twice(&name));
             }
             if self.before[index].1 == fingerprint {
                 return Ok(());
             }
         }
-        self.changes.set.push((name, attribute(value)?));
+        let encoded = attribute(value).map_err(|error| error.in_field(&name))?;
+        self.changes.set.push((name, encoded));
         Ok(())
-    }
-}
-
-impl AttributeSink for Diff<'_> {
-    fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        self.compare(name.clone(), value).inspect_err(|_| self.current = Some(name.into_owned()))
     }
 }
 
@@ -266,7 +242,7 @@ impl AttributeSink for Diff<'_> {
 /// maps at which this conversion panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
-    match refused(&encoded) {
+    match why_not_storable(&encoded) {
         Some(why) => Err(SerdeError::not_storable(why)),
         None => Ok(encoded),
     }
@@ -297,7 +273,7 @@ fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     }
 }
 
-fn refused(value: &AttributeValue) -> Option<&'static str> {
+fn why_not_storable(value: &AttributeValue) -> Option<&'static str> {
     const EMPTY_SET: &str = "it is an empty set, which DynamoDB does not store; leave the attribute out with \
                              `#[serde(default, skip_serializing_if = \"..\")]`";
     match value {
@@ -307,8 +283,8 @@ fn refused(value: &AttributeValue) -> Option<&'static str> {
         AttributeValue::Ss(set) if set.is_empty() => Some(EMPTY_SET),
         AttributeValue::Ns(set) if set.is_empty() => Some(EMPTY_SET),
         AttributeValue::Bs(set) if set.is_empty() => Some(EMPTY_SET),
-        AttributeValue::L(list) => list.iter().find_map(refused),
-        AttributeValue::M(map) => map.values().find_map(refused),
+        AttributeValue::L(list) => list.iter().find_map(why_not_storable),
+        AttributeValue::M(map) => map.values().find_map(why_not_storable),
         _ => None,
     }
 }

@@ -8,20 +8,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{
     Item,
     decode::value_of,
-    encode::{Changes, Fingerprints, attributes_of},
+    encode::{Changes, Fingerprints, attributes_of, not_encoded},
 };
 use crate::{
-    error::{CodecError, Error, SerdeError},
+    error::{CodecReason, Error, SerdeError},
     model::Versioned,
 };
 
 /// Refuses a new item if serde could not read it back, or would not read every attribute.
-pub(super) fn check_new<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(), Error> {
+pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
-    if T::MODEL.version_is_field {
-        item.insert(T::MODEL.version.to_owned(), AttributeValue::N("1".to_owned()));
-    }
-    shows_all::<T>(table, item, &written).map_err(|hidden| not_readable(table, hidden))
+    shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
 }
 
 /// Adds to `changes` the removal of the aliases under which the changed attributes are stored. Refuses the changes if
@@ -62,14 +59,49 @@ pub(super) fn remove_aliases<T: Versioned>(
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
     let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
-    shown.map_err(|hidden| not_readable(table, hidden.or_else(|| names.iter().find(|name| is_new(name)).cloned())))
+    shown.map_err(|Unread { attribute, why }| {
+        let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
+        Unread { attribute, why }.into_error(table)
+    })
+}
+
+/// An item that serde could not read back as it is written.
+struct Unread {
+    /// The attribute that is the cause, if it is known.
+    attribute: Option<String>,
+    why: &'static str,
+}
+
+impl Unread {
+    const TOGETHER: &str = "the item could not be read back: this write would store an attribute and its alias, or two \
+                            fields, together";
+    const HIDDEN: &str = "the item could not be read back: serde would not read this attribute, because an alias or \
+                          another attribute is stored beside it";
+    const OTHER: &str = "the item could not be read back: serde cannot read what this write would leave";
+
+    fn of_error(error: &Error) -> Self {
+        let is_twice =
+            matches!(error, Error::Decode(error) if matches!(error.reason(), CodecReason::DuplicateField { .. }));
+        Self { attribute: None, why: if is_twice { Self::TOGETHER } else { Self::OTHER } }
+    }
+
+    fn into_error(self, table: &Arc<str>) -> Error {
+        let error = SerdeError::not_storable(self.why);
+        let error = match self.attribute {
+            Some(attribute) => error.in_field(&attribute),
+            None => error,
+        };
+        not_encoded(table, error)
+    }
 }
 
 /// Whether an item can be read, and its value shows each of these attributes. The error has the first one that it does not show.
-fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Option<String>> {
-    let shown = read_back::<T>(table, item).map_err(|_| None)?;
-    let is_hidden = |name: &&String| **name != T::MODEL.version && !shown.contains_key(*name);
-    written.iter().find(is_hidden).map_or(Ok(()), |hidden| Err(Some(hidden.clone())))
+fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
+    let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
+    match written.iter().find(|name| !shown.contains_key(*name)) {
+        Some(hidden) => Err(Unread { attribute: Some(hidden.clone()), why: Unread::HIDDEN }),
+        None => Ok(()),
+    }
 }
 
 /// The search for the aliases of the attributes of one stored item.
@@ -93,7 +125,7 @@ impl<T: Versioned> Search<'_, T> {
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
-            may_be_alias && *other != T::MODEL.version && !self.written.contains(other)
+            may_be_alias && !self.written.contains(other)
         };
         let is_alias = |other: &&String| {
             let mut alone = both.clone();
@@ -108,14 +140,9 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// The attributes that the value of an item is written with.
+/// Returns the attributes that serde writes for the value of an item without bookkeeping.
 fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> {
-    let value: T = value_of(table, item)?;
+    // The version is no part of the content. Any number makes the item readable.
+    let value: T = value_of(table, item, 1)?;
     attributes_of(table, &value)
-}
-
-fn not_readable(table: &Arc<str>, attribute: Option<String>) -> Error {
-    let why =
-        "what it leaves could not be read back: an attribute and its alias, or two fields, would be stored together";
-    Error::Encode(CodecError::new(Arc::clone(table), attribute, SerdeError::not_storable(why)))
 }

@@ -10,15 +10,17 @@ mod flattened;
 mod refused;
 mod stored;
 
+use decode::is_tracked;
 pub(crate) use decode::{decode, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub use stored::Stored;
-pub(crate) use stored::{Basis, State};
+pub(crate) use stored::{Basis, Content, State};
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+use serde::Serialize;
 
 use crate::{
     error::Error,
@@ -61,12 +63,7 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
 
 /// The key of an item; nothing if that is not one by its model.
 pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
-    let value = |attribute: KeyModel| match item.get(attribute.name)? {
-        AttributeValue::S(text) => Some(KeyValue::S(text.clone())),
-        AttributeValue::N(digits) => Some(KeyValue::N(digits.clone())),
-        AttributeValue::B(bytes) => Some(KeyValue::B(bytes.as_ref().to_vec())),
-        _ => None,
-    };
+    let value = |attribute: KeyModel| scalar(item.get(attribute.name)?.clone());
     let sort = match model.sort_key {
         Some(attribute) => Some(value(attribute)?),
         None => None,
@@ -74,12 +71,28 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
+/// Returns what serde writes for a key attribute. A value that serde does not write as a string, a number or bytes gives
+/// an empty string, which DynamoDB refuses in keys.
+pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
+    let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
+    written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
+}
+
+/// The value of a key attribute, if the value has a type that keys have.
+fn scalar(value: AttributeValue) -> Option<KeyValue> {
+    match value {
+        AttributeValue::S(text) => Some(KeyValue::S(text)),
+        AttributeValue::N(digits) => Some(KeyValue::N(digits)),
+        AttributeValue::B(bytes) => Some(KeyValue::B(bytes.into_inner())),
+        _ => None,
+    }
+}
+
 /// Whether two reads of one key show the same state.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
-    let is_tracked = |item: &Item| item.contains_key(model.version) && item.contains_key(WRITES);
     match (one, other) {
         (None, None) => true,
-        (Some(one), Some(other)) if is_tracked(one) && is_tracked(other) => {
+        (Some(one), Some(other)) if is_tracked(model, one) && is_tracked(model, other) => {
             [model.version, WRITES].iter().all(|name| one.get(*name) == other.get(*name))
         }
         (Some(one), Some(other)) => etag::digest_item(one) == etag::digest_item(other),

@@ -86,7 +86,7 @@ mod tests {
         let value = serde_dynamo::Deserializer::from_attribute_value(value.into());
         let error = refused_by_serde(&T::deserialize(value).unwrap_err(), "a string");
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
-        crate::error::CodecError::new("lines".into(), None, error).reason().clone()
+        crate::error::CodecError::new("lines".into(), error).reason().clone()
     }
 
     fn s(text: &str) -> AttributeValue {

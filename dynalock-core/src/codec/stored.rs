@@ -10,10 +10,15 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Etag, Item,
-    encode::{Changes, Fault, Fingerprints, attributes_of},
+    decode::without_bookkeeping,
+    encode::{Changes, Fingerprints, not_encoded},
     flattened,
 };
-use crate::{error::Error, model::Versioned, version::Revision};
+use crate::{
+    error::{Error, SerdeError},
+    model::{Model, Versioned},
+    version::{Incarnation, Revision},
+};
 
 /// A value as it is stored, with the version of its item.
 ///
@@ -39,12 +44,12 @@ use crate::{error::Error, model::Versioned, version::Revision};
 #[derive(Debug, Clone)]
 pub struct Stored<T> {
     value: T,
-    origin: Origin,
+    origin: StoredOrigin,
 }
 
 /// Where a value came from.
 #[derive(Debug, Clone)]
-enum Origin {
+enum StoredOrigin {
     /// It was read or written in this process.
     Known(Basis),
     /// It came back from somewhere with the token of the state that it was made from.
@@ -56,9 +61,12 @@ enum Origin {
 pub(crate) struct Basis {
     pub(crate) state: State,
     before: Before,
-    /// The item as it was read or written, without bookkeeping: for types with a flattened field alone.
-    content: Option<Arc<Item>>,
+    content: Content,
 }
+
+/// The item as it was read or written, without bookkeeping. Only types with a flattened field keep it.
+#[derive(Clone)]
+pub(crate) struct Content(Option<Arc<Item>>);
 
 /// The state that an item was in.
 #[derive(Clone, PartialEq)]
@@ -73,7 +81,7 @@ pub(crate) struct State {
 enum Before {
     Untouched,
     Fingerprints(Fingerprints),
-    Failed(Fault),
+    Failed(SerdeError),
 }
 
 impl<T> Stored<T> {
@@ -94,8 +102,8 @@ impl<T> Stored<T> {
     /// ```
     pub fn version(&self) -> u64 {
         match &self.origin {
-            Origin::Known(basis) => basis.state.revision.number(),
-            Origin::Assumed(etag) => etag.number(),
+            StoredOrigin::Known(basis) => basis.state.revision.number(),
+            StoredOrigin::Assumed(etag) => etag.number(),
         }
     }
 
@@ -116,22 +124,22 @@ impl<T> Stored<T> {
     }
 
     pub(crate) fn new(value: T, basis: Basis) -> Self {
-        Self { value, origin: Origin::Known(basis) }
+        Self { value, origin: StoredOrigin::Known(basis) }
     }
 
     /// What a write of the value rests on: an etag alone if it came back from somewhere.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
-            Origin::Known(basis) => Ok(basis),
-            Origin::Assumed(etag) => Err(etag),
+            StoredOrigin::Known(basis) => Ok(basis),
+            StoredOrigin::Assumed(etag) => Err(etag),
         }
     }
 
     /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
-            Origin::Known(basis) => (self.value, Ok(basis)),
-            Origin::Assumed(etag) => (self.value, Err(etag)),
+            StoredOrigin::Known(basis) => (self.value, Ok(basis)),
+            StoredOrigin::Assumed(etag) => (self.value, Err(etag)),
         }
     }
 }
@@ -152,8 +160,10 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn etag(&self) -> Etag {
         match &self.origin {
-            Origin::Known(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
-            Origin::Assumed(etag) => etag.clone(),
+            StoredOrigin::Known(basis) => {
+                Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref())
+            }
+            StoredOrigin::Assumed(etag) => etag.clone(),
         }
     }
 
@@ -187,22 +197,10 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn assume(mut value: T, etag: Etag) -> Self {
         value.mirror_version(etag.number());
-        Self { value, origin: Origin::Assumed(etag) }
+        Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// A value that a write has just left at `revision`. `before` is the basis of a write that kept the unchanged
-    /// attributes, and `None` for a write of the whole item.
-    pub(crate) fn written(value: T, revision: Revision, before: Option<&Basis>) -> Self {
-        let content = T::MODEL.flattens.then(|| {
-            let kept = before.and_then(|basis| basis.content_after(&value));
-            // The value was written, so serde can write it.
-            kept.unwrap_or_else(|| attributes_of(&Arc::from(T::MODEL.table), &value).unwrap_or_default())
-        });
-        let content = content.map(Arc::new);
-        Self::unchanged(value, Basis::read(State { revision, image: None }, content))
-    }
-
-    /// A value that says what is stored.
+    /// A value that says what is stored: it was read, or a write has just left it.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         Self::new(value, basis)
@@ -210,8 +208,19 @@ impl<T: Versioned> Stored<T> {
 }
 
 impl Basis {
-    pub(super) fn read(state: State, content: Option<Arc<Item>>) -> Self {
+    pub(super) fn read(state: State, content: Content) -> Self {
         Self { state, before: Before::Untouched, content }
+    }
+
+    /// The basis of the next write after one that has left the item like this.
+    pub(crate) fn written(revision: Revision, content: Content) -> Self {
+        Self::read(State { revision, image: None }, content)
+    }
+
+    /// The same, of a write that began another life of the item.
+    pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
+        self.state.revision = self.state.revision.in_life(incarnation);
+        self
     }
 
     /// Takes the fingerprints of the value that was read, before it is changed for the first time.
@@ -219,7 +228,7 @@ impl Basis {
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(fingerprints),
-                Err(fault) => Before::Failed(fault),
+                Err(error) => Before::Failed(error),
             };
         }
     }
@@ -228,8 +237,8 @@ impl Basis {
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
             Before::Untouched => false,
-            Before::Fingerprints(before) => before.key_differs(value).map_err(|fault| fault.into_error(table))?,
-            Before::Failed(fault) => return Err(fault.clone().into_error(table)),
+            Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
+            Before::Failed(error) => return Err(not_encoded(table, error.clone())),
         };
         match differs {
             true => Err(Error::KeyChanged { table: Arc::clone(table) }),
@@ -237,13 +246,9 @@ impl Basis {
         }
     }
 
-    /// Whether the value that was read had this attribute. `value` is that value, changed or not.
-    pub(crate) fn had<T: Versioned>(&self, value: &T, name: &str) -> bool {
-        match &self.before {
-            Before::Untouched => Fingerprints::of(value).is_ok_and(|now| now.contains(name)),
-            Before::Fingerprints(before) => before.contains(name),
-            Before::Failed(_) => false,
-        }
+    /// Whether the value had this attribute before it was changed. Returns `false` for a value that was not changed.
+    pub(crate) fn had(&self, name: &str) -> bool {
+        matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
     /// The names under which serde writes the value, if the derive does not know all of them and the whole content is compared.
@@ -260,12 +265,9 @@ impl Basis {
         }
     }
 
-    /// Returns the item as an update to `value` leaves it. Returns `None` if this basis has no copy of the stored
-    /// item, or if serde cannot write the value.
-    fn content_after<T: Versioned>(&self, value: &T) -> Option<Item> {
-        let content = self.content.as_ref()?;
-        let changes = self.changes(&Arc::from(T::MODEL.table), value).ok()?;
-        Some(changes.after(T::MODEL, content))
+    /// The content that an update with these changes leaves.
+    pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
+        Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
     /// What `value` says differently from the value that was read.
@@ -273,16 +275,22 @@ impl Basis {
         let before = match &self.before {
             Before::Untouched => return Ok(Changes::default()),
             Before::Fingerprints(before) => before,
-            Before::Failed(fault) => return Err(fault.clone().into_error(table)),
+            Before::Failed(error) => return Err(not_encoded(table, error.clone())),
         };
-        let mut changes = before.changes(value).map_err(|fault| fault.into_error(table))?;
+        let mut changes = before.changes(value).map_err(|error| not_encoded(table, error))?;
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
         }
-        if let Some(content) = self.content.as_ref().filter(|_| !changes.is_empty()) {
+        if let Some(content) = self.content.0.as_ref().filter(|_| !changes.is_empty()) {
             flattened::remove_aliases::<T>(table, content, before, &mut changes)?;
         }
         Ok(changes)
+    }
+}
+
+impl Content {
+    pub(crate) fn of(model: &Model, item: &Item) -> Self {
+        Self(model.flattens.then(|| Arc::new(without_bookkeeping(model, item))))
     }
 }
 
@@ -303,7 +311,7 @@ impl<T> Deref for Stored<T> {
 
 impl<T: Versioned> DerefMut for Stored<T> {
     fn deref_mut(&mut self) -> &mut T {
-        if let Origin::Known(basis) = &mut self.origin {
+        if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);
         }
         &mut self.value

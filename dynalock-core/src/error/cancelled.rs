@@ -18,7 +18,7 @@ use crate::{
 /// [`reason`](Self::reason) returns the reason of one operation by its handle. [`reasons`](Self::reasons) returns
 /// those of all operations.
 #[derive(Clone)]
-pub struct Cancelled(Arc<Parts>);
+pub struct Cancelled(Arc<CancelledParts>);
 
 /// Tells the handles of one transaction from those of another, in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl TransactionId {
     }
 }
 
-struct Parts {
+struct CancelledParts {
     transaction: TransactionId,
     /// In the order of the calls; those that became one action share its reason.
     operations: Vec<(ItemRef, ActionReason)>,
@@ -64,7 +64,7 @@ pub struct OperationReason<'c> {
 
 impl Cancelled {
     pub(crate) fn new(transaction: TransactionId, operations: Vec<(ItemRef, ActionReason)>, spent: Spent) -> Self {
-        Self(Arc::new(Parts { transaction, operations, spent }))
+        Self(Arc::new(CancelledParts { transaction, operations, spent }))
     }
 
     /// The transaction that was cancelled.
@@ -88,9 +88,7 @@ impl Cancelled {
 
     /// Whether every guilty operation met contention or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
-        let mut classes = self.reasons().filter_map(|reason| reason.class()).peekable();
-        classes.peek().is_some()
-            && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
+        CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
     /// The requests that the call sent, and the time that it took.
@@ -103,6 +101,12 @@ impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
         // A cancellation without a reason is one that nobody knows how to mend.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
+    }
+
+    /// Whether the same request may succeed later: there are reasons, and each is contention or a lack of capacity.
+    pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
+        let mut reasons = reasons.peekable();
+        reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
     }
 }
 
@@ -159,7 +163,7 @@ impl<'c> OperationReason<'c> {
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guilty: Vec<_> = self.reasons().filter(|reason| reason.class().is_some()).collect();
-        let Parts { operations, spent, .. } = &*self.0;
+        let CancelledParts { operations, spent, .. } = &*self.0;
         write!(f, "the transaction was cancelled ({spent})")?;
         for (nth, reason) in guilty.iter().take(SHOWN).enumerate() {
             write!(f, "{}{reason}", if nth == 0 { ": " } else { "; " })?;

@@ -5,10 +5,10 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 /// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes the problem,
 /// and is also the `source()` of this error. Neither shows a value of the item.
 #[derive(Clone)]
-pub struct CodecError(Box<Parts>);
+pub struct CodecError(Box<CodecErrorParts>);
 
 #[derive(Clone)]
-struct Parts {
+struct CodecErrorParts {
     table: Arc<str>,
     error: SerdeError,
 }
@@ -92,13 +92,8 @@ enum Part {
 }
 
 impl CodecError {
-    /// An error in an attribute, if it is known which.
-    pub(crate) fn new(table: Arc<str>, attribute: Option<String>, error: SerdeError) -> Self {
-        let error = match attribute {
-            Some(attribute) => error.in_field(&attribute),
-            None => error,
-        };
-        Self(Box::new(Parts { table, error }))
+    pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
+        Self(Box::new(CodecErrorParts { table, error }))
     }
 
     /// Returns the table.

@@ -4,10 +4,10 @@ use super::Spent;
 
 /// A refusal in DynamoDB's own words, with the requests and the time that were spent.
 #[derive(Debug, Clone)]
-pub struct Refusal(Box<Parts>);
+pub struct Refusal(Box<RefusalParts>);
 
 #[derive(Debug, Clone)]
-struct Parts {
+struct RefusalParts {
     code: String,
     message: String,
     request_id: Option<String>,
@@ -17,7 +17,7 @@ struct Parts {
 impl Refusal {
     pub(crate) fn new(code: impl Into<String>, message: impl Into<String>, request_id: Option<String>) -> Self {
         let (code, message) = (code.into(), message.into());
-        Self(Box::new(Parts { code, message, request_id, spent: Spent::default() }))
+        Self(Box::new(RefusalParts { code, message, request_id, spent: Spent::default() }))
     }
 
     /// Whether DynamoDB refused the request because the table has another key.
@@ -82,7 +82,7 @@ impl Unavailable {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { code, message, request_id, spent: Spent { attempts, elapsed } } = &*self.0;
+        let RefusalParts { code, message, request_id, spent: Spent { attempts, elapsed } } = &*self.0;
         write!(f, "{code}: {message}; ")?;
         if let Some(id) = request_id {
             write!(f, "request {id}, ")?;

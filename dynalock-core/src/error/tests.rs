@@ -54,7 +54,7 @@ fn locked() -> Error {
 }
 
 fn codec() -> CodecError {
-    CodecError::new(table(), None, SerdeError::not_storable("a reason"))
+    CodecError::new(table(), SerdeError::not_storable("a reason"))
 }
 
 /// The errors that know what the call had used, and whether each is retryable.

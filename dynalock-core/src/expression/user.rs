@@ -70,8 +70,8 @@ impl<T> Condition<T> {
 
     /// The text, for a place beside an `AND`: put no parentheses around it, DynamoDB refuses two pairs of them.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
-        self.test.render(to).map_err(|Fault { attribute, source }| {
-            Error::Encode(CodecError::new(Arc::clone(table), Some(attribute.to_owned()), source.clone()))
+        self.test.render(to).map_err(|ConditionFault { attribute, source }| {
+            Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(attribute)))
         })
     }
 }
@@ -122,7 +122,7 @@ pub(super) enum Test {
 }
 
 /// The operand of an attribute that could not be encoded.
-struct Fault<'a> {
+struct ConditionFault<'a> {
     attribute: &'static str,
     source: &'a SerdeError,
 }
@@ -149,7 +149,7 @@ impl Test {
         if null { Self::Any(vec![Self::Absent(attribute), test]) } else { test }
     }
 
-    fn render(&self, to: &mut Placeholders) -> Result<String, Fault<'_>> {
+    fn render(&self, to: &mut Placeholders) -> Result<String, ConditionFault<'_>> {
         Ok(match self {
             Self::Exists(name) => format!("attribute_exists({})", to.name(name)),
             Self::Absent(name) => format!("attribute_not_exists({})", to.name(name)),
@@ -169,7 +169,7 @@ impl Test {
             Self::Function(function, name, operand) => {
                 format!("{function}({}, {})", to.name(name), to.value(operand.clone()))
             }
-            Self::Fault(attribute, source) => return Err(Fault { attribute, source }),
+            Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
             Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
             Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
@@ -177,7 +177,11 @@ impl Test {
         })
     }
 
-    fn join<'a>(tests: &'a [Self], separator: &'static str, to: &mut Placeholders) -> Result<String, Fault<'a>> {
+    fn join<'a>(
+        tests: &'a [Self],
+        separator: &'static str,
+        to: &mut Placeholders,
+    ) -> Result<String, ConditionFault<'a>> {
         let mut terms = Joined::new("", separator);
         for test in tests {
             terms.push(format_args!("{}", test.render(to)?));

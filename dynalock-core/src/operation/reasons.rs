@@ -26,9 +26,7 @@ impl ActionReasons {
 
     /// Whether the same request may succeed later: each reason that is not None is contention or capacity.
     pub(crate) fn pass(&self) -> bool {
-        let mut classes = self.reasons.iter().filter_map(ActionReason::class).peekable();
-        classes.peek().is_some()
-            && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
+        CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
     /// The place of the action whose key is not that of its table, if there is one.

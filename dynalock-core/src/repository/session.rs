@@ -11,7 +11,7 @@ use crate::{
     model::{Model, Versioned},
     operation::{Action, GetItem, Sending, Write},
     retry::{Aim, Attempts, Proof, Written, unexpected_condition},
-    version::{Expected, LateCopies, Repeats, Revision, WriteId, revision_in, ring_of, version_in},
+    version::{Expected, LateCopies, Repeats, WriteId, revision_in, ring_of, version_in},
     write::{
         key::checked_key,
         plan::{self, Plan, WriteStamp, WriteStamps},
@@ -37,7 +37,8 @@ pub(crate) enum Outcome<S> {
 
 /// What became of a planned write.
 enum Sent {
-    Written(Revision),
+    /// What the next write of the item rests on.
+    Written(Basis),
     /// The item that was met instead.
     Lost(Option<Item>),
 }
@@ -136,7 +137,7 @@ impl<T: Versioned> Session<T> {
         let policy = self.policy.clone();
         let plan = |stamp| plan::create(&table, &value, stamp, &policy.clause(Repeats::InThisCall));
         let sent = self.store(Expected::Absent, plan).await?;
-        Ok(outcome(sent, value, None))
+        Ok(outcome(sent, value))
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: &Basis) -> Result<Outcome<Stored<T>>, Error> {
@@ -146,7 +147,7 @@ impl<T: Versioned> Session<T> {
         if T::MODEL.lock_in_item().is_none() {
             let plan = |stamp| plan::replace(&table, &value, basis, stamp, &policy.clause(Repeats::InThisCall));
             let sent = self.store(expected, plan).await?;
-            return Ok(outcome(sent, value, None));
+            return Ok(outcome(sent, value));
         }
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(Outcome::Lost(None)) };
@@ -159,7 +160,7 @@ impl<T: Versioned> Session<T> {
             }
             first => self.store_from(first?, stamps, expected, plan).await?,
         };
-        Ok(outcome(sent, value, None))
+        Ok(outcome(sent, value))
     }
 
     pub(crate) async fn update(
@@ -182,7 +183,7 @@ impl<T: Versioned> Session<T> {
             }
             first => {
                 let sent = self.store_from(first?, stamps, Expected::Unchanged(&basis.state.revision), plan).await?;
-                Ok(outcome(sent, value, Some(basis)))
+                Ok(outcome(sent, value))
             }
         }
     }
@@ -193,6 +194,7 @@ impl<T: Versioned> Session<T> {
     async fn update_as_put(&mut self, value: T, basis: &Basis, bytes: usize) -> Result<Outcome<Stored<T>>, Error> {
         let table = Arc::clone(self.table());
         let key = value.key();
+        let changes = basis.changes(&table, &value)?;
         let get = self.get(&key)?;
         let mut item = self.read(&get).await?;
         loop {
@@ -206,13 +208,12 @@ impl<T: Versioned> Session<T> {
                 let refusal = self.policy.refusal_now(T::MODEL, &table, &stored, self.attempts.spent());
                 return refusal.map_or(Ok(Outcome::Lost(Some(stored))), Err);
             }
-            let changes = basis.changes(&table, &value)?;
-            if plan::keeps_foreign(basis, &value, &stored, &changes) {
+            if plan::keeps_foreign(T::MODEL, basis, &stored, &changes) {
                 return Err(Error::ExpressionTooLong { table, bytes, remedy: FOREIGN_REMEDY });
             }
             let content = changes.after(T::MODEL, &stored);
             let met = match self.put_over(&value, basis, &stored, &content).await? {
-                Sent::Written(next) => return Ok(Outcome::Done(Stored::written(value, next, Some(basis)))),
+                Sent::Written(next) => return Ok(Outcome::Done(Stored::unchanged(value, next))),
                 Sent::Lost(met) => met,
             };
             let is_lease_alone = |met: &Item| revision_in(met, T::MODEL.version) == basis.state.revision;
@@ -363,9 +364,9 @@ const FOREIGN_REMEDY: &str = "it changes too many attributes for an update, and 
                               which a put could lose: change fewer attributes at once, keep them in one map attribute, or call `replace`, which \
                               deletes the attributes that the type does not know";
 
-fn outcome<T: Versioned>(sent: Sent, value: T, before: Option<&Basis>) -> Outcome<Stored<T>> {
+fn outcome<T: Versioned>(sent: Sent, value: T) -> Outcome<Stored<T>> {
     match sent {
-        Sent::Written(next) => Outcome::Done(Stored::written(value, next, before)),
+        Sent::Written(next) => Outcome::Done(Stored::unchanged(value, next)),
         Sent::Lost(met) => Outcome::Lost(met),
     }
 }
@@ -377,8 +378,8 @@ fn aim<'a>(model: &Model, policy: &'a LeasePolicy, id: WriteId, expected: Expect
     Aim { expected, id, version_attribute: model.version, late, releases, clears: Aim::NEVER }
 }
 
-/// The revision that a write made: of the last attempt, or of the attempt whose id was met.
-fn shown_by(proof: Proof, next: Revision) -> Revision {
+/// What a write left: that of the last attempt, or of the attempt whose id was met.
+fn shown_by(proof: Proof, next: Basis) -> Basis {
     match proof {
         Proof::Reply | Proof::Release | Proof::Absence => next,
         Proof::Id(incarnation) => next.in_life(incarnation),

@@ -35,8 +35,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// What a transaction may take longer for each item but the first, which has the attempt's timeout itself: 100 items on a slow server take
-    /// seconds, and a request that is given up and sent again takes as long again.
+    /// The time that each request for several items has in addition, for each item after the first. The request is a
+    /// BatchGetItem, a TransactGetItems or a TransactWriteItems. 100 items on a slow server take seconds, and a request
+    /// that is given up and sent again takes as long again.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// The time that the first attempt of a request for so many items may take.

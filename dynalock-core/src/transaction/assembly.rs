@@ -7,11 +7,10 @@ use super::{
     operation::{Operation, OperationKind},
 };
 use crate::{
-    codec::size,
+    codec::{Basis, size},
     error::{Error, InvalidTransaction},
     lease::clause::HolderProof,
     operation::{Action, Write},
-    version::Revision,
     write::plan::{self, WriteStamps},
 };
 
@@ -28,8 +27,8 @@ pub(super) struct Assembly {
     pub(super) writes: Vec<Write>,
     /// By operation.
     pub(super) places: Vec<WritePosition>,
-    /// By operation: the revision that it makes.
-    pub(super) next: Vec<Option<Revision>>,
+    /// By operation: what the next write of its item rests on.
+    pub(super) next: Vec<Option<Basis>>,
     /// By write.
     sizes: Vec<WriteSize>,
 }

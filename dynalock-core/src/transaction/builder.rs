@@ -16,13 +16,12 @@ use super::{
     operation::{Operation, OperationKind},
 };
 use crate::{
-    codec::Stored,
+    codec::{Basis, Stored},
     error::{Error, InvalidTransaction, Result, TransactionId},
     expression::Condition,
     model::{IntoKey, Versioned},
     repository::Repository,
     retry::{Attempts, Limits},
-    version::Revision,
     write::{Guard, plan::Requirement},
 };
 
@@ -195,8 +194,8 @@ impl Transaction {
     /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
     /// | more time has passed, and no item shows the write id | the transaction may happen twice |
     ///
-    /// An item keeps the write id during its next 15 writes. After that, read what the transaction would have left
-    /// before you commit it again.
+    /// An item keeps the write id during its next 15 writes, or fewer if its type sets `write_ids`. After that, read
+    /// what the transaction would have left before you commit it again.
     ///
     /// The content must be equal to the byte. A `HashSet` or a `HashMap` is written in a different order each time;
     /// the commit then fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the
@@ -476,7 +475,7 @@ fn check_token(token: Option<&str>) -> Result<()> {
     }
 }
 
-fn left(operations: Vec<Operation>, next: Vec<Option<Revision>>) -> Vec<Option<OperationOutput>> {
+fn left(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<OperationOutput>> {
     let left = |(Operation { act, .. }, next)| match act {
         OperationKind::Change(change) => Some(change.applied(next)),
         OperationKind::Check(_) => None,

@@ -9,7 +9,7 @@ use crate::{
     },
     model::Versioned,
     operation::{Action, Write},
-    version::{Expected, Revision},
+    version::Expected,
     write::plan::{self, Plan, Requirement, WriteStamp},
 };
 
@@ -35,20 +35,20 @@ pub(super) trait Change: Send + Sync {
     /// Whether the lease in the row beside the item, which has refused it, is no reason to refuse it once more.
     fn clears(&self, row: Option<&Item>) -> bool;
 
-    /// What it leaves, when the item is at the planned revision: a `Stored<T>`, or `()`.
-    fn applied(self: Box<Self>, next: Option<Revision>) -> OperationOutput;
+    /// What it leaves, after the planned write: a `Stored<T>`, or `()`.
+    fn applied(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
 /// What an operation leaves behind.
 pub(super) type OperationOutput = Box<dyn Any + Send>;
 
-/// A write, what DynamoDB counts for it, and the revision that it makes.
+/// A write, what DynamoDB counts for it, and what the next write of the item rests on.
 pub(super) struct PlannedWrite {
     pub(super) write: Write,
     /// The bytes of its item, as far as they are known here.
     pub(super) bytes: usize,
     /// Nothing if the item is not written: deleted, or unchanged.
-    pub(super) next: Option<Revision>,
+    pub(super) next: Option<Basis>,
 }
 
 /// A write of a `T`.
@@ -144,15 +144,14 @@ impl<T: Versioned> Change for ChangeOf<T> {
         self.policy.clears(T::MODEL, row)
     }
 
-    fn applied(self: Box<Self>, next: Option<Revision>) -> OperationOutput {
+    fn applied(self: Box<Self>, next: Option<Basis>) -> OperationOutput {
         let Self { value, kind, .. } = *self;
         match (kind, next) {
             (ChangeKind::Delete(_) | ChangeKind::Create, None) => Box::new(()),
             (ChangeKind::Update(basis) | ChangeKind::Replace(basis) | ChangeKind::Overwrite(basis, _), None) => {
                 Box::new(Stored::unchanged(value, basis))
             }
-            (ChangeKind::Update(basis), Some(next)) => Box::new(Stored::written(value, next, Some(&basis))),
-            (_, Some(next)) => Box::new(Stored::written(value, next, None)),
+            (_, Some(next)) => Box::new(Stored::unchanged(value, next)),
         }
     }
 }

@@ -8,13 +8,13 @@ use super::{
     operation::Operation,
 };
 use crate::{
-    codec::Item,
+    codec::{Basis, Item},
     error::{ActionReason, CancellationClass, Cancelled, Error, Spent, TransactionId},
     model::ItemRef,
     operation::{Transact, TransactGet},
     random,
     retry::{Attempts, Rests, TokenOrigin, Transacted, TransactionAim, tables},
-    version::{Repeats, Revision, WriteId, ring_of},
+    version::{Repeats, WriteId, ring_of},
     write::plan::WriteStamps,
 };
 
@@ -152,7 +152,7 @@ fn refuse(
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
-/// Sends a transaction: the revisions that its operations have made, or an error unless it has happened. Where dead leases beside their items
+/// Sends a transaction: what the next writes of its items rest on, by operation, or an error unless it has happened. Where dead leases beside their items
 /// are in the way, it is assembled once more, to take them away.
 pub(super) async fn send(
     attempts: &mut Attempts,
@@ -161,7 +161,7 @@ pub(super) async fn send(
     mut assembly: Assembly,
     mut token: Token,
     mut stamps: WriteStamps,
-) -> Result<Vec<Option<Revision>>, Error> {
+) -> Result<Vec<Option<Basis>>, Error> {
     let id = stamps.id;
     let table = tables(operations.iter().map(|operation| &operation.item_ref.table));
     loop {

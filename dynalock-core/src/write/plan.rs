@@ -7,7 +7,7 @@ use super::{
     update::update as update_text,
 };
 use crate::{
-    codec::{Basis, Changes, Item, State, encode},
+    codec::{Basis, Changes, Content, Item, State, encode},
     error::Error,
     expression::{Placeholders, absent, exists, operators, same_attributes, unchanged},
     key::Key,
@@ -42,10 +42,10 @@ impl WriteStamps {
     }
 }
 
-/// A write, and the revision of the item after it.
+/// A write, and what the next write of the item rests on.
 pub(crate) struct Plan {
     pub(crate) write: Write,
-    pub(crate) next: Revision,
+    pub(crate) next: Basis,
 }
 
 /// A put of a whole item where there is none.
@@ -90,6 +90,7 @@ pub(crate) fn put_over<T: Versioned>(
     clause: &LeaseClause,
 ) -> Result<Plan, Error> {
     let next = next(T::MODEL, table, &basis.state.revision, stamp)?;
+    let left = Content::of(T::MODEL, &content);
     next.write_into(T::MODEL.version, &mut content);
     clause.apply(T::MODEL, &mut content);
     let mut placeholders = Placeholders::default();
@@ -102,7 +103,7 @@ pub(crate) fn put_over<T: Versioned>(
     let key = checked_key(T::MODEL, table, key)?;
     let write = Write { beside, ..write(table, key, Action::Put(content), Some(condition), placeholders) };
     check_size(&write)?;
-    Ok(Plan { write, next })
+    Ok(Plan { write, next: Basis::written(next, left) })
 }
 
 /// An item with the lease attributes of the stored one.
@@ -123,7 +124,8 @@ pub(crate) fn update<T: Versioned>(
     stamp: WriteStamp,
     clause: &LeaseClause,
 ) -> Result<Plan, Error> {
-    let key = checked_key(T::MODEL, table, &value.key())?;
+    let value_key = value.key();
+    let key = checked_key(T::MODEL, table, &value_key)?;
     let next = next(T::MODEL, table, &basis.state.revision, stamp)?;
     let mut placeholders = Placeholders::default();
     let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
@@ -131,11 +133,12 @@ pub(crate) fn update<T: Versioned>(
     let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
     let condition = unchanged(T::MODEL, &basis.state, written, &mut placeholders);
     let condition = with(condition, clause.condition(T::MODEL, &mut placeholders));
+    let left = basis.content_after(T::MODEL, &changes);
     let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut placeholders));
-    let beside = beside(T::MODEL, table, &value.key(), clause)?;
+    let beside = beside(T::MODEL, table, &value_key, clause)?;
     let write = Write { beside, ..write(table, key, action, Some(condition), placeholders) };
     check_size(&write)?;
-    Ok(Plan { write, next })
+    Ok(Plan { write, next: Basis::written(next, left) })
 }
 
 /// As [`replace`], of an item that keeps its own lease: a put would bring an old fence back, so all of it is updated, and the attributes of
@@ -149,6 +152,7 @@ pub(crate) fn overwrite<T: Versioned>(
     clause: &LeaseClause,
 ) -> Result<Plan, Error> {
     let mut set = encode(table, value)?;
+    let left = Content::of(T::MODEL, &set);
     set.retain(|name, _| !T::MODEL.is_key(name));
     let is_kept = |name: &str| {
         let lease = T::MODEL.lock.is_some_and(|lock| lock.names().contains(&name));
@@ -156,22 +160,23 @@ pub(crate) fn overwrite<T: Versioned>(
     };
     let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
     let set = set.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
-    update(table, value, basis, Changes { set, remove }, stamp, clause)
+    let Plan { write, next } = update(table, value, basis, Changes { set, remove }, stamp, clause)?;
+    Ok(Plan { write, next: Basis::written(next.state.revision, left) })
 }
 
 /// Whether the stored item keeps attributes that the type does not know, and that the value did not have when it was read. Another program
 /// may change them between a read and a put, and no condition would notice.
-pub(crate) fn keeps_foreign<T: Versioned>(basis: &Basis, value: &T, stored: &Item, changes: &Changes) -> bool {
-    let lease = T::MODEL.lock.map(|lock| lock.names());
+pub(crate) fn keeps_foreign(model: &Model, basis: &Basis, stored: &Item, changes: &Changes) -> bool {
+    let lease = model.lock.map(|lock| lock.names());
     let is_known = |name: &str| {
-        T::MODEL.attributes.contains(&name)
-            || T::MODEL.is_key(name)
-            || name == T::MODEL.version
+        model.attributes.contains(&name)
+            || model.is_key(name)
+            || name == model.version
             || name == WRITES
             || lease.is_some_and(|names| names.contains(&name))
             || changes.names().any(|changed| changed == name)
     };
-    stored.keys().any(|name| !is_known(name) && !basis.had(value, name))
+    stored.keys().any(|name| !is_known(name) && !basis.had(name))
 }
 
 /// A delete of the item that was read.
@@ -181,12 +186,13 @@ pub(crate) fn delete<T: Versioned>(
     basis: &Basis,
     clause: &LeaseClause,
 ) -> Result<Write, Error> {
-    let key = checked_key(T::MODEL, table, &value.key())?;
+    let value_key = value.key();
+    let key = checked_key(T::MODEL, table, &value_key)?;
     let mut placeholders = Placeholders::default();
     let flattened = basis.names_in_flattened(value);
     let condition = unchanged(T::MODEL, &basis.state, flattened.iter().map(String::as_str), &mut placeholders);
     let condition = with(condition, clause.condition(T::MODEL, &mut placeholders));
-    let beside = beside(T::MODEL, table, &value.key(), clause)?;
+    let beside = beside(T::MODEL, table, &value_key, clause)?;
     let write = Write { beside, ..write(table, key, Action::Delete, Some(condition), placeholders) };
     check_size(&write)?;
     Ok(write)
@@ -316,8 +322,9 @@ fn put<T: Versioned>(
     placeholders: Placeholders,
     clause: &LeaseClause,
 ) -> Result<Plan, Error> {
-    let key = checked_key(T::MODEL, table, &value.key())?;
-    let beside = beside(T::MODEL, table, &value.key(), clause)?;
+    let value_key = value.key();
+    let key = checked_key(T::MODEL, table, &value_key)?;
+    let beside = beside(T::MODEL, table, &value_key, clause)?;
     let mut item = encode(table, value)?;
     for attribute in T::MODEL.key_attributes() {
         if item.get(attribute.name) != key.get(attribute.name) {
@@ -325,10 +332,11 @@ fn put<T: Versioned>(
             return Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason });
         }
     }
+    let left = Content::of(T::MODEL, &item);
     next.write_into(T::MODEL.version, &mut item);
     let write = Write { beside, ..write(table, key, Action::Put(item), Some(condition), placeholders) };
     check_size(&write)?;
-    Ok(Plan { write, next })
+    Ok(Plan { write, next: Basis::written(next, left) })
 }
 
 fn write(table: &Arc<str>, key: Item, action: Action, condition: Option<String>, placeholders: Placeholders) -> Write {

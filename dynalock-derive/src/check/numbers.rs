@@ -27,9 +27,8 @@ pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
 /// Whether serde writes or reads the field by its type's own code.
 fn is_converted_by_its_type(field: &Field<'_>) -> bool {
     let serde = &field.serde;
-    let other_code = |word: &str| serde.with.iter().any(|with| with == "with" || with == word);
-    let written = serde.not_written.is_none() && !other_code("serialize_with");
-    let read = serde.not_read.is_none() && !other_code("deserialize_with");
+    let written = serde.not_written.is_none() && !serde.written_by_other_code();
+    let read = serde.not_read.is_none() && !serde.read_by_other_code();
     written || read
 }
 

@@ -25,6 +25,7 @@ cases![
     an_option_that_would_not_be_read_back_is_refused,
     a_value_of_the_wrong_type_is_no_alias,
     an_attribute_that_was_added_to_an_item_without_a_version_is_noticed,
+    a_value_that_was_just_written_and_mirrors_its_version_is_written_again,
 ];
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,18 +224,22 @@ struct Measurement {
     values: BTreeMap<String, u64>,
 }
 
+const TOGETHER: &str = "the item could not be read back: this write would store an attribute and its alias, or two \
+                        fields, together";
+
 async fn a_key_of_a_flattened_map_that_is_an_alias_is_refused(shop: &Shop) {
     let table = shop.table::<Measurement>().await;
     let values = |name: &str| BTreeMap::from([(name.to_owned(), 1)]);
     let refused = Measurement { id: "a".to_owned(), total: 1, values: values("sum") };
-    expect_error!(table.items.create(refused).await, Error::Encode(_));
+    let error = expect_error!(table.items.create(refused).await, Error::Encode(error) => error);
+    assert_eq!((error.attribute(), error.reason().to_string()), (None, TOGETHER.to_owned()));
     let accepted = Measurement { id: "a".to_owned(), total: 1, values: values("wind") };
     let stored = table.items.create(accepted).await.unwrap();
     let change = |measurement: &mut Measurement| {
         measurement.values.insert("sum".to_owned(), 2);
     };
     let error = expect_error!(table.items.update_with("a", change).await, Error::Encode(error) => error);
-    assert_eq!(error.attribute(), Some("sum"));
+    assert_eq!((error.attribute(), error.reason().to_string()), (Some("sum"), TOGETHER.to_owned()));
     assert_eq!(shop.counts(["PutItem", "UpdateItem"]), [1, 0]);
     assert_eq!(table.items.get("a").await.unwrap(), Some(stored));
 }
@@ -321,7 +326,10 @@ async fn a_value_of_the_wrong_type_is_no_alias(shop: &Shop) {
     table.items.create(Offer { id: "a".to_owned(), discount: None }).await.unwrap();
     table.raw.set("a", "until", s("Christmas")).await;
     let offer = table.items.update_with("a", |offer| offer.discount = Some(Discount { percent: 5, until: None }));
-    expect_error!(offer.await, Error::Encode(_));
+    let error = expect_error!(offer.await, Error::Encode(error) => error);
+    let why = "the item could not be read back: serde would not read this attribute, because an alias or another \
+               attribute is stored beside it";
+    assert_eq!((error.attribute(), error.reason().to_string()), (Some("percent"), why.to_owned()));
     assert_eq!(table.raw.get("a").await.unwrap()["until"], s("Christmas"));
 }
 
@@ -349,4 +357,50 @@ async fn an_attribute_that_was_added_to_an_item_without_a_version_is_noticed(sho
     visitor.visits += 1;
     expect_error!(table.items.update(visitor).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await.unwrap()["zip"], s("53111"));
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "residents")]
+struct Resident {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(version)]
+    rev: u64,
+    #[serde(flatten)]
+    address: Address,
+    visits: u64,
+}
+
+/// Serde writes no version, but cannot read the value without it.
+async fn a_value_that_was_just_written_and_mirrors_its_version_is_written_again(shop: &Shop) {
+    let table = shop.table::<Resident>().await;
+    let resident = |id: &str| Resident { id: id.to_owned(), rev: 0, address: person().address, visits: 1 };
+
+    let mut created = table.items.create(resident("a")).await.unwrap();
+    created.address.city = "Berlin".to_owned();
+    let mut updated = table.items.update(created).await.unwrap();
+    updated.address.zip = None;
+    let mut replaced = table.items.replace(updated).await.unwrap();
+    replaced.visits += 1;
+    let updated = table.items.update(replaced).await.unwrap();
+    assert_eq!((updated.rev, &*updated.address.city, updated.visits), (4, "Berlin", 2));
+    assert_eq!(table.items.get("a").await.unwrap(), Some(updated));
+
+    for rev in [2, 4] {
+        let upsert = table.items.upsert_with("b", || resident("b"), |resident| resident.visits += 1);
+        let mut upserted = upsert.await.unwrap();
+        upserted.address.city.push('!');
+        let updated = table.items.update(upserted).await.unwrap();
+        assert_eq!(updated.rev, rev);
+        assert_eq!(table.items.get("b").await.unwrap(), Some(updated));
+    }
+
+    let mut tx = Transaction::new(&shop.client);
+    let creation = tx.create(&table.items, resident("c"));
+    let committed = tx.commit().await.unwrap();
+    let mut created = committed.get(creation).unwrap();
+    created.address.zip = None;
+    let updated = table.items.update(created).await.unwrap();
+    assert_eq!(updated.rev, 2);
+    assert_eq!(table.items.get("c").await.unwrap(), Some(updated));
 }

@@ -77,8 +77,8 @@ impl Attempts {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Counts requests that were sent beside it.
-    pub(crate) fn has_sent(&mut self, attempts: u32) {
+    /// Sets the number of requests that the whole call has sent, by this effort and beside it.
+    pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
 

@@ -148,9 +148,10 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second, and 20
-    /// milliseconds more for each item of a transaction after the first. The timeout doubles from attempt to
-    /// attempt while no answer comes, up to eight times its first value.
+    /// Sets the time after which the first request counts as lost. The default is 1 second. Each request for several
+    /// items, which is a BatchGetItem, a TransactGetItems or a TransactWriteItems, has 20 milliseconds more for each
+    /// item after the first. The timeout doubles from attempt to attempt while no answer comes, up to eight times its
+    /// first value.
     ///
     /// # Examples
     ///

@@ -103,7 +103,7 @@ impl Unit {
         let Run { session, known, drafts } = run;
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
-            attempts.has_sent(self.session.attempts);
+            attempts.set_sent(self.session.attempts);
         }
         let watched = self.watched.take().and_then(|watched| known.read_of(&watched));
         if let (Some(held), Some(attempts)) = (watched, &mut self.attempts) {
