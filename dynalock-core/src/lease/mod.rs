@@ -3,6 +3,7 @@
 pub(crate) mod acquire;
 pub(crate) mod clause;
 pub(crate) mod grant;
+mod heartbeat;
 pub(crate) mod held_grant;
 pub(crate) mod name;
 pub(crate) mod options;

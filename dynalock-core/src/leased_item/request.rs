@@ -9,15 +9,15 @@ use crate::{
     key::Key,
     lease::{
         acquire::{
-            any::AnySpec,
-            one::{AcquireSpec, Acquired},
+            call::{AcquireCall, AcquireMode},
+            spec::AcquireSpec,
         },
         grant::Grant,
-        held_grant::{self, Background, HeldGrant},
+        held_grant::{Background, HeldGrant, KeptGrant},
         options::{Expiry, Heartbeat, LeaseOptions, Wait},
         order::{AnyOne, AnyOrder, Fair},
-        queue::{QueueStatus, QueueTicket, enter::FairSpec},
-        row::{Beside, Row},
+        queue::{QueueStatus, QueueTicket, enter::QueueLimits},
+        row::{LeaseSubject, Row},
         token::LockToken,
     },
     model::{IntoKey, LockModel, LockPlace, Lockable},
@@ -128,7 +128,7 @@ impl<T> Repository<T> {
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Arc::new(Grant::resumed(&self.connection, self.row(&key)?, self.options, token));
+        let grant = Grant::resumed(&self.connection, self.row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
@@ -144,12 +144,14 @@ impl<T> Repository<T> {
     {
         let layout = T::MODEL.lock.unwrap_or(LockModel::DEFAULT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
-        let existing = Some(T::MODEL.partition_key.name);
         Ok(match layout.place {
-            LockPlace::Item => Row { table, key: item, layout, existing, beside: Beside::Nothing },
+            LockPlace::Item => {
+                let subject = LeaseSubject::Item { key_attribute: T::MODEL.partition_key.name };
+                Row { table, key: item, layout, subject }
+            }
             LockPlace::Beside => {
                 let key = key_beside(T::MODEL, &self.table, key)?;
-                Row { table, key, layout, existing: None, beside: Beside::Item(item) }
+                Row { table, key, layout, subject: LeaseSubject::SeparateItem(item) }
             }
         })
     }
@@ -240,9 +242,10 @@ impl<T: Lockable> LeaseRequest<T, Fair> {
         let most = self.order.most(self.wait)?;
         // A request for one item has its key.
         let spec = self.keys.first().map_or_else(|| Err(self.nothing()), |key| self.spec(key))?;
-        let (repository, background) = (self.repository, spec.background.clone());
-        let make = move |_, granted| leased(repository, granted, background);
-        Ok(held_grant::acquire(FairSpec { spec, most, progress }, make))
+        let limits = QueueLimits { most, transaction: spec.limits };
+        let call = AcquireCall { locks: vec![spec], mode: AcquireMode::Queue(limits, progress) };
+        let repository = self.repository;
+        Ok(call.acquire_one(|kept| leased(repository, kept)))
     }
 }
 
@@ -269,21 +272,17 @@ impl<T: Lockable, Q> LeaseRequest<T, Q> {
     {
         Box::pin(async move {
             let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
-            // All of them go on in the same background.
-            let background = locks.first().ok_or_else(|| self.nothing())?.background.clone();
+            if locks.is_empty() {
+                return Err(self.nothing());
+            }
             let repository = self.repository;
-            held_grant::acquire(AnySpec { locks }, move |_, granted| leased(repository, granted, background)).await
+            AcquireCall { locks, mode: AcquireMode::Any }.acquire_one(|kept| leased(repository, kept)).await
         })
     }
 }
 
-fn leased<T: Lockable>(
-    repository: Repository<T>,
-    Acquired { grant, row }: Acquired,
-    background: Background,
-) -> Result<LeaseGuard<T>> {
-    let guard = HeldGrant::new(grant, background);
-    // The grant asks for an item, so there is one.
+fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: KeptGrant) -> Result<LeaseGuard<T>> {
+    // The grant of an item has read the item.
     LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 

@@ -6,11 +6,9 @@ use crate::{
     error::{Lost, Result},
     key::{Key, KeyValue},
     lease::{
-        acquire::one::{AcquireSpec, Acquired},
         clause::HolderProof,
-        held_grant::{self, Background, HeldGrant, KeptGrant},
+        held_grant::{self, HeldGrant, KeptGrant},
         name::parts,
-        queue::enter::FairSpec,
         row::PAYLOAD,
         token::LockToken,
     },
@@ -35,20 +33,7 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(super) async fn acquire(spec: AcquireSpec) -> Result<Self> {
-        held_grant::acquire(spec, |spec, granted| Ok(Self::new(spec.label, granted, spec.background))).await
-    }
-
-    pub(super) fn acquire_fair(spec: FairSpec) -> impl Future<Output = Result<Self>> + Send + 'static {
-        held_grant::acquire(spec, |FairSpec { spec, .. }, granted| Ok(Self::new(spec.label, granted, spec.background)))
-    }
-
-    /// Takes care of a grant.
-    pub(super) fn new(row_name: Arc<str>, Acquired { grant, row }: Acquired, background: Background) -> Self {
-        Self::of(row_name, KeptGrant { guard: HeldGrant::new(grant, background), row })
-    }
-
-    pub(super) fn of(row_name: Arc<str>, KeptGrant { guard, row }: KeptGrant) -> Self {
+    pub(super) fn new(row_name: Arc<str>, KeptGrant { guard, row }: KeptGrant) -> Self {
         let payload = row.as_ref().and_then(payload_of);
         Self { row_name, guard, payload }
     }

@@ -9,11 +9,7 @@ use std::{
 use super::guard::LockGuard;
 use crate::{
     error::{Lost, Result},
-    lease::{
-        acquire::{all::AllSpec, one::Acquired},
-        held_grant::{self, KeptGrant},
-        queue::enter_all::AllFairSpec,
-    },
+    lease::held_grant,
 };
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
@@ -30,21 +26,8 @@ pub struct LockSetGuard {
 }
 
 impl LockSetGuard {
-    pub(super) async fn acquire(spec: AllSpec) -> Result<Self> {
-        let make = |spec: AllSpec, all: Vec<Acquired>| {
-            let each = spec.locks.into_iter().zip(all);
-            let held = each.map(|(spec, granted)| LockGuard::new(spec.label, granted, spec.background));
-            Ok(Self { locks: held.collect() })
-        };
-        held_grant::acquire(spec, make).await
-    }
-
-    pub(super) async fn acquire_fair(spec: AllFairSpec) -> Result<Self> {
-        let make = |spec: AllFairSpec, kept: Vec<KeptGrant>| {
-            let each = spec.locks.into_iter().zip(kept);
-            Ok(Self { locks: each.map(|(spec, kept)| LockGuard::of(spec.label, kept)).collect() })
-        };
-        held_grant::acquire(spec, make).await
+    pub(super) fn new(locks: Vec<LockGuard>) -> Self {
+        Self { locks }
     }
 
     /// The locks, in the order of their names.

@@ -7,12 +7,11 @@ use crate::{
     error::{Error, Result},
     key::KeyType,
     lease::{
-        acquire::one::Acquired,
         grant::Grant,
-        held_grant::Background,
+        held_grant::{Background, HeldGrant, KeptGrant},
         name::row_name,
         options::{Expiry, Heartbeat, LeaseOptions, Wait},
-        row::{Beside, Row},
+        row::{LeaseSubject, Row},
         token::LockToken,
     },
     model::{KeyModel, LockModel, Model},
@@ -238,9 +237,9 @@ impl Locks {
         }
         let name = Arc::clone(&token.name);
         let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Arc::new(Grant::resumed(&self.connection, self.row_named(&name), self.options, token));
+        let grant = Grant::resumed(&self.connection, self.row_named(&name), self.options, token);
         grant.beat().await?;
-        Ok(LockGuard::new(name, Acquired { grant, row: None }, background))
+        Ok(LockGuard::new(name, KeptGrant { guard: HeldGrant::new(grant, background), row: None }))
     }
 
     /// The name of a lock's row.
@@ -258,13 +257,8 @@ impl Locks {
 
     pub(super) fn row_named(&self, row_name: &str) -> Row {
         let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
-        Row {
-            table: Arc::clone(&self.table),
-            key: [key].into(),
-            layout: LockModel::DEFAULT,
-            existing: None,
-            beside: Beside::Nothing,
-        }
+        let (table, subject) = (Arc::clone(&self.table), LeaseSubject::Name);
+        Row { table, key: [key].into(), layout: LockModel::DEFAULT, subject }
     }
 }
 

@@ -13,7 +13,10 @@ use crate::{
     error::Result,
     lease::{
         name::parts,
-        queue::{dequeue::DequeueResult, request::EvictReason},
+        queue::{
+            dequeue::{DequeueResult, dequeue},
+            request::DequeueReason,
+        },
         record::LockRecord,
     },
     model::LockModel,
@@ -122,15 +125,16 @@ impl Locks {
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         let row = self.row(name.as_ref())?;
         let mut attempts = Attempts::new(&self.connection, self.limits);
-        let met = match attempts.update(|| row.take_away(expected_fence)).await? {
+        let met = match attempts.update(|| row.break_lock(expected_fence)).await? {
             Answered::Applied(_) => return Ok(true),
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        match record.head() {
-            Some(_) if record.last_fence() == Some(expected_fence) => {
+        match record.head_observation() {
+            Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::new(&self.connection, self.limits);
-                Ok(match row.take_out(&mut attempts, &record, EvictReason::Operator, &self.options).await? {
+                let reason = DequeueReason::Operator(head.clone());
+                Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), &self.options).await? {
                     DequeueResult::Removed => true,
                     // By an attempt whose reply was lost; or it has left.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
@@ -153,6 +157,6 @@ impl Locks {
         let row = self.row(name.as_ref())?;
         let item = Attempts::new(&self.connection, self.limits).read(&row.get(true)).await?;
         let queue = LockRecord::of(&LockModel::DEFAULT, item.as_ref()).queue;
-        Ok(queue.into_iter().enumerate().map(|(position, owner)| Waiter { position, owner }).collect())
+        Ok(queue.iter().enumerate().map(|(position, entry)| Waiter { position, owner: entry.owner.to_string() }).collect())
     }
 }

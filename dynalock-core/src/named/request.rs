@@ -6,11 +6,14 @@ use super::{guard::LockGuard, guard_set::LockSetGuard, locks::Locks};
 use crate::{
     error::{Error, InvalidTransaction, Result},
     lease::{
-        acquire::{all::AllSpec, one::AcquireSpec},
+        acquire::{
+            call::{AcquireCall, AcquireMode},
+            spec::AcquireSpec,
+        },
         held_grant::Background,
         options::{Expiry, Heartbeat, Wait},
         order::{AnyOrder, Fair},
-        queue::{QueueTicket, enter::FairSpec, enter_all::AllFairSpec},
+        queue::{QueueStatus, QueueTicket, enter::QueueLimits},
     },
 };
 
@@ -145,12 +148,41 @@ impl<O, N> Acquire<O, N, Fair> {
     }
 }
 
-impl<O> Acquire<O, Arc<str>, Fair> {
-    fn spec_fair(&self, wait: Wait) -> Result<(FairSpec, watch::Receiver<Option<crate::lease::QueueStatus>>)> {
-        let (progress, seen) = watch::channel(None);
+impl<O> Acquire<O, Arc<str>> {
+    fn acquire_plain(&self, wait: Wait) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
         let spec = AcquireSpec { wait, ..self.spec(&self.names)? };
-        Ok((FairSpec { spec, most: self.order.most(wait)?, progress }, seen))
+        Ok(acquire_one(spec, AcquireMode::Any))
     }
+}
+
+impl<O> Acquire<O, Arc<str>, Fair> {
+    fn acquire_fair(
+        &self,
+        wait: Wait,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
+        let spec = AcquireSpec { wait, ..self.spec(&self.names)? };
+        let limits = QueueLimits { most: self.order.most(wait)?, transaction: self.locks.limits_of_all };
+        Ok(acquire_one(spec, AcquireMode::Queue(limits, progress)))
+    }
+}
+
+/// Acquires one lock in a task, which starts now.
+fn acquire_one(spec: AcquireSpec, mode: AcquireMode) -> impl Future<Output = Result<LockGuard>> + Send + 'static {
+    let row_name = Arc::clone(&spec.label);
+    AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept)))
+}
+
+/// Acquires all locks in a task, which starts now.
+fn acquire_all(
+    locks: Vec<AcquireSpec>,
+    mode: AcquireMode,
+) -> impl Future<Output = Result<LockSetGuard>> + Send + 'static {
+    let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.label)).collect();
+    AcquireCall { locks, mode }.acquire(|all| {
+        let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
+        Ok(LockSetGuard::new(guards.collect()))
+    })
 }
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
@@ -161,8 +193,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// As of awaiting the request, as far as they show before there is a place: [`Error::QueueFull`], [`Error::Locked`] while somebody holds
     /// the lock without the queue, [`Error::InvalidKey`], [`Error::TableNotFound`], [`Error::Rejected`], [`Error::Exhausted`].
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        let (spec, mut seen) = self.spec_fair(self.locks.wait)?;
-        let answer = LockGuard::acquire_fair(spec);
+        let (progress, mut seen) = watch::channel(None);
+        let answer = self.acquire_fair(self.locks.wait, progress)?;
         // The first report, or the end of whoever reports.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
@@ -177,10 +209,7 @@ impl IntoFuture for Acquire<LockGuard> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let spec = self.spec(&self.names)?;
-            LockGuard::acquire(spec).await
-        })
+        Box::pin(async move { self.acquire_plain(self.locks.wait)?.await })
     }
 }
 
@@ -189,10 +218,7 @@ impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let (spec, _) = self.spec_fair(self.locks.wait)?;
-            LockGuard::acquire_fair(spec).await
-        })
+        Box::pin(async move { self.acquire_fair(self.locks.wait, watch::Sender::new(None))?.await })
     }
 }
 
@@ -202,8 +228,8 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, limits) = (self.spec_all()?, self.locks.limits_of_all);
-            LockSetGuard::acquire(AllSpec { locks, limits }).await
+            let locks = self.spec_all()?;
+            acquire_all(locks, AcquireMode::All(self.locks.limits_of_all)).await
         })
     }
 }
@@ -215,7 +241,8 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
             let (locks, most) = (self.spec_all()?, self.order.most(self.locks.wait)?);
-            LockSetGuard::acquire_fair(AllFairSpec { locks, limits: self.locks.limits_of_all, most }).await
+            let limits = QueueLimits { most, transaction: self.locks.limits_of_all };
+            acquire_all(locks, AcquireMode::Queue(limits, watch::Sender::new(None))).await
         })
     }
 }
@@ -225,10 +252,7 @@ impl IntoFuture for Acquire<Option<LockGuard>> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let spec = self.spec(&self.names)?;
-            if_free(LockGuard::acquire(AcquireSpec { wait: Wait::No, ..spec }).await)
-        })
+        Box::pin(async move { if_free(self.acquire_plain(Wait::No)?.await) })
     }
 }
 
@@ -237,10 +261,7 @@ impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let (spec, _) = self.spec_fair(Wait::No)?;
-            if_free(LockGuard::acquire_fair(spec).await)
-        })
+        Box::pin(async move { if_free(self.acquire_fair(Wait::No, watch::Sender::new(None))?.await) })
     }
 }
 
