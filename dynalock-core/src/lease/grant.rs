@@ -95,7 +95,12 @@ impl Grant {
     }
 
     /// A grant that another process has used. Heartbeats of that process may still arrive, so its own beats begin above them.
-    pub(crate) fn resumed(connection: &Arc<Connection>, row: Row, options: LeaseOptions, token: LockToken) -> Arc<Self> {
+    pub(crate) fn resumed(
+        connection: &Arc<Connection>,
+        row: Row,
+        options: LeaseOptions,
+        token: LockToken,
+    ) -> Arc<Self> {
         let LockToken { owner, fence, beat, ttl, kind, .. } = token;
         let options = LeaseOptions { ttl: ttl.min(LeaseOptions::LONGEST), ..options };
         let fields = GrantFields {

@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    grant::Grant,
-    record::LockRecord,
-    row::HeartbeatFields,
-};
+use super::{grant::Grant, record::LockRecord, row::HeartbeatFields};
 use crate::{
     clock,
     error::Error,

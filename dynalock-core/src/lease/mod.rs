@@ -12,6 +12,8 @@ pub(crate) mod policy;
 pub(crate) mod queue;
 pub(crate) mod record;
 pub(crate) mod row;
+#[cfg(test)]
+mod tests;
 pub(crate) mod token;
 
 pub(crate) use options::LeaseOptions;

@@ -157,6 +157,10 @@ impl Locks {
         let row = self.row(name.as_ref())?;
         let item = Attempts::new(&self.connection, self.limits).read(&row.get(true)).await?;
         let queue = LockRecord::of(&LockModel::DEFAULT, item.as_ref()).queue;
-        Ok(queue.iter().enumerate().map(|(position, entry)| Waiter { position, owner: entry.owner.to_string() }).collect())
+        Ok(queue
+            .iter()
+            .enumerate()
+            .map(|(position, entry)| Waiter { position, owner: entry.owner.to_string() })
+            .collect())
     }
 }

@@ -281,9 +281,8 @@ pub(crate) fn at_the_end<'a, 's: 'a>(error: Error, all: impl IntoIterator<Item =
     if !matches!(error, Error::Exhausted { .. }) {
         return error;
     }
-    let is_over = |acquisition: &Acquisition<'_>| {
-        acquisition.remaining_wait().is_zero() && !acquisition.is_single_attempt()
-    };
+    let is_over =
+        |acquisition: &Acquisition<'_>| acquisition.remaining_wait().is_zero() && !acquisition.is_single_attempt();
     let is_held = |acquisition: &Acquisition<'_>| acquisition.observer.record().is_some_and(|it| it.holder().is_some());
     let held = all.into_iter().find(|acquisition| is_over(acquisition) && is_held(acquisition));
     held.map_or(error, Acquisition::locked)

@@ -74,10 +74,7 @@ async fn acquire_together(
 }
 
 /// Sends one transaction.
-async fn attempt(
-    all: &[Acquisition<'_>],
-    limits: Limits,
-) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
+async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(limits));
     // All requests of the transaction carry this moment, whichever attempt is applied.

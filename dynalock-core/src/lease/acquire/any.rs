@@ -27,10 +27,7 @@ pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller)
     granted.map_err(|error| at_the_end(error, &all))
 }
 
-async fn acquire_first(
-    all: &mut [Acquisition<'_>],
-    caller: &mut impl Caller,
-) -> Result<Option<KeptGrant>, Error> {
+async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<Option<KeptGrant>, Error> {
     loop {
         let mut missing = None;
         for acquisition in &mut *all {
@@ -130,7 +127,11 @@ impl Acquisition<'_> {
     }
 
     /// Renews a grant that is old or of unknown age, so that its lease counts from a heartbeat.
-    async fn confirm(&self, grant: Arc<Grant>, row: Option<Item>) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
+    async fn confirm(
+        &self,
+        grant: Arc<Grant>,
+        row: Option<Item>,
+    ) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
         match self.beat_in_time(&grant, None).await {
             Ok(()) => Ok(AttemptResult::Granted(Acquired { grant, row })),
             Err(Error::Lost(lost)) if lost.is_over() => Ok(AttemptResult::Expired),

@@ -48,8 +48,7 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
         let (owner, now) = (to.value(text(entry)), to.value(number(now)));
-        let (empty, added) =
-            (to.value(AttributeValue::L(Vec::new())), to.value(AttributeValue::L(vec![text(entry)])));
+        let (empty, added) = (to.value(AttributeValue::L(Vec::new())), to.value(AttributeValue::L(vec![text(entry)])));
         let terms = vec![
             format!("{queue}=list_append(if_not_exists({queue},{empty}),{added})"),
             format!("{fence}=if_not_exists({fence},{now})"),
