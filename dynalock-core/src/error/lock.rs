@@ -38,6 +38,9 @@ pub enum Lost {
     /// The lease has ended: it was not renewed in time, another caller took it away, or it reached its longest time.
     #[error("its lease has ended")]
     Expired,
+    /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.
+    #[error("it was released")]
+    Released,
     /// The row of the lock was deleted.
     #[error("its row was deleted")]
     Deleted,
@@ -50,7 +53,7 @@ impl Lost {
     /// Whether the grant is over. Otherwise only the answers are missing.
     pub(crate) fn is_over(&self) -> bool {
         match self {
-            Self::Stolen { .. } | Self::Expired | Self::Deleted => true,
+            Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,
             Self::Unreachable(_) => false,
         }
     }

@@ -103,14 +103,14 @@ pub enum Error {
     ///
     /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
-        "the queue of a lock in table `{table}` is full: {waiting} stand in it ({spent}); \
+        "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
          ask again later"
     )]
     #[non_exhaustive]
     QueueFull {
         /// The table.
         table: Arc<str>,
-        /// How many stand in the queue, the holder counted.
+        /// The number of waiters, without the holder.
         waiting: usize,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,

@@ -1,112 +1,95 @@
-//! What a write asks of the lease on its item, and does to it.
+//! The text of the protocol: each condition and each effect once, for the requests on a row and for the writes of items. Pure.
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::record::{GrantKind, LockRecord, Observation, Waiters};
 use crate::{
     codec::Item,
+    error::Lost,
     expression::{Name, Placeholders, Value},
     model::{LockModel, Model},
 };
 
-/// How a write stands to the lease on its item.
+/// How a write treats the lease of its item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// It does not ask: the type has no leases, or the caller ignores them.
+    /// The write ignores leases: its type has none, or the caller said so.
     Ignoring,
-    /// Everybody's: there must be no lease that is alive, and one that is dead is taken away, so that no late heartbeat revives it.
+    /// The write of a caller without the lease. It removes an owner whose lease has ended, so that no late heartbeat revives that lease.
     Outside {
-        /// Epoch milliseconds: a lease that ended before is dead. Nothing if none is, whatever its end.
-        dead_before: Option<u64>,
+        /// Epoch milliseconds: a lease that ended before has expired. `None` if no lease counts as expired.
+        expired_before: Option<u64>,
     },
-    /// The holder's: its lease must be there still.
+    /// The write of the holder, which requires its lease.
     Holder(HolderProof),
 }
 
-/// The lease of a holder, and what a write of it does to it.
+/// The lease of a holder, and the effect of a write on it.
 #[derive(Debug, Clone)]
 pub(crate) struct HolderProof {
-    pub(crate) hold: GrantKind,
+    pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
-    pub(crate) then: LeaseEffect,
+    pub(crate) effect: LeaseEffect,
 }
 
-/// By what a lease is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GrantKind {
-    /// By being the owner; the fence attribute is the fence.
-    Plain,
-    /// By being the head of the queue. The fence attribute is one less than the fence: it is raised by whoever takes the head away, so that
-    /// to enter the queue is one write, whether it is empty or not.
-    Fair,
-}
-
-impl GrantKind {
-    /// The fence of a holder, by what the fence attribute says while it holds.
-    pub(crate) fn fence(self, stored: u64) -> u64 {
-        match self {
-            Self::Plain => stored,
-            Self::Fair => stored.saturating_add(1),
-        }
-    }
-
-    /// What the fence attribute says while a lease under this fence is held.
-    pub(crate) fn stored_fence(self, fence: u64) -> u64 {
-        match self {
-            Self::Plain => fence,
-            Self::Fair => fence.saturating_sub(1),
-        }
-    }
-}
-
-/// What a holder's write does to its lease.
+/// The effect of a holder's write on its lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
-    /// Nothing.
     Keep,
-    /// It renews it: a heartbeat for free.
+    /// The write is a heartbeat, too.
     Renew {
         beat: u64,
         /// Epoch milliseconds.
         until: u64,
     },
-    /// It ends it.
     Release {
-        /// Epoch milliseconds now.
-        at: u64,
+        /// Epoch milliseconds.
+        now: u64,
     },
 }
 
-/// Whether a write ends the lease that it is made under.
+/// Whether a write renews or ends the lease that it is made under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterWrite {
     Renew,
     Release,
 }
 
-/// What a write does to a lease.
+/// The leases that a request may take over.
+#[derive(Debug, Clone)]
+pub(crate) enum Expired {
+    /// None.
+    Nobody,
+    /// Any lease that ended before this moment, in epoch milliseconds.
+    EndedBefore(u64),
+    /// The lease of this holder, if the row still shows the same observation.
+    Silent(Box<Observation>),
+}
+
+/// The assignments and removals of a request on lease attributes.
 #[derive(Default)]
 pub(crate) struct LeaseUpdate {
     pub(crate) set: Vec<(Name, Value)>,
     pub(crate) remove: Vec<Name>,
-    /// The queue whose head goes.
+    /// The queue whose head is removed.
     pub(crate) leave: Option<Name>,
 }
 
 impl LeaseClause {
-    /// What must be true of the lease in the item.
+    /// The condition on the lease in the item.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
 
-    /// What the write does to the lease in the item.
+    /// The effect on the lease in the item.
     pub(crate) fn effect(&self, model: &Model, to: &mut Placeholders) -> LeaseUpdate {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
-    /// Does to an item what the write does to the lease in it.
+    /// Applies the effect to an item in memory.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
         let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);
@@ -121,111 +104,216 @@ impl LeaseClause {
         }
     }
 
-    /// What must be true of the lease in the row beside the item; nothing if it is not asked.
+    /// The condition on the separate row of the item.
     pub(crate) fn condition_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_beside()?, to)
     }
 
-    /// What the write does to that row. It does not touch one that it need not: so none comes to be for an item that nobody leases, and
-    /// heartbeats are not in the way of writers who only look.
+    /// The update of the separate row, or `None` if the row is only checked. A check creates no row for an item that was never leased, and
+    /// does not conflict with heartbeats.
     pub(crate) fn update_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         let lock = model.lock_beside()?;
-        let LeaseUpdate { set, remove, leave } = match self {
-            Self::Outside { dead_before: None } => return None,
-            Self::Ignoring | Self::Outside { .. } | Self::Holder(_) => self.effect_of(&lock, to),
-        };
-        let set: Vec<_> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let leave = leave.map(|queue| format!("{queue}[0]"));
-        let remove: Vec<_> = remove.iter().map(Name::to_string).chain(leave).collect();
-        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, options)| !options.is_empty());
-        let clauses: Vec<_> = clauses.map(|(verb, options)| format!("{verb} {}", options.join(","))).collect();
-        (!clauses.is_empty()).then(|| clauses.join(" "))
+        match self {
+            Self::Outside { expired_before: None } => None,
+            Self::Ignoring | Self::Outside { .. } | Self::Holder(_) => self.effect_of(&lock, to).text(Vec::new()),
+        }
     }
 
     fn condition_of(&self, lock: &LockModel, to: &mut Placeholders) -> Option<String> {
         match self {
             Self::Ignoring => None,
-            Self::Outside { dead_before } => Some(free(lock, *dead_before, to)),
-            Self::Holder(holder) => Some(held(lock, holder, to)),
+            Self::Outside { expired_before } => {
+                let expired = expired_before.map_or(Expired::Nobody, Expired::EndedBefore);
+                Some(format!("{} AND {}", not_owned(lock, &expired, to), queue_is_empty(lock, to)))
+            }
+            Self::Holder(HolderProof { kind, owner, fence, effect }) => {
+                let owner = to.value(text(owner));
+                let held = held(lock, *kind, owner, *fence, to);
+                Some(match effect {
+                    LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
+                    // Otherwise a late copy of the write would shorten the lease.
+                    LeaseEffect::Renew { beat, .. } => {
+                        let beat = to.value(number(*beat));
+                        format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
+                    }
+                })
+            }
         }
     }
 
     fn effect_of(&self, lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
         match self {
             Self::Ignoring => LeaseUpdate::default(),
-            Self::Outside { .. } => {
-                LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
-            }
-            Self::Holder(holder) => holder.effect(lock, to),
+            Self::Outside { .. } => without_owner(lock, to),
+            Self::Holder(holder) => holder.effect_of(lock, to),
         }
     }
 }
 
 impl HolderProof {
-    fn effect(&self, lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
-        match (self.then, self.hold) {
+    fn effect_of(&self, lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
+        match (self.effect, self.kind) {
             (LeaseEffect::Keep, _) => LeaseUpdate::default(),
             (LeaseEffect::Renew { beat, until }, _) => {
-                let beat = (to.name(lock.beat), to.value(number(beat)));
-                let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
-                LeaseUpdate { set: vec![beat, until], ..LeaseUpdate::default() }
+                let beat = to.value(number(beat));
+                renewed(lock, beat, until, to)
             }
-            (LeaseEffect::Release { .. }, GrantKind::Plain) => LeaseUpdate {
-                set: vec![self.released(lock, to)],
-                remove: vec![to.name(lock.owner), to.name(lock.until)],
-                leave: None,
+            (LeaseEffect::Release { .. }, GrantKind::Plain) => {
+                let owner = to.value(text(&self.owner));
+                released(lock, owner, to)
+            }
+            (LeaseEffect::Release { now }, GrantKind::Fair) => {
+                let now = to.value(number(now));
+                // The write does not know whether a waiter follows, so it leaves an empty queue to be removed in the background.
+                let mut update = next_turn(lock, Waiters::Some, now, to);
+                // A put of the whole item cannot add one to the stored fence. The condition fixes the stored fence, so both are the same.
+                update.set.push((to.name(lock.fence), to.value(number(self.fence))));
+                // A commit whose reply was lost is recognised by this.
+                update.set.push((to.name(lock.released), to.value(text(&self.owner))));
+                update
+            }
+        }
+    }
+
+    /// Returns why the lease is no longer held, by its row or item, or `None` if it is held.
+    pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
+        let Some(item) = met else { return Some(Lost::Deleted) };
+        let record = LockRecord::read(&lock, item);
+        match record.holder() {
+            Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
+                true => None,
+                // A late copy of the acquire was granted after the end of this grant.
+                false => Some(Lost::Expired),
             },
-            (LeaseEffect::Release { at }, GrantKind::Fair) => {
-                let turn = (to.name(lock.turn), to.value(number(at)));
-                let fence = (to.name(lock.fence), to.value(number(self.fence)));
-                LeaseUpdate {
-                    set: vec![self.released(lock, to), turn, fence],
-                    remove: vec![to.name(lock.beat), to.name(lock.until)],
-                    leave: Some(to.name(lock.queue)),
-                }
-            }
-        }
-    }
-
-    fn released(&self, lock: &LockModel, to: &mut Placeholders) -> (Name, Value) {
-        (to.name(lock.released), to.value(AttributeValue::S(self.owner.to_string())))
-    }
-}
-
-/// Nobody holds it and nobody waits in its queue.
-fn free(lock: &LockModel, dead_before: Option<u64>, to: &mut Placeholders) -> String {
-    let (owner, queue) = (to.name(lock.owner), to.name(lock.queue));
-    match dead_before {
-        // DynamoDB refuses a name that no expression uses.
-        None => format!("attribute_not_exists({owner}) AND attribute_not_exists({queue}[0])"),
-        Some(moment) => {
-            let (until, moment) = (to.name(lock.until), to.value(number(lock.unit.moment(moment))));
-            format!("(attribute_not_exists({owner}) OR {until} < {moment}) AND attribute_not_exists({queue}[0])")
+            Some(holder) => Some(Lost::Stolen { by: holder.into(), fence: record.last_fence().unwrap_or(0) }),
+            None => Some(Lost::Expired),
         }
     }
 }
 
-fn held(lock: &LockModel, HolderProof { hold, owner, fence, then }: &HolderProof, to: &mut Placeholders) -> String {
-    let me = to.value(AttributeValue::S(owner.to_string()));
-    let fence = to.value(number(hold.stored_fence(*fence)));
-    let held = match hold {
-        GrantKind::Plain => format!("{} = {me} AND {} = {fence}", to.name(lock.owner), to.name(lock.fence)),
-        GrantKind::Fair => format!("{}[0] = {me} AND {} = {fence}", to.name(lock.queue), to.name(lock.fence)),
-    };
-    match (then, hold) {
-        (LeaseEffect::Keep | LeaseEffect::Release { .. }, _) => held,
-        // Without that, a late copy of the write would shorten the lease.
-        (LeaseEffect::Renew { beat, .. }, GrantKind::Plain) => {
-            format!("{held} AND {} < {}", to.name(lock.beat), to.value(number(*beat)))
+impl LeaseUpdate {
+    /// The update expression, or `None` if there is nothing to do. `terms` are assignments of other attributes, or of computed values.
+    pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
+        let set: Vec<_> = self.set.iter().map(|(name, value)| format!("{name}={value}")).chain(terms).collect();
+        let head = self.leave.map(|queue| format!("{queue}[0]"));
+        let remove: Vec<_> = self.remove.iter().map(Name::to_string).chain(head).collect();
+        let clauses = [("SET ", set), ("REMOVE ", remove)].into_iter().filter(|(_, terms)| !terms.is_empty());
+        let clauses: Vec<_> = clauses.map(|(verb, terms)| format!("{verb}{}", terms.join(","))).collect();
+        (!clauses.is_empty()).then(|| clauses.join(" "))
+    }
+}
+
+/// The lock has no owner, or an owner whose lease has ended.
+pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> String {
+    let owner = to.name(lock.owner);
+    match has_expired(lock, expired, to) {
+        None => format!("attribute_not_exists({owner})"),
+        Some(expired) => format!("(attribute_not_exists({owner}) OR {expired})"),
+    }
+}
+
+/// The owner's lease has ended. `None` if no lease counts as ended.
+pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> Option<String> {
+    match expired {
+        Expired::Nobody => None,
+        Expired::EndedBefore(moment) => {
+            let (until, moment) = (to.name(lock.until), to.value(number(lock.unit.moment(*moment))));
+            Some(format!("{until} < {moment}"))
         }
-        // The head has not beaten yet when it enters.
-        (LeaseEffect::Renew { beat, .. }, GrantKind::Fair) => {
-            let (name, beat) = (to.name(lock.beat), to.value(number(*beat)));
-            format!("{held} AND (attribute_not_exists({name}) OR {name} < {beat})")
+        Expired::Silent(seen) => {
+            let owner = same(lock.owner, Some(&seen.holder), to);
+            Some(format!("{owner} AND {}", is_as_observed(lock, seen, to)))
         }
     }
 }
 
-fn number(number: u64) -> AttributeValue {
+/// The holder has shown no sign of life since the observation.
+pub(super) fn is_as_observed(lock: &LockModel, seen: &Observation, to: &mut Placeholders) -> String {
+    let signs = [(lock.fence, &seen.stored_fence), (lock.beat, &seen.beat), (lock.until, &seen.end)];
+    signs.map(|(name, value)| same(name, value.as_ref(), to)).join(" AND ")
+}
+
+/// An attribute has the value that was read.
+pub(super) fn same(name: &str, seen: Option<&AttributeValue>, to: &mut Placeholders) -> String {
+    let name = to.name(name);
+    match seen {
+        Some(value) => format!("{name} = {}", to.value(value.clone())),
+        None => format!("attribute_not_exists({name})"),
+    }
+}
+
+/// The queue has no entries, or the row has no queue.
+pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String {
+    format!("attribute_not_exists({}[0])", to.name(lock.queue))
+}
+
+/// No release has named this owner. A late copy of a request of an owner that is gone is refused by this.
+pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
+    format!("{} <> {owner}", to.name(lock.released))
+}
+
+/// The owner holds the lock, under any fence.
+pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
+    match kind {
+        GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
+        GrantKind::Fair => format!("{}[0] = {owner}", to.name(lock.queue)),
+    }
+}
+
+/// The owner holds the lock under this fence.
+pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, to: &mut Placeholders) -> String {
+    let fence = to.value(number(kind.stored_fence(fence)));
+    format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
+}
+
+/// The heartbeat is later than the stored one.
+///
+/// The comparison is strict, because two processes that have resumed one token may send the same number. It is not an equality with the
+/// beat before, because a heartbeat whose reply was lost would then lose the lease.
+pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
+    let name = to.name(lock.beat);
+    match kind {
+        GrantKind::Plain => format!("{name} < {beat}"),
+        // A head has no beat when its turn begins.
+        GrantKind::Fair => format!("(attribute_not_exists({name}) OR {name} < {beat})"),
+    }
+}
+
+/// A heartbeat: the lease ends at `until`, in epoch milliseconds.
+pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
+    let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
+    LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
+}
+
+/// The release of a plain lock.
+pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> LeaseUpdate {
+    LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
+}
+
+/// The removal of an owner.
+pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
+    LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
+}
+
+/// The removal of the head of the queue, which makes the next entry the head in the same write. Each request adds the assignment of the fence.
+pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
+    let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
+    match waiters {
+        Waiters::None => LeaseUpdate { remove: vec![beat, until, queue, turn], ..LeaseUpdate::default() },
+        Waiters::Some => LeaseUpdate { set: vec![(turn, now)], remove: vec![beat, until], leave: Some(queue) },
+    }
+}
+
+/// The assignment of the next fence. The first fence of a row starts at the time of day.
+pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
+    let (fence, one) = (to.name(lock.fence), to.value(number(1)));
+    format!("{fence}=if_not_exists({fence},{now})+{one}")
+}
+
+pub(super) fn text(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
+}
+
+pub(super) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }

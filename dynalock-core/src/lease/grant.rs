@@ -1,4 +1,4 @@
-//! A lock that is held: what is known of its lease, and the task that renews it.
+//! A lock that is held: the state of its lease, and its release.
 
 use std::{
     future::{Future, poll_fn},
@@ -11,88 +11,109 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    clause::{AfterWrite, GrantKind, HolderProof, LeaseEffect},
+    clause::{AfterWrite, HolderProof, LeaseEffect},
     options::LeaseOptions,
-    queue::request::Duplicate,
-    record::{LockRecord, Waiters},
-    row::{HeartbeatFields, Row},
+    queue::{
+        dequeue::{dequeue, sweep},
+        request::{DequeueReason, Duplicate},
+    },
+    record::{GrantKind, LockRecord, Waiters},
+    row::Row,
     token::LockToken,
 };
 use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Lost},
-    random,
-    retry::{Answered, Attempts, Connection, Limits},
+    retry::{Attempts, Connection, Limits},
 };
 
-/// A grant, for as long as it is held.
+/// A grant while it is held.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    pub(crate) hold: GrantKind,
+    pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
-    /// The fence of the holder before, if this call took its lease over.
+    /// The fence of the previous holder, if this call took over its lease.
     pub(crate) taken_over: Option<u64>,
-    /// Whether a copy of the request for its place in the queue may come yet.
-    pub(crate) duplicate: Duplicate,
-    granted: Instant,
+    /// Whether a copy of its enqueue may still arrive.
+    duplicate: Duplicate,
+    pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
     lost: watch::Sender<Option<Lost>>,
 }
 
-/// What is known of the lease.
+/// A grant as the answer to its request, or its token, shows it.
+pub(crate) struct GrantFields {
+    pub(crate) kind: GrantKind,
+    pub(crate) owner: Arc<str>,
+    pub(crate) fence: u64,
+    pub(crate) taken_over: Option<u64>,
+    pub(crate) beat: u64,
+    pub(crate) waiters: Waiters,
+    pub(crate) duplicate: Duplicate,
+    /// When the request that started the lease was sent.
+    pub(crate) sent: Instant,
+}
+
+/// The state of the lease.
 #[derive(Debug, Clone)]
-struct LeaseState {
-    beat: u64,
-    /// When it ends by this machine's monotonic clock, counted from before the request that renewed it was sent.
+pub(super) struct LeaseState {
+    pub(super) beat: u64,
+    /// The end by this machine's monotonic clock, counted from before the request that renewed the lease was sent.
     deadline: Instant,
     /// Why the last heartbeat failed.
-    trouble: Option<Arc<str>>,
-    /// Who stood behind it in the queue, when that was seen last.
-    waiters: Waiters,
+    pub(super) trouble: Option<Arc<str>>,
+    /// Whether callers waited behind it in the queue when the row was last seen.
+    pub(super) waiters: Waiters,
 }
 
-/// What became of a heartbeat of a lock that is held still.
-enum BeatResult {
-    Renewed,
-    /// A later one was first: how long the lease lasts is not known by this one.
-    Overtaken,
-}
-
-/// The distance that a process keeps from the beats of another process under the same grant. It is more than one sends while its lease lasts, so
-/// a late heartbeat of a process that has died is always below those of the process that goes on.
+/// The distance between the beats of two processes that use one grant. No process sends so many heartbeats during one lease. A late heartbeat of
+/// the first process is therefore always below the beats of the second.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl Grant {
-    pub(crate) fn new(
-        (connection, row, options): (Arc<Connection>, Row, LeaseOptions),
-        (hold, owner): (GrantKind, Arc<str>),
-        (fence, taken_over): (u64, Option<u64>),
-        beat: u64,
-        sent: Instant,
-    ) -> Self {
-        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters: Waiters::None };
-        let (lease, lost) = (Mutex::new(lease), watch::Sender::new(None));
-        let duplicate = Duplicate::Impossible;
-        Self { connection, row, options, hold, owner, fence, taken_over, duplicate, granted: sent, lease, lost }
+    pub(crate) fn new(connection: &Arc<Connection>, row: Row, options: LeaseOptions, fields: GrantFields) -> Arc<Self> {
+        let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
+        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters };
+        Arc::new(Self {
+            connection: Arc::clone(connection),
+            row,
+            options,
+            kind,
+            owner,
+            fence,
+            taken_over,
+            duplicate,
+            granted: sent,
+            lease: Mutex::new(lease),
+            lost: watch::Sender::new(None),
+        })
     }
 
-    /// A grant that another process has begun to use. Its heartbeats may still be on their way.
-    pub(crate) fn resumed(connection: &Arc<Connection>, row: Row, options: LeaseOptions, token: LockToken) -> Self {
-        let LockToken { owner, fence, beat, ttl, hold, .. } = token;
+    /// A grant that another process has used. Heartbeats of that process may still arrive, so its own beats begin above them.
+    pub(crate) fn resumed(
+        connection: &Arc<Connection>,
+        row: Row,
+        options: LeaseOptions,
+        token: LockToken,
+    ) -> Arc<Self> {
+        let LockToken { owner, fence, beat, ttl, kind, .. } = token;
         let options = LeaseOptions { ttl: ttl.min(LeaseOptions::LONGEST), ..options };
-        let of = (Arc::clone(connection), row, options);
-        Self::new(of, (hold, owner), (fence, None), beat.saturating_add(BEAT_STRIDE), clock::now())
-    }
-
-    /// That of a place in a queue.
-    pub(crate) fn with_place(self, waiters: Waiters, duplicate: Duplicate) -> Self {
-        self.lease().waiters = waiters;
-        Self { duplicate, ..self }
+        let fields = GrantFields {
+            kind,
+            owner,
+            fence,
+            taken_over: None,
+            beat: beat.saturating_add(BEAT_STRIDE),
+            waiters: Waiters::None,
+            duplicate: Duplicate::Impossible,
+            sent: clock::now(),
+        };
+        Self::new(connection, row, options, fields)
     }
 
     /// The token that another process can resume it with.
@@ -103,20 +124,20 @@ impl Grant {
             fence: self.fence,
             beat: self.last_beat(),
             ttl: self.options.ttl,
-            hold: self.hold,
+            kind: self.kind,
         }
     }
 
-    /// The time that is left before somebody else may enter.
+    /// The time until another caller may acquire the lock.
     pub(crate) fn remaining(&self) -> Duration {
-        match self.is_lost() {
+        match self.lost_now() {
             Some(_) => Duration::ZERO,
             None => self.lease().deadline.saturating_duration_since(clock::now()),
         }
     }
 
-    /// Why it is lost, if it is.
-    pub(crate) fn is_lost(&self) -> Option<Lost> {
+    /// Returns why the lock is lost, or `None` if it is held. The first call after the end of the lease records the cause.
+    pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
         }
@@ -127,12 +148,12 @@ impl Grant {
         Some(self.lose(lease.trouble.map_or(Lost::Expired, Lost::Unreachable)))
     }
 
-    /// Ends when the lock is lost, at the latest at the deadline of its lease.
+    /// Waits until the lock is lost, at the latest at the deadline of its lease.
     ///
-    /// Each poll compares the clock with the deadline: on a runtime that stood still, the timer has not fired yet.
+    /// Each poll compares the clock with the deadline, because the timer of a runtime that was blocked has not fired yet.
     pub(crate) async fn lost(&self) -> Lost {
         let mut waiting = pin!(self.wait_for_loss());
-        poll_fn(|context| match self.is_lost() {
+        poll_fn(|context| match self.lost_now() {
             Some(lost) => Poll::Ready(lost),
             None => waiting.as_mut().poll(context),
         })
@@ -142,105 +163,43 @@ impl Grant {
     async fn wait_for_loss(&self) -> Lost {
         let mut changes = self.lost.subscribe();
         loop {
-            if let Some(lost) = self.is_lost() {
+            if let Some(lost) = self.lost_now() {
                 return lost;
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // Whether that was a change or the deadline is looked up above. The sender lives as long as `self`.
+            // The loop finds out whether this was a change or the deadline. The sender lives as long as `self`.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
 
-    /// Renews the lease with one heartbeat, which is sent again until the lease ends.
-    pub(crate) async fn beat(&self) -> Result<(), Error> {
-        self.beat_with(None).await
-    }
-
-    /// As [`beat`](Self::beat), with what the holder leaves in the lock.
-    pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
-        self.beat_over(&self.connection, payload).await
-    }
-
-    async fn beat_over(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<(), Error> {
-        let pause = self.options.ttl / 40;
-        loop {
-            if let Some(lost) = self.is_lost() {
-                return Err(Error::Lost(lost));
-            }
-            match self.beat_once(connection, payload).await {
-                Ok(BeatResult::Renewed) => return Ok(()),
-                Ok(BeatResult::Overtaken) => {}
-                Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
-                Err(
-                    error @ (Error::Rejected(_)
-                    | Error::Misconfigured(_)
-                    | Error::TableNotFound { .. }
-                    | Error::TableMismatch { .. }
-                    | Error::Corrupt { .. }),
-                ) => {
-                    self.lease().trouble = Some(error.to_string().into());
-                    return Err(error);
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "a heartbeat failed");
-                    self.lease().trouble = Some(error.to_string().into());
-                }
-            }
-            // Also after one that was overtaken: two who overtake each other would send without a pause.
-            clock::sleep(pause.min(self.remaining())).await;
-        }
-    }
-
-    /// What a write under the lease asks for and does to it.
-    pub(crate) fn holder(&self, ends: AfterWrite) -> HolderProof {
-        let then = match ends {
-            AfterWrite::Release => LeaseEffect::Release { at: self.options.now() },
+    /// The proof of a write under the lease, with its effect on the lease.
+    pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
+        let effect = match after {
+            AfterWrite::Release => LeaseEffect::Release { now: self.options.now() },
             AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
-        HolderProof { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then }
+        HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
     }
 
-    /// What a transaction asks for that does not write the item.
+    /// The proof of a transaction that does not write the item.
     pub(crate) fn guard(&self) -> HolderProof {
-        HolderProof { hold: self.hold, owner: Arc::clone(&self.owner), fence: self.fence, then: LeaseEffect::Keep }
+        HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// A request that renews the lease was answered; it was sent no earlier than this.
+    /// Records the answer to a request that renews the lease and was sent at `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         lease.deadline = lease.deadline.max(sent + self.options.ttl);
         lease.trouble = None;
     }
 
-    fn next_beat(&self) -> u64 {
+    pub(super) fn next_beat(&self) -> u64 {
         let mut lease = self.lease();
         lease.beat = lease.beat.saturating_add(1);
         lease.beat
     }
 
-    /// One heartbeat, one request.
-    async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<BeatResult, Error> {
-        let beat = self.next_beat();
-        // A request that is lost must leave time for others, and one that is slow must have a chance.
-        let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
-        let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        let sent = clock::now();
-        let mut attempts = Attempts::new(connection, limits);
-        let answer = attempts.update(|| {
-            let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
-            self.row.beat(self.hold, &self.owner, &beat)
-        });
-        match answer.await? {
-            Answered::Applied(before) => {
-                self.renewed(sent);
-                self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
-                Ok(BeatResult::Renewed)
-            }
-            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| BeatResult::Overtaken),
-        }
-    }
-
-    /// Says what a refused heartbeat, or write, shows: `Ok` if only a later beat was first, and the next one will be above that.
+    /// Interprets the row that a refused heartbeat or write has met. `Ok` means that a later beat was first; the next beat is above it.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(lost));
@@ -256,50 +215,55 @@ impl Grant {
         let stored = record.beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process uses this grant, or did: later ones of its heartbeats may be on their way.
+            // Another process uses or used this grant. Later heartbeats of that process may still arrive.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
         Ok(())
     }
 
-    /// Lets the next one in. A lock that is lost already is none of ours to release.
+    /// Releases the lock. A lock that is lost already is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // Before the next one may enter.
-        self.lose(Lost::Expired);
+        // Code that watches the lock stops before the next holder can enter.
+        self.lose(Lost::Released);
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
-        match self.hold {
-            GrantKind::Plain => attempts.update(|| self.row.disown(&self.owner)).await.map(drop),
-            GrantKind::Fair => self.leave(&mut attempts, over).await,
+        match self.kind {
+            GrantKind::Plain => attempts.update(|| self.row.release(&self.owner)).await.map(drop),
+            GrantKind::Fair => self.leave_queue(&mut attempts, over).await,
         }
     }
 
-    /// Beats until the lock is lost or dropped, or held for as long as it may be.
-    pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
-        let grant = Arc::downgrade(&self);
-        let mut rng = random::generator();
-        let ttl = self.options.ttl;
-        // A third of a ttl after the request that was acknowledged last was sent, however long its answer took.
-        let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
-        let mut pause = next(self.remaining());
-        let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
-        drop(self);
-        loop {
-            clock::sleep(pause.mul_f64(0.9 + 0.2 * rng.f64())).await;
-            let Some(grant) = grant.upgrade() else { return };
-            if last.is_some_and(|last| clock::now() >= last) {
-                return;
-            }
-            pause = match grant.beat_over(&over, None).await {
-                Ok(()) => next(grant.remaining()),
-                Err(Error::Lost(_)) => return,
-                // Credentials and tables come back: as long as the lease lasts.
-                Err(_) => ttl / 12,
-            };
+    /// Removes its entry from the queue, and the queue if no entry follows. One expression cannot do both, and a wrong guess costs one more
+    /// write. A holder that has seen no waiter therefore reads once more, eventually consistent.
+    async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
+        let seen = self.lease().waiters;
+        let waiters = match seen {
+            // Without an answer, the dequeue that keeps the queue is right in both cases.
+            Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
+            Waiters::Some => Waiters::Some,
+        };
+        let reason = DequeueReason::Leave { owner: Arc::clone(&self.owner), duplicate: self.duplicate };
+        dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
+    }
+
+    /// Removes the empty queue that a write of the item may have left: that write cannot know whether an entry follows.
+    pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
+        let record = self.read(over, true).await;
+        if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
+            sweep(&self.row, over, self.fence, self.duplicate).await;
         }
     }
 
-    /// The first cause stays.
+    async fn read(&self, over: &Arc<Connection>, consistent: bool) -> Option<LockRecord> {
+        let once = Limits::of_one_request();
+        // The request that follows needs its time while the lease lasts.
+        let limits = Limits { attempt_timeout: once.attempt_timeout.min(self.options.ttl / 4), ..once };
+        let mut attempts = Attempts::new(over, limits);
+        let row = attempts.read(&self.row.get(consistent)).await.ok()?;
+        Some(LockRecord::of(&self.row.layout, row.as_ref()))
+    }
+
+    /// Records why the lock is lost, and returns the first cause.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         self.lost.send_if_modified(|slot| match slot {
@@ -315,16 +279,11 @@ impl Grant {
         cause
     }
 
-    /// Who stands behind it in the queue, as it was seen last.
-    pub(crate) fn waiters(&self) -> Waiters {
-        self.lease().waiters
-    }
-
-    fn lease(&self) -> MutexGuard<'_, LeaseState> {
+    pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the last beat that was sent.
+    /// The number of the last heartbeat that was sent.
     pub(crate) fn last_beat(&self) -> u64 {
         self.lease().beat
     }

@@ -1,3 +1,5 @@
+//! A grant with its heartbeat, which is released when it is dropped.
+
 use std::{
     future::{Future, poll_fn},
     io, mem,
@@ -8,18 +10,17 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    sync::oneshot,
     task::{AbortHandle, JoinHandle},
 };
 
-use super::{acquire::one::Caller, clause::GrantKind, grant::Grant, options::Heartbeat};
+use super::{grant::Grant, options::Heartbeat, record::GrantKind};
 use crate::{
     error::{Error, Lost, Result, Unavailable},
     model::Item,
     retry::{Connection, Thread},
 };
 
-/// Keeps a lock alive while it exists, and releases it when it is dropped, as best it can.
+/// Renews a lock while this value exists, and tries to release the lock when it is dropped.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -27,13 +28,13 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A grant that is kept alive, with its row as it was without the grant.
+/// A grant with its heartbeat, and the item or row that its acquire has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
 }
 
-/// Where a lock is renewed and released in the background.
+/// The place where a lock is renewed and released in the background.
 #[derive(Debug, Clone)]
 pub(crate) enum Background {
     /// The runtime of the caller.
@@ -44,7 +45,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// What is left to do when the guard is dropped.
+/// The work that is left when the guard is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -52,7 +53,7 @@ enum OnDrop {
 }
 
 impl Background {
-    /// Starts the thread if the heartbeats need one. The caller does so before it asks for the lock, so that a failure costs no grant.
+    /// Starts the thread if the heartbeats need one. The caller does this before it acquires the lock, so a failure costs no grant.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -79,8 +80,10 @@ impl Background {
         }
     }
 
-    /// Begins to release, in a task that keeps the thread until it is done.
+    /// Starts the release in a task, which keeps the thread until the release is done.
     fn release(&self, grant: &Arc<Grant>) -> JoinHandle<Result<()>> {
+        // A watcher learns of the release even if the runtime has ended and runs no task.
+        grant.lose(Lost::Released);
         let (background, grant) = (self.clone(), Arc::clone(grant));
         self.runtime().spawn(async move { grant.release(background.connection()).await })
     }
@@ -96,32 +99,32 @@ impl HeldGrant {
         Self { grant, heartbeat, background, after: OnDrop::Release }
     }
 
-    /// Lets the next one in.
+    /// Releases the lock.
     pub(crate) async fn release(self) -> Result<()> {
         self.releasing().await
     }
 
-    /// In a task of its own, which has begun: a caller who goes away leaves no lock behind.
+    /// Starts the release. It goes on if the caller drops the future.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let released = self.background.release(&self.grant);
-        // Nobody aborts the task but its runtime, when that is shut down under a caller who waits elsewhere.
+        // Only the end of its runtime aborts the task. The caller may wait on another runtime.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// There is nothing more to renew or release here.
+    /// Ends the heartbeat, and releases nothing when this is dropped.
     pub(crate) fn end(&mut self) {
         self.stop();
         self.after = OnDrop::Nothing;
     }
 
-    /// A write has released it. Of a queue that ends with it a write leaves the empty list, which is taken away in the background.
+    /// Ends after a write that has released the lease. The write may leave an empty queue, which is removed in the background.
     pub(crate) fn end_released(&mut self) {
         self.end();
-        self.grant.lose(Lost::Expired);
-        if self.grant.hold == GrantKind::Fair {
+        self.grant.lose(Lost::Released);
+        if self.grant.kind == GrantKind::Fair {
             let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
-            self.background.runtime().spawn(async move { grant.tidy(background.connection()).await });
+            self.background.runtime().spawn(async move { grant.sweep_queue(background.connection()).await });
         }
     }
 
@@ -136,40 +139,13 @@ impl Drop for HeldGrant {
     fn drop(&mut self) {
         self.stop();
         if self.after == OnDrop::Release {
-            // A runtime that has ended takes no tasks; the lease ends by itself then.
+            // A runtime that has ended runs no task. The lease then ends by itself.
             drop(self.background.release(&self.grant));
         }
     }
 }
 
-/// What is asked for by one caller.
-pub(crate) trait Acquirer: Send + 'static {
-    type Grant: Send;
-
-    /// Asks until it is granted or the wait is over; nothing if the caller is gone.
-    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Self::Grant>>> + Send;
-}
-
-/// Asks in a task of its own, which begins now: if nobody waits for the answer when a grant comes, it is released.
-pub(crate) fn acquire<A: Acquirer + Sync, G: Send + 'static>(
-    spec: A,
-    make: impl FnOnce(A, A::Grant) -> Result<G> + Send + 'static,
-) -> impl Future<Output = Result<G>> + Send + 'static {
-    let (mut answer, asked) = oneshot::channel();
-    tokio::spawn(async move {
-        let granted = match spec.ask(&mut answer).await {
-            Ok(Some(grant)) => make(spec, grant),
-            Ok(None) => return,
-            Err(error) => Err(error),
-        };
-        // What comes back is dropped, and so released.
-        drop(answer.send(granted));
-    });
-    // The task ends without an answer only if the runtime does.
-    async { asked.await.unwrap_or(Err(Error::Lost(Lost::Expired))) }
-}
-
-/// Runs `work`, and drops it where it stands if the lock is lost.
+/// Runs `work`, and drops it if the lock is lost.
 pub(crate) async fn run<O>(lost: impl Future<Output = Lost> + Send, work: impl Future<Output = O> + Send) -> Result<O> {
     let (mut lost, mut work) = (pin!(lost), pin!(work));
     poll_fn(|context| match lost.as_mut().poll(context) {

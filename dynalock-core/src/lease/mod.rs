@@ -3,6 +3,7 @@
 pub(crate) mod acquire;
 pub(crate) mod clause;
 pub(crate) mod grant;
+mod heartbeat;
 pub(crate) mod held_grant;
 pub(crate) mod name;
 pub(crate) mod options;
@@ -12,6 +13,8 @@ pub(crate) mod policy;
 pub(crate) mod queue;
 pub(crate) mod record;
 pub(crate) mod row;
+#[cfg(test)]
+mod tests;
 pub(crate) mod token;
 
 pub(crate) use options::LeaseOptions;

@@ -124,8 +124,8 @@ impl LeaseOptions {
         crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
-    /// The moment before which a lease that ended is dead, in epoch milliseconds; nothing where clocks are not asked.
-    pub(crate) fn dead_before(&self) -> Option<u64> {
+    /// The moment, in epoch milliseconds, before which a lease must have ended to be taken over. `None` if clocks are not compared.
+    pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
@@ -137,7 +137,7 @@ impl LeaseOptions {
 
     /// The moment that is past for everybody, in epoch milliseconds: a lease that ends later is nobody else's yet.
     pub(crate) fn passed(&self) -> u64 {
-        self.dead_before().unwrap_or_else(|| self.now())
+        self.expired_before().unwrap_or_else(|| self.now())
     }
 
     /// When a lease ends that is asked for now.

@@ -7,8 +7,9 @@ use super::{
     clause::{AfterWrite, LeaseClause},
     grant::Grant,
     options::LeaseOptions,
+    queue::dequeue::{DequeueResult, evict},
     record::LockRecord,
-    row::{Beside, Row},
+    row::{LeaseSubject, Row},
 };
 use crate::{
     codec::{Item, key_of},
@@ -55,7 +56,7 @@ impl LeaseComparison {
 
     /// [`compare`](Self::compare) for a request that is made now.
     fn compare_now(&self, options: &LeaseOptions) -> Option<u64> {
-        self.compare(options.dead_before().filter(|_| self.compares.load(Ordering::Relaxed)))
+        self.compare(options.expired_before().filter(|_| self.compares.load(Ordering::Relaxed)))
     }
 
     fn moment(&self) -> Option<u64> {
@@ -95,12 +96,12 @@ impl LeasePolicy {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
             Self::Outside { options, asked } => {
-                let dead_before = match repeats {
+                let expired_before = match repeats {
                     Repeats::InThisCall => asked.compare_now(options),
                     // The time of day would make another request of it.
                     Repeats::Ever => asked.compare(None),
                 };
-                LeaseClause::Outside { dead_before }
+                LeaseClause::Outside { expired_before }
             }
             Self::Holder { grant, ends } => LeaseClause::Holder(grant.holder(*ends)),
         }
@@ -117,12 +118,13 @@ impl LeasePolicy {
     ) -> Result<bool, Error> {
         let (Self::Outside { options, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
         let record = LockRecord::read(&layout, met);
-        if !record.has_dead_head(options) {
+        if !record.has_expired_head(options) {
             return Ok(false);
         }
         let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
-        let row = Row { table: Arc::clone(table), key: key.collect(), layout, existing: None, beside: Beside::Nothing };
-        row.evict_dead(attempts, &record, options).await
+        let subject = LeaseSubject::Item { key_attribute: model.partition_key.name };
+        let row = Row { table: Arc::clone(table), key: key.collect(), layout, subject };
+        Ok(evict(&row, attempts, &record, options).await? != DequeueResult::StillThere)
     }
 
     /// Whether a write that was refused by the row beside its item may pass if it is made anew: the lease there is dead, and taken away
@@ -133,7 +135,7 @@ impl LeasePolicy {
             Self::Ignoring => false,
             Self::Outside { options, asked } => {
                 let record = LockRecord::of(&lock, row);
-                let is_dead = !record.is_alive(&lock, options.dead_before());
+                let is_dead = !record.is_alive(&lock, options.expired_before());
                 asked.compares.fetch_or(is_dead, Ordering::Relaxed);
                 is_dead
             }
@@ -185,9 +187,9 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 
 impl LockRecord {
     /// Whether somebody holds the lock, by the moment that a condition has compared it with.
-    fn is_alive(&self, lock: &LockModel, dead_before: Option<u64>) -> bool {
+    fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
         let is_dead = |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // Whoever stands in the queue is for others to take out.
-        self.head().is_some() || (self.owner.is_some() && !dead_before.is_some_and(is_dead))
+        self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(is_dead))
     }
 }

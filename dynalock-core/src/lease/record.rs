@@ -1,27 +1,51 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{
-    clause::{GrantKind, HolderProof},
-    options::LeaseOptions,
-};
+use super::options::LeaseOptions;
 use crate::{
     codec::Item,
-    error::Lost,
     model::LockModel,
     number::{rounded_up, whole_number},
 };
 
-/// Who stands behind the head, as far as whoever takes it out of the queue has seen.
+/// How a lease is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GrantKind {
+    /// By the owner attribute. The fence attribute is the fence.
+    Plain,
+    /// By the head of the queue. The fence attribute is one less than the fence: the request that removes the head raises it. Therefore a
+    /// waiter enters the queue with the same write whether the queue is empty or not.
+    Fair,
+}
+
+impl GrantKind {
+    /// Returns the fence of a holder whose row has this fence attribute.
+    pub(crate) fn fence(self, stored: u64) -> u64 {
+        match self {
+            Self::Plain => stored,
+            Self::Fair => stored.saturating_add(1),
+        }
+    }
+
+    /// Returns the fence attribute of a row while a lease with this fence is held.
+    pub(crate) fn stored_fence(self, fence: u64) -> u64 {
+        match self {
+            Self::Plain => fence,
+            Self::Fair => fence.saturating_sub(1),
+        }
+    }
+}
+
+/// Whether callers wait behind the head of a queue, as far as the request that removes the head knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// The queue ends with it: nothing of it stays. Refused if somebody has come since.
+    /// The queue ends with its head. DynamoDB refuses the request if a waiter has come since.
     None,
     Some,
 }
 
-/// What a row says about its lock.
+/// The content of a lock row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
@@ -30,20 +54,30 @@ pub(crate) struct LockRecord {
     pub(crate) beat: Option<u64>,
     /// Epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
-    pub(crate) released: Option<String>,
-    /// Who stands in the queue, the head first.
-    pub(crate) queue: Vec<String>,
-    /// The queue is there, and nobody stands in it.
-    pub(crate) is_abandoned: bool,
-    /// Epoch milliseconds since when the head is the head, by the clock of whoever made it so; unless it came later, into an empty queue.
+    /// The head first.
+    pub(crate) queue: Vec<QueueEntry>,
+    /// The row has a queue without entries.
+    pub(crate) has_empty_queue: bool,
+    /// Epoch milliseconds at which the head last changed, by the clock of the caller that removed the previous head.
     pub(crate) turn: Option<u64>,
     observation: Option<Box<Observation>>,
 }
 
-/// A holder, and its last sign of life. The fence attribute tells its grant from an earlier one of the same name, which a late copy may bring back;
-/// another program may write no beats, but ends.
+/// One entry of a queue, parsed when its row is read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct QueueEntry {
+    /// The text of the entry.
+    pub(crate) owner: Arc<str>,
+    /// The ttl of the waiter. `None` if another program wrote an entry without it.
+    pub(crate) ttl: Option<Duration>,
+    /// Epoch milliseconds of the request. `None` if another program wrote an entry without it.
+    pub(crate) entered: Option<u64>,
+}
+
+/// A holder and its last sign of life. The fence attribute distinguishes its grant from an earlier grant of the same owner, which a late copy
+/// of a request may bring back. Another program may write ends without beats.
 ///
-/// The values are as they are stored, whatever their types: a condition compares them with the row, and other programs write other types.
+/// The values are kept as they are stored, whatever their types: conditions compare them with the row, and other programs write other types.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -53,31 +87,35 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Whether that is the same holder under the same grant, whatever its last sign of life.
-    pub(crate) fn is_same_stay(&self, other: &Self) -> bool {
+    /// Whether both show the same grant of the same holder, whatever the last sign of life.
+    pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
-impl HolderProof {
-    /// Why the lease is not held any more, by an item.
-    pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
-        let Some(item) = met else { return Some(Lost::Deleted) };
-        let record = LockRecord::read(&lock, item);
-        match record.holder() {
-            Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
-                true => None,
-                // A late copy of the request for it was granted, after this grant had ended.
-                false => Some(Lost::Expired),
-            },
-            Some(holder) => Some(Lost::Stolen { by: holder.into(), fence: record.last_fence().unwrap_or(0) }),
-            None => Some(Lost::Expired),
-        }
+impl QueueEntry {
+    /// The entry of a caller that enters a queue now: its owner, its ttl and the time of the request.
+    pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
+        let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
+        Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
+    }
+
+    fn read(value: &AttributeValue) -> Self {
+        Self::parse(&text(value))
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut parts = text.rsplit('/');
+        let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
+        let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
+        // A text without a slash has no time, even if it is a hexadecimal number.
+        let entered = entered.filter(|_| text.contains('/'));
+        Self { owner: text.into(), ttl, entered }
     }
 }
 
 impl LockRecord {
-    /// Reads a row; what is of another type than it must be counts as missing, and the conditions of the protocol refuse it.
+    /// Reads a row. An attribute of an unexpected type counts as missing, and the conditions of the protocol refuse it.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
         let number = |name| digits(name).and_then(|digits| whole_number(digits));
@@ -93,120 +131,105 @@ impl LockRecord {
             fence: number(layout.fence),
             beat: digits(layout.beat).and_then(|beat| rounded_up(beat)),
             until: end.map(|end| layout.unit.to_millis(end)),
-            released: item.get(layout.released).map(text),
-            is_abandoned: queue.is_some_and(Vec::is_empty),
-            queue: queue.map(|entries| entries.iter().map(text).collect()).unwrap_or_default(),
+            has_empty_queue: queue.is_some_and(Vec::is_empty),
+            queue: queue.map(|entries| entries.iter().map(QueueEntry::read).collect()).unwrap_or_default(),
             turn: number(layout.turn),
             observation: stored(layout.owner).or_else(|| queue?.first().cloned()).map(observation),
         }
     }
 
-    /// What a row says that may not be there: then nothing.
+    /// Reads a row that may be missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
 
-    /// Who holds it: its owner, or the head of its queue.
+    /// The holder: the owner, or the head of the queue.
     pub(crate) fn holder(&self) -> Option<&str> {
-        self.owner.as_deref().or_else(|| self.queue.first().map(String::as_str))
+        self.owner.as_deref().or_else(|| self.queue.first().map(|entry| &*entry.owner))
     }
 
-    /// Whether somebody else than `owner` has it.
-    pub(crate) fn is_of_another(&self, owner: &str) -> bool {
+    /// Whether another holder than `owner` has the lock.
+    pub(crate) fn is_held_by_another(&self, owner: &str) -> bool {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
-    /// What is seen of the holder.
+    /// The observation of the holder.
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.observation.as_deref()
     }
 
     /// The entry of the head of the queue, if the head holds the lock.
-    pub(crate) fn head(&self) -> Option<&str> {
-        self.queue.first().filter(|_| self.owner.is_none()).map(String::as_str)
+    pub(crate) fn head(&self) -> Option<&QueueEntry> {
+        self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// What is seen of the head of the queue, if the head holds the lock.
+    /// The observation of the head of the queue, if the head holds the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Whether the row has a `_beat` that is no number, or the highest one: no heartbeat can be above it.
+    /// Whether no heartbeat can be above the stored beat: it is no number, or the highest number.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// Where somebody stands in the queue: 0 is its head.
-    pub(crate) fn place_of(&self, entry: &str) -> Option<usize> {
-        self.queue.iter().position(|other| other == entry)
+    /// The position of an entry in the queue. The head has position 0.
+    pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
+        self.queue.iter().position(|entry| *entry.owner == *owner)
     }
 
     /// The fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
-        let hold = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
-        self.fence.map(|stored| hold.fence(stored))
+        let kind = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
+        self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// The fence of the owner: for a grant that has taken its lease over.
+    /// The fence of the owner, for a grant that has taken over its lease.
     pub(crate) fn owner_fence(&self) -> Option<u64> {
         self.fence.filter(|_| self.owner.is_some())
     }
 
-    /// Who stands behind the head.
+    /// Whether callers wait behind the head.
     pub(crate) fn waiters(&self) -> Waiters {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
 
-    /// When the lease of the holder ends, in epoch milliseconds. A head has it for a ttl since its turn came at least, `ttl` if it does not name
-    /// another: an end before that is not the head's own. Another program has left it there, and an enqueue does not know whether it enters an
-    /// empty queue, so it cannot remove that.
+    /// The end of the holder's lease in epoch milliseconds. `ttl` counts for an entry that names no ttl.
+    ///
+    /// The lease of a head lasts at least a ttl from the start of its turn. Another program may have left an earlier end, and an enqueue
+    /// cannot remove it, because an enqueue does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         self.until.max(self.first_end(ttl))
     }
 
-    /// When the lease of a head ends that has not beaten.
+    /// The end of the lease of a head that has sent no heartbeat.
     fn first_end(&self, ttl: Duration) -> Option<u64> {
-        let ttl = ttl_of(self.head()?).unwrap_or(ttl);
+        let ttl = self.head()?.ttl.unwrap_or(ttl);
         Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Since when the head is the head, in epoch milliseconds: nobody writes either of the two while it is.
+    /// The start of the head's turn in epoch milliseconds. Both times stay the same during the turn.
     pub(crate) fn head_since(&self) -> Option<u64> {
-        self.turn.max(self.queue.first().and_then(|head| entered(head)))
+        self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// Whether the lease of the head of the queue has ended by the clock.
-    pub(crate) fn has_dead_head(&self, options: &LeaseOptions) -> bool {
-        let ends = options.dead_before().zip(self.end(options.ttl));
+    /// Whether the lease of the head has ended by the clock.
+    pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
+        let ends = options.expired_before().zip(self.end(options.ttl));
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
-    /// How long the lease has still to go by a clock that shows `now`.
+    /// The time until the lease ends, by a clock that shows `now`.
     pub(crate) fn remaining(&self, now: u64, ttl: Duration) -> Duration {
         Duration::from_millis(self.end(ttl).unwrap_or(0).saturating_sub(now))
     }
 }
 
-/// What somebody who stands in a queue is called there: its owner, and for those who wait for it its ttl, and when it asked to enter.
-pub(crate) fn entry(owner: &str, ttl: Duration, now: u64) -> String {
-    format!("{owner}/{}/{now:x}", ttl.as_millis())
-}
-
-pub(crate) fn ttl_of(entry: &str) -> Option<Duration> {
-    let millis = entry.rsplit('/').nth(1)?;
-    millis.parse().ok().map(Duration::from_millis)
-}
-
-fn entered(entry: &str) -> Option<u64> {
-    let (_, millis) = entry.rsplit_once('/')?;
-    u64::from_str_radix(millis, 16).ok()
-}
-
+/// The text of an owner. A value of another type still counts as an owner; the conditions use its stored value.
 fn text(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
-        // Another program's; to the conditions it is there all the same.
         _ => "(not a string)".to_owned(),
     }
 }
@@ -232,5 +255,22 @@ mod tests {
         assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));
         assert_eq!(read("1.2E1", "0.0"), (Some(12), Some(0)));
         assert_eq!(read("5.5", "-1"), (None, None));
+    }
+
+    #[test]
+    fn an_entry_is_parsed_once_and_any_value_stays_an_entry() {
+        let read = |value| {
+            let QueueEntry { owner, ttl, entered } = QueueEntry::read(&value);
+            (owner.to_string(), ttl.map(|ttl| ttl.as_millis()), entered)
+        };
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let ours = QueueEntry::new("host:1", Duration::from_secs(2), 255);
+        assert_eq!(QueueEntry::read(&text(&ours.owner)), ours);
+        assert_eq!(read(text("host:1/2000/ff")), ("host:1/2000/ff".to_owned(), Some(2000), Some(255)));
+        assert_eq!(read(text("a/b/7/10")), ("a/b/7/10".to_owned(), Some(7), Some(16)));
+        assert_eq!(read(text("bob")), ("bob".to_owned(), None, None));
+        assert_eq!(read(text("beef")), ("beef".to_owned(), None, None));
+        assert_eq!(read(text("bob/soon/x")), ("bob/soon/x".to_owned(), None, None));
+        assert_eq!(read(AttributeValue::Bool(true)), ("(not a string)".to_owned(), None, None));
     }
 }

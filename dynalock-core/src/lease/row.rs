@@ -1,13 +1,16 @@
-//! The requests of the protocol. Pure.
+//! The row of a lock, and the requests on it that the queue does not need. Pure.
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::{clause::GrantKind, record::Observation};
+use super::{
+    clause::{self, Expired, LeaseUpdate, number, text},
+    record::{GrantKind, LockRecord},
+};
 use crate::{
     codec::Item,
-    expression::{Joined, Placeholders},
+    expression::Placeholders,
     model::LockModel,
     operation::{Action, GetItem, UpdateItem, Write},
 };
@@ -18,50 +21,40 @@ pub(crate) struct Row {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) layout: LockModel,
-    /// A key attribute, if the row is an item that must be there to be leased.
-    pub(crate) existing: Option<&'static str>,
-    pub(crate) beside: Beside,
+    pub(crate) subject: LeaseSubject,
 }
 
 /// The table and the key of a row.
 pub(crate) type RowId = (Arc<str>, Item);
 
-/// What stands beside a row, under this key.
+/// What the lease of a row protects.
 #[derive(Debug, Clone)]
-pub(crate) enum Beside {
-    Nothing,
-    /// The item whose lease it keeps.
-    Item(Item),
+pub(crate) enum LeaseSubject {
+    /// A name. The first acquire creates the row.
+    Name,
+    /// The item in the same row. The item must exist, and then it has this key attribute.
+    Item { key_attribute: &'static str },
+    /// The item under this key, in another row of the table. The row of the lease is separate.
+    SeparateItem(Item),
 }
 
-/// Whose lease may be taken over.
-#[derive(Debug, Clone)]
-pub(crate) enum Expired {
-    /// Nobody's.
-    Nobody,
-    /// That of anybody whose lease ended before this moment, in epoch milliseconds.
-    EndedBefore(u64),
-    /// That of this holder, if nothing else was seen of it since.
-    Silent(Box<Observation>),
-}
-
-/// What a grant writes.
+/// The content of a plain grant.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
-    /// Epoch milliseconds at which it ends.
+    /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// Epoch milliseconds now: where the first fence starts.
+    /// Epoch milliseconds. The first fence of a row starts here.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-/// What a heartbeat writes.
+/// The content of a heartbeat.
 #[derive(Debug, Clone)]
 pub(crate) struct HeartbeatFields<'a> {
     pub(crate) fence: u64,
     pub(crate) number: u64,
-    /// Epoch milliseconds at which the lease ends.
+    /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
@@ -70,170 +63,136 @@ pub(crate) struct HeartbeatFields<'a> {
 pub(crate) const PAYLOAD: &str = "payload";
 
 impl Row {
-    pub(crate) fn acquire(&self, claim: &AcquireFields<'_>, dead: &Expired) -> UpdateItem {
-        let mut to = Placeholders::default();
-        let LockModel { owner, fence, beat, until, released, .. } = self.layout;
-        let [owner, fence, beat, until, released] = [owner, fence, beat, until, released].map(|name| to.name(name));
-        let me = to.value(text(claim.owner));
+    /// The grant of a free lock.
+    pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> UpdateItem {
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let (owner, now) = (to.value(text(fields.owner)), to.value(number(fields.now)));
+        let beat = to.value(number(0));
+        let mut update = clause::renewed(lock, beat, fields.until, to);
+        update.set.insert(0, (to.name(lock.owner), owner));
+        set_payload(&mut update, fields.payload, to);
+        update.remove = vec![to.name(lock.queue), to.name(lock.turn)];
+        let fence = clause::next_fence(lock, now, to);
 
-        let mut set = Joined::new("SET ", ",");
-        set.push(format_args!("{owner}={me}"));
-        set.push(format_args!("{beat}={}", to.value(number(0))));
-        set.push(format_args!("{until}={}", to.value(number(self.layout.unit.end(claim.until)))));
-        let (start, one) = (to.value(number(claim.now)), to.value(number(1)));
-        set.push(format_args!("{fence}=if_not_exists({fence},{start})+{one}"));
-        if let Some(payload) = claim.payload {
-            let value = to.value(bytes(payload));
-            set.push(format_args!("{}={value}", to.name(PAYLOAD)));
-        }
-
-        let mut condition = Joined::new("", " AND ");
-        match self.is_dead(dead, &mut to) {
-            None => condition.push(format_args!("attribute_not_exists({owner})")),
-            Some(dead) => condition.push(format_args!("(attribute_not_exists({owner}) OR {dead})")),
-        }
-        condition.push(format_args!("{released} <> {me}"));
-        if let Some(key) = self.existing {
-            condition.push(format_args!("attribute_exists({})", to.name(key)));
-        }
-        // Nobody stands in it: it is empty, if it is there.
-        let (queue, turn) = (to.name(self.layout.queue), to.name(self.layout.turn));
-        condition.push(format_args!("attribute_not_exists({queue}[0])"));
-        let set = set.finish();
-        self.update(format!("{set} REMOVE {queue},{turn}"), condition.finish(), to)
+        let mut conditions = vec![clause::not_owned(lock, expired, to), clause::not_released(lock, owner, to)];
+        conditions.extend(self.subject_exists(to));
+        conditions.push(clause::queue_is_empty(lock, to));
+        self.update(update, vec![fence], &conditions, to)
     }
 
-    /// A heartbeat: on the holder, its fence and a lower beat. Not on the beat before, or a lost reply would lose the lease; not on the
-    /// holder alone, or a late copy would put an old beat back, and a late copy of the grant would seem to be the grant. The beat is strictly
-    /// lower: two processes that have resumed one token may send the same number.
-    pub(crate) fn beat(&self, hold: GrantKind, owner: &str, beat: &HeartbeatFields<'_>) -> UpdateItem {
-        let mut to = Placeholders::default();
-        let (beat_name, until_name) = (to.name(self.layout.beat), to.name(self.layout.until));
-        let (number_value, until_value) =
-            (to.value(number(beat.number)), to.value(number(self.layout.unit.end(beat.until))));
-        let mut set = Joined::new("SET ", ",");
-        set.push(format_args!("{beat_name}={number_value}"));
-        set.push(format_args!("{until_name}={until_value}"));
-        if let Some(payload) = beat.payload {
-            set.push(format_args!("{}={}", to.name(PAYLOAD), to.value(bytes(payload))));
-        }
-        let me = to.value(text(owner));
-        let fence = format!("{} = {}", to.name(self.layout.fence), to.value(number(hold.stored_fence(beat.fence))));
-        let condition = match hold {
-            GrantKind::Plain => {
-                format!("{} = {me} AND {fence} AND {beat_name} < {number_value}", to.name(self.layout.owner))
-            }
-            GrantKind::Fair => {
-                let earlier = format!("(attribute_not_exists({beat_name}) OR {beat_name} < {number_value})");
-                format!("{}[0] = {me} AND {fence} AND {earlier}", to.name(self.layout.queue))
-            }
-        };
-        self.update(set.finish(), condition, to)
+    /// A heartbeat. The condition names the fence, because a late copy of the acquire may have brought the owner back.
+    pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> UpdateItem {
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
+        let mut update = clause::renewed(lock, beat, fields.until, to);
+        set_payload(&mut update, fields.payload, to);
+        let held = clause::held(lock, kind, owner, fields.fence, to);
+        let conditions = [held, clause::beat_is_below(lock, kind, beat, to)];
+        self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// What lets the next one in, of an owner. It ends any grant of the owner: a late copy of the acquire may have brought one back.
-    pub(crate) fn disown(&self, owner: &str) -> UpdateItem {
-        let mut to = Placeholders::default();
-        let me = to.value(text(owner));
-        let LockModel { owner, until, released, .. } = self.layout;
-        let [owner, until, released] = [owner, until, released].map(|name| to.name(name));
-        self.update(format!("SET {released}={me} REMOVE {owner},{until}"), format!("{owner} = {me}"), to)
+    /// The release of a plain lock. The condition names no fence: the request also ends a grant that a late copy of the acquire has brought back.
+    pub(crate) fn release(&self, owner: &str) -> UpdateItem {
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let owner = to.value(text(owner));
+        let update = clause::released(lock, owner, to);
+        let condition = clause::is_holder(lock, GrantKind::Plain, owner, to);
+        self.update(update, Vec::new(), &[condition], to)
     }
 
-    /// That the owner's lease has ended.
-    pub(crate) fn is_dead(&self, dead: &Expired, to: &mut Placeholders) -> Option<String> {
-        let LockModel { owner, until, unit, .. } = self.layout;
-        match dead {
-            Expired::Nobody => None,
-            Expired::EndedBefore(moment) => {
-                Some(format!("{} < {}", to.name(until), to.value(number(unit.moment(*moment)))))
-            }
-            Expired::Silent(seen) => {
-                let is_owner = format!("{} = {}", to.name(owner), to.value(seen.holder.clone()));
-                Some(format!("{is_owner} AND {}", self.is_as_seen(seen, to)))
-            }
-        }
+    /// The removal of an owner whose lease has ended, so that a queue can begin. `None` if no lease counts as ended.
+    pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<UpdateItem> {
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let expired = clause::has_expired(lock, expired, to)?;
+        let mut update = clause::without_owner(lock, to);
+        // A beat that stays would count for the head of the queue.
+        update.remove.push(to.name(lock.beat));
+        let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
+        let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
+        Some(self.update(update, Vec::new(), &conditions, to))
     }
 
-    /// That there was no sign of life since.
-    pub(crate) fn is_as_seen(&self, seen: &Observation, to: &mut Placeholders) -> String {
-        let LockModel { fence, beat, until, .. } = self.layout;
-        let signs = [(fence, seen.stored_fence.clone()), (beat, seen.beat.clone()), (until, seen.end.clone())];
-        let mut all = Joined::new("", " AND ");
-        for (name, value) in signs {
-            all.push(format_args!("{}", same(name, value, to)));
-        }
-        all.finish()
+    /// The removal of any owner that holds the lock under this fence, for operators.
+    pub(crate) fn break_lock(&self, fence: u64) -> UpdateItem {
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let update = clause::without_owner(lock, to);
+        let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
+        let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
+        self.update(update, vec![owner], &conditions, to)
     }
 
-    /// Takes the lock from whoever owns it under this fence.
-    pub(crate) fn take_away(&self, fence: u64) -> UpdateItem {
-        let mut to = Placeholders::default();
-        let LockModel { owner, until, released, fence: fence_name, .. } = self.layout;
-        let [owner, until, released, fence_name] = [owner, until, released, fence_name].map(|name| to.name(name));
-        let set = format!("SET {released}={owner} REMOVE {owner},{until}");
-        let condition = format!("attribute_exists({owner}) AND {fence_name} = {}", to.value(number(fence)));
-        self.update(set, condition, to)
-    }
-
-    /// Deletes the row of a lock that nobody holds and whose fence is less than this.
+    /// The deletion of a row that has no holder and a lower fence than this.
     pub(crate) fn retire(&self, fence: u64) -> Write {
-        let mut to = Placeholders::default();
-        let [owner, fence_name, queue] =
-            [self.layout.owner, self.layout.fence, self.layout.queue].map(|name| to.name(name));
-        let free = format!("attribute_not_exists({owner}) AND attribute_not_exists({queue}[0])");
-        let condition = format!("{free} AND {fence_name} < {}", to.value(number(fence)));
-        let (names, values) = to.finish();
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
+        let conditions =
+            [clause::not_owned(lock, &Expired::Nobody, to), clause::queue_is_empty(lock, to), fence].join(" AND ");
+        let (names, values) = std::mem::take(to).finish();
         let (table, key) = (Arc::clone(&self.table), self.key.clone());
-        Write { table, key, action: Action::Delete, condition: Some(condition), names, values, beside: None }
+        Write { table, key, action: Action::Delete, condition: Some(conditions), names, values, beside: None }
     }
 
-    /// What tells the row from all others.
+    /// The identity of the row.
     pub(crate) fn id(&self) -> RowId {
         (Arc::clone(&self.table), self.key.clone())
     }
 
-    /// Whether the item is another one.
-    pub(crate) fn is_beside(&self) -> bool {
-        matches!(self.beside, Beside::Item(_))
-    }
-
+    /// A read of the row.
     pub(crate) fn get(&self, consistent: bool) -> GetItem {
         GetItem { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
     /// A consistent read of the item that is leased.
     pub(crate) fn get_item(&self) -> GetItem {
-        let key = match &self.beside {
-            Beside::Item(item) => item,
-            Beside::Nothing => &self.key,
+        let key = match &self.subject {
+            LeaseSubject::SeparateItem(key) => key,
+            LeaseSubject::Name | LeaseSubject::Item { .. } => &self.key,
         };
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    pub(crate) fn update(&self, text: String, condition: String, to: Placeholders) -> UpdateItem {
-        let (names, values) = to.finish();
+    /// Whether a missing row means that there is nothing to lease.
+    pub(crate) fn is_item(&self) -> bool {
+        matches!(self.subject, LeaseSubject::Item { .. })
+    }
+
+    /// Whether the leased item is in another row.
+    pub(crate) fn is_separate(&self) -> bool {
+        matches!(self.subject, LeaseSubject::SeparateItem(_))
+    }
+
+    /// The condition that the leased item exists, if it is in this row.
+    pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
+        match self.subject {
+            LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),
+            LeaseSubject::Name | LeaseSubject::SeparateItem(_) => None,
+        }
+    }
+
+    /// One request that changes lease attributes, and assigns `terms`.
+    pub(super) fn update(
+        &self,
+        update: LeaseUpdate,
+        terms: Vec<String>,
+        conditions: &[String],
+        to: &mut Placeholders,
+    ) -> UpdateItem {
+        // Each request changes something.
+        self.request(update.text(terms).unwrap_or_default(), conditions.join(" AND "), to)
+    }
+
+    /// One request with these texts and with all placeholders.
+    pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> UpdateItem {
+        let (names, values) = std::mem::take(to).finish();
         UpdateItem { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
     }
-}
 
-/// That an attribute is what it was.
-pub(crate) fn same(name: &str, seen: Option<AttributeValue>, to: &mut Placeholders) -> String {
-    let name = to.name(name);
-    match seen {
-        Some(value) => format!("{name} = {}", to.value(value)),
-        None => format!("attribute_not_exists({name})"),
+    fn is_owned(&self, to: &mut Placeholders) -> String {
+        format!("attribute_exists({})", to.name(self.layout.owner))
     }
 }
 
-pub(crate) fn text(text: &str) -> AttributeValue {
-    AttributeValue::S(text.to_owned())
-}
-
-pub(crate) fn bytes(bytes: &[u8]) -> AttributeValue {
-    AttributeValue::B(Blob::new(bytes))
-}
-
-pub(crate) fn number(number: u64) -> AttributeValue {
-    AttributeValue::N(number.to_string())
+fn set_payload(update: &mut LeaseUpdate, payload: Option<&[u8]>, to: &mut Placeholders) {
+    let payload = payload.map(|bytes| (to.name(PAYLOAD), to.value(AttributeValue::B(Blob::new(bytes)))));
+    update.set.extend(payload);
 }

@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{clause::GrantKind, name::parts};
+use super::{name::parts, record::GrantKind};
 use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
@@ -16,7 +16,7 @@ pub struct LockToken {
     pub(crate) fence: u64,
     pub(crate) beat: u64,
     pub(crate) ttl: Duration,
-    pub(crate) hold: GrantKind,
+    pub(crate) kind: GrantKind,
 }
 
 impl LockToken {
@@ -114,8 +114,8 @@ const FAIR: &str = "fair-";
 /// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { name, owner, fence, beat, ttl, hold } = self;
-        if *hold == GrantKind::Fair {
+        let Self { name, owner, fence, beat, ttl, kind } = self;
+        if *kind == GrantKind::Fair {
             f.write_str(FAIR)?;
         }
         write!(f, "{fence}-{beat}-{}-{}-{owner}{name}", ttl.as_millis(), owner.len())
@@ -126,7 +126,7 @@ impl std::str::FromStr for LockToken {
     type Err = ParseLockTokenError;
 
     fn from_str(text: &str) -> Result<Self, ParseLockTokenError> {
-        let (hold, text) = match text.strip_prefix(FAIR) {
+        let (kind, text) = match text.strip_prefix(FAIR) {
             Some(text) => (GrantKind::Fair, text),
             None => (GrantKind::Plain, text),
         };
@@ -139,7 +139,7 @@ impl std::str::FromStr for LockToken {
         if owner.is_empty() || name.is_empty() {
             return Err(ParseLockTokenError);
         }
-        Ok(Self { name: name.into(), owner: owner.into(), fence, beat, ttl: Duration::from_millis(ttl), hold })
+        Ok(Self { name: name.into(), owner: owner.into(), fence, beat, ttl: Duration::from_millis(ttl), kind })
     }
 }
 

@@ -416,7 +416,7 @@ impl<T: Lockable> LeaseGuard<T> {
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
-        if let Some(lost) = grant.is_lost() {
+        if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }
         let (table, key) = (Arc::clone(&self.repository.table), self.stored.key());

@@ -10,13 +10,13 @@ use crate::{
     lease::{
         AnyOne, AnyOrder, Expiry, Fair, Heartbeat, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
         acquire::{
-            any::AnySpec,
-            one::{AcquireSpec, Acquired},
+            call::{AcquireCall, AcquireMode},
+            spec::AcquireSpec,
         },
         grant::Grant,
-        held_grant::{self, Background, HeldGrant},
-        queue::enter::FairSpec,
-        row::{Beside, Row},
+        held_grant::{Background, HeldGrant, KeptGrant},
+        queue::enter::QueueLimits,
+        row::{LeaseSubject, Row},
     },
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
@@ -201,7 +201,7 @@ impl<T> Repository<T> {
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Arc::new(Grant::resumed(&self.connection, self.lease_row(&key)?, self.options, token));
+        let grant = Grant::resumed(&self.connection, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
@@ -218,12 +218,14 @@ impl<T> Repository<T> {
         // A lockable type has a layout.
         let layout = T::MODEL.lock.unwrap_or(LockModel::DEFAULT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
-        let existing = Some(T::MODEL.partition_key.name);
         Ok(match layout.place {
-            LockPlace::Item => Row { table, key: item, layout, existing, beside: Beside::Nothing },
+            LockPlace::Item => {
+                let subject = LeaseSubject::Item { key_attribute: T::MODEL.partition_key.name };
+                Row { table, key: item, layout, subject }
+            }
             LockPlace::Beside => {
                 let key = key_beside(T::MODEL, &self.table, key)?;
-                Row { table, key, layout, existing: None, beside: Beside::Item(item) }
+                Row { table, key, layout, subject: LeaseSubject::SeparateItem(item) }
             }
         })
     }
@@ -465,9 +467,10 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         // A fair request has one key.
         let key = self.keys.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
         let spec = self.spec(key)?;
-        let (repository, background) = (self.repository, spec.background.clone());
-        let make = move |_, acquired| leased(repository, acquired, background);
-        Ok(held_grant::acquire(FairSpec { spec, most, progress }, make))
+        let limits = QueueLimits { most, transaction: spec.limits };
+        let call = AcquireCall { locks: vec![spec], mode: AcquireMode::Queue(limits, progress) };
+        let repository = self.repository;
+        Ok(call.acquire_one(|kept| leased(repository, kept)))
     }
 }
 
@@ -530,21 +533,17 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
     /// Acquires the lease of the first free item.
     async fn acquire(self) -> Result<LeaseGuard<T>> {
         let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
-        // All of them continue in the same background.
-        let first = locks.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
-        let (repository, background) = (self.repository, first.background.clone());
-        held_grant::acquire(AnySpec { locks }, move |_, acquired| leased(repository, acquired, background)).await
+        if locks.is_empty() {
+            return Err(Error::InvalidSetting(InvalidSetting::NoLocks));
+        }
+        let repository = self.repository;
+        AcquireCall { locks, mode: AcquireMode::Any }.acquire_one(|kept| leased(repository, kept)).await
     }
 }
 
-fn leased<T: Lockable>(
-    repository: Repository<T>,
-    Acquired { grant, row }: Acquired,
-    background: Background,
-) -> Result<LeaseGuard<T>> {
-    let held = HeldGrant::new(grant, background);
-    // The condition of the grant requires an item, so there is one.
-    LeaseGuard::new(repository, held, row.unwrap_or_default())
+fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: KeptGrant) -> Result<LeaseGuard<T>> {
+    // The grant of an item has read the item.
+    LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 
 /// The future of a request.

@@ -7,12 +7,10 @@ use crate::{
     key::{Key, KeyValue},
     lease::{
         LockToken,
-        acquire::one::{AcquireSpec, Acquired},
         clause::HolderProof,
-        held_grant::{self, Background, HeldGrant, KeptGrant},
+        held_grant::{self, HeldGrant, KeptGrant},
         name::parts,
         owner::Owner,
-        queue::enter::FairSpec,
         row::PAYLOAD,
     },
     model::ItemRef,
@@ -39,22 +37,7 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(super) async fn acquire(spec: AcquireSpec) -> Result<Self> {
-        held_grant::acquire(spec, |spec, acquired| Ok(Self::new(spec.label, acquired, spec.background))).await
-    }
-
-    pub(super) fn acquire_fair(spec: FairSpec) -> impl Future<Output = Result<Self>> + Send + 'static {
-        held_grant::acquire(spec, |FairSpec { spec, .. }, acquired| {
-            Ok(Self::new(spec.label, acquired, spec.background))
-        })
-    }
-
-    /// Starts to keep a grant alive.
-    pub(super) fn new(row_name: Arc<str>, Acquired { grant, row }: Acquired, background: Background) -> Self {
-        Self::of(row_name, KeptGrant { guard: HeldGrant::new(grant, background), row })
-    }
-
-    pub(super) fn of(row_name: Arc<str>, KeptGrant { guard: held, row }: KeptGrant) -> Self {
+    pub(super) fn new(row_name: Arc<str>, KeptGrant { guard: held, row }: KeptGrant) -> Self {
         let payload = row.as_ref().and_then(payload_of);
         Self { row_name, held, payload }
     }

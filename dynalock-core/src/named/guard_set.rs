@@ -9,11 +9,7 @@ use std::{
 use super::guard::LockGuard;
 use crate::{
     error::{Lost, Result},
-    lease::{
-        acquire::{all::AllSpec, one::Acquired},
-        held_grant::{self, KeptGrant},
-        queue::enter_all::AllFairSpec,
-    },
+    lease::held_grant,
 };
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
@@ -30,21 +26,8 @@ pub struct LockSetGuard {
 }
 
 impl LockSetGuard {
-    pub(super) async fn acquire(spec: AllSpec) -> Result<Self> {
-        let make = |spec: AllSpec, all: Vec<Acquired>| {
-            let each = spec.locks.into_iter().zip(all);
-            let locks = each.map(|(spec, acquired)| LockGuard::new(spec.label, acquired, spec.background));
-            Ok(Self { locks: locks.collect() })
-        };
-        held_grant::acquire(spec, make).await
-    }
-
-    pub(super) async fn acquire_fair(spec: AllFairSpec) -> Result<Self> {
-        let make = |spec: AllFairSpec, all: Vec<KeptGrant>| {
-            let each = spec.locks.into_iter().zip(all);
-            Ok(Self { locks: each.map(|(spec, kept)| LockGuard::of(spec.label, kept)).collect() })
-        };
-        held_grant::acquire(spec, make).await
+    pub(super) fn new(locks: Vec<LockGuard>) -> Self {
+        Self { locks }
     }
 
     /// Returns the locks, in the order of their names.

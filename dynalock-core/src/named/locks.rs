@@ -11,7 +11,9 @@ use super::{
 use crate::{
     error::{Error, Result},
     lease::{
-        Expiry, Heartbeat, LeaseOptions, LockToken, Wait, acquire::one::Acquired, grant::Grant, held_grant::Background,
+        Expiry, Heartbeat, LeaseOptions, LockToken, Wait,
+        grant::Grant,
+        held_grant::{Background, HeldGrant, KeptGrant},
     },
     retry::{Connection, Limits},
     tables,
@@ -447,9 +449,9 @@ impl Locks {
         }
         let name = Arc::clone(&token.name);
         let background = Background::start(options.heartbeat, connection)?;
-        let grant = Arc::new(Grant::resumed(connection, self.settings.row_named(&name), *options, token));
+        let grant = Grant::resumed(connection, self.settings.row_named(&name), *options, token);
         grant.beat().await?;
-        Ok(LockGuard::new(name, Acquired { grant, row: None }, background))
+        Ok(LockGuard::new(name, KeptGrant { guard: HeldGrant::new(grant, background), row: None }))
     }
 }
 

@@ -9,7 +9,10 @@ use super::{
 use crate::{
     error::Result,
     lease::{
-        queue::{dequeue::DequeueResult, request::EvictReason},
+        queue::{
+            dequeue::{DequeueResult, dequeue},
+            request::DequeueReason,
+        },
         record::LockRecord,
     },
     model::LockModel,
@@ -149,15 +152,16 @@ impl Locks {
         let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name.as_ref())?;
         let mut attempts = Attempts::new(connection, *limits);
-        let met = match attempts.update(|| row.take_away(expected_fence)).await? {
+        let met = match attempts.update(|| row.break_lock(expected_fence)).await? {
             Answered::Applied(_) => return Ok(true),
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        match record.head() {
-            Some(_) if record.last_fence() == Some(expected_fence) => {
+        match record.head_observation() {
+            Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::new(connection, *limits);
-                Ok(match row.take_out(&mut attempts, &record, EvictReason::Operator, options).await? {
+                let reason = DequeueReason::Operator(head.clone());
+                Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
                     // An attempt whose reply was lost has removed the head, or the head has released the lock.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
@@ -197,6 +201,6 @@ impl Locks {
         let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
         let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
         let places = record.queue.iter().enumerate();
-        Ok(places.map(|(position, entry)| QueuePlace::read(position, entry)).collect())
+        Ok(places.map(|(position, entry)| QueuePlace::read(position, &entry.owner)).collect())
     }
 }

@@ -7,8 +7,11 @@ use crate::{
     error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
         AnyOrder, Expiry, Fair, Heartbeat, QueueStatus, QueueTicket, Wait,
-        acquire::{all::AllSpec, one::AcquireSpec},
-        queue::{enter::FairSpec, enter_all::AllFairSpec},
+        acquire::{
+            call::{AcquireCall, AcquireMode},
+            spec::AcquireSpec,
+        },
+        queue::enter::QueueLimits,
     },
 };
 
@@ -302,11 +305,41 @@ impl<O, N> Acquire<O, N, Fair> {
     }
 }
 
-impl<O> Acquire<O, Arc<str>, Fair> {
-    fn fair_spec(&self, wait: Wait, progress: watch::Sender<Option<QueueStatus>>) -> Result<FairSpec> {
+impl<O> Acquire<O, Arc<str>> {
+    fn acquire_plain(&self, wait: Wait) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
         let spec = AcquireSpec { wait, ..self.spec_of(&self.names)? };
-        Ok(FairSpec { spec, most: self.order.most(wait)?, progress })
+        Ok(acquire_one(spec, AcquireMode::Any))
     }
+}
+
+impl<O> Acquire<O, Arc<str>, Fair> {
+    fn acquire_fair(
+        &self,
+        wait: Wait,
+        progress: watch::Sender<Option<QueueStatus>>,
+    ) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
+        let spec = AcquireSpec { wait, ..self.spec_of(&self.names)? };
+        let limits = QueueLimits { most: self.order.most(wait)?, transaction: self.settings.limits_of_all };
+        Ok(acquire_one(spec, AcquireMode::Queue(limits, progress)))
+    }
+}
+
+/// Acquires one lock in a task, which starts now.
+fn acquire_one(spec: AcquireSpec, mode: AcquireMode) -> impl Future<Output = Result<LockGuard>> + Send + 'static {
+    let row_name = Arc::clone(&spec.label);
+    AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept)))
+}
+
+/// Acquires all locks in a task, which starts now.
+fn acquire_all(
+    locks: Vec<AcquireSpec>,
+    mode: AcquireMode,
+) -> impl Future<Output = Result<LockSetGuard>> + Send + 'static {
+    let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.label)).collect();
+    AcquireCall { locks, mode }.acquire(|all| {
+        let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
+        Ok(LockSetGuard::new(guards.collect()))
+    })
 }
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
@@ -335,7 +368,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The future can be dropped at any time: a task on the caller's runtime then gives up the place.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
-        let answer = LockGuard::acquire_fair(self.fair_spec(self.settings.wait(), progress)?);
+        let answer = self.acquire_fair(self.settings.wait(), progress)?;
         // The first report comes with the place. The sender is dropped when the call ends without one.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
@@ -353,7 +386,7 @@ impl IntoFuture for Acquire<LockGuard> {
     type IntoFuture = Pending<LockGuard>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { LockGuard::acquire(self.spec_of(&self.names)?).await })
+        Box::pin(async move { self.acquire_plain(self.settings.wait())?.await })
     }
 }
 
@@ -362,10 +395,7 @@ impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
     type IntoFuture = Pending<LockGuard>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let spec = self.fair_spec(self.settings.wait(), watch::Sender::new(None))?;
-            LockGuard::acquire_fair(spec).await
-        })
+        Box::pin(async move { self.acquire_fair(self.settings.wait(), watch::Sender::new(None))?.await })
     }
 }
 
@@ -375,8 +405,8 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
 
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (locks, limits) = (self.specs()?, self.settings.limits_of_all);
-            LockSetGuard::acquire(AllSpec { locks, limits }).await
+            let locks = self.specs()?;
+            acquire_all(locks, AcquireMode::All(self.settings.limits_of_all)).await
         })
     }
 }
@@ -388,7 +418,8 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
     fn into_future(mut self) -> Self::IntoFuture {
         Box::pin(async move {
             let (locks, most) = (self.specs()?, self.order.most(self.settings.wait())?);
-            LockSetGuard::acquire_fair(AllFairSpec { locks, limits: self.settings.limits_of_all, most }).await
+            let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
+            acquire_all(locks, AcquireMode::Queue(limits, watch::Sender::new(None))).await
         })
     }
 }
@@ -398,10 +429,7 @@ impl IntoFuture for Acquire<Option<LockGuard>> {
     type IntoFuture = Pending<Option<LockGuard>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let spec = AcquireSpec { wait: Wait::No, ..self.spec_of(&self.names)? };
-            Error::none_if_locked(LockGuard::acquire(spec).await)
-        })
+        Box::pin(async move { Error::none_if_locked(self.acquire_plain(Wait::No)?.await) })
     }
 }
 
@@ -410,10 +438,7 @@ impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     type IntoFuture = Pending<Option<LockGuard>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let spec = self.fair_spec(Wait::No, watch::Sender::new(None))?;
-            Error::none_if_locked(LockGuard::acquire_fair(spec).await)
-        })
+        Box::pin(async move { Error::none_if_locked(self.acquire_fair(Wait::No, watch::Sender::new(None))?.await) })
     }
 }
 

@@ -7,10 +7,10 @@ use crate::{
     key::KeyType,
     lease::{
         LeaseOptions, Wait,
-        acquire::one::AcquireSpec,
+        acquire::spec::AcquireSpec,
         held_grant::Background,
         name::row_name,
-        row::{Beside, Row},
+        row::{LeaseSubject, Row},
     },
     model::{KeyModel, LockModel, Model},
     retry::{Connection, Limits},
@@ -75,13 +75,8 @@ impl Settings {
 
     pub(super) fn row_named(&self, row_name: &str) -> Row {
         let key = (MODEL.partition_key.name.to_owned(), AttributeValue::S(row_name.to_owned()));
-        Row {
-            table: Arc::clone(&self.table),
-            key: [key].into(),
-            layout: LockModel::DEFAULT,
-            existing: None,
-            beside: Beside::Nothing,
-        }
+        let (table, subject) = (Arc::clone(&self.table), LeaseSubject::Name);
+        Row { table, key: [key].into(), layout: LockModel::DEFAULT, subject }
     }
 
     fn row_name(&self, name: &str) -> Result<Arc<str>> {

@@ -84,7 +84,7 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
     assert_eq!((second.position(), third.position()), (1, 2));
     assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
     let full = locks.acquire("printer").wait(Wait::Forever).fair().max_queue(3).await;
-    expect_error!(full, Error::QueueFull { waiting: 3, .. });
+    expect_error!(full, Error::QueueFull { waiting: 2, .. });
     let standing = locks.queue("printer").await.unwrap();
     assert_eq!((standing.len(), &*standing[0].owner), (3, first.owner()));
     assert!(standing[1].owner.starts_with("bob:"), "{standing:?}");

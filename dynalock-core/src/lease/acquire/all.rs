@@ -1,202 +1,151 @@
-//! Asking for several locks, all or none.
+//! The acquisition of several locks by one transaction: all of them or none.
 
 use std::sync::Arc;
 
 use super::{
-    observer::ExpiryObserver,
-    one::{AcquireSpec, Acquired, Caller, WaitResult},
+    acquisition::{Acquired, Acquisition, AttemptResult, Caller, Denial, WaitResult, at_the_end, wait},
+    rows::{denials, read_rows, transact},
+    spec::AcquireSpec,
 };
 use crate::{
     clock,
-    codec::Item,
-    error::{ActionReason, Error},
+    error::Error,
     lease::{
-        held_grant::Acquirer,
-        record::LockRecord,
-        row::{AcquireFields, Expired},
+        clause::Expired,
+        held_grant::KeptGrant,
+        record::{GrantKind, LockRecord},
+        row::AcquireFields,
     },
-    operation::{Failure, Transact, Write},
-    random,
-    retry::{Attempts, Limits},
+    operation::Write,
+    retry::{Attempts, Backoff, Limits},
 };
 
-/// What it is asked for, each lock once, in the order in which they are waited for: that of their names.
-pub(crate) struct AllSpec {
-    /// At least one.
-    pub(crate) locks: Vec<AcquireSpec>,
-    /// Those of the transaction.
-    pub(crate) limits: Limits,
+/// Attempts all locks at once until they are granted. Returns `None` if the caller has gone away. The call holds no lock while it waits, so
+/// no caller waits for a caller that waits.
+pub(super) async fn acquire_all(
+    specs: &[AcquireSpec],
+    limits: Limits,
+    caller: &mut impl Caller,
+) -> Result<Option<Vec<KeptGrant>>, Error> {
+    let owner = specs[0].owner();
+    let mut all: Vec<_> =
+        specs.iter().map(|spec| Acquisition::new(spec, GrantKind::Plain, Arc::clone(&owner))).collect();
+    let granted = acquire_together(&mut all, limits, caller).await;
+    granted.map_err(|error| at_the_end(error, &all))
 }
 
-/// What one request came to.
-enum AllAttemptResult {
-    Acquired(Vec<Acquired>),
-    /// The locks that were taken, by their places.
-    Refused(Vec<(usize, LockRecord)>),
-}
-
-/// One transaction over rows of one table, sent until it is answered: under one token, it is applied once. The reasons if it was refused.
-pub(crate) async fn together(
-    attempts: &mut Attempts,
-    AcquireSpec { connection, row, .. }: &AcquireSpec,
-    writes: impl Iterator<Item = Write>,
-) -> Result<Option<Vec<ActionReason>>, Error> {
-    let token = format!("{:032x}", random::generator().u128(..));
-    let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
-    let client = connection.client.clone();
-    attempts
-        .repeat_of(request.len(), &row.table, || async {
-            match Box::pin(request.send(&client)).await {
-                Ok(()) => Ok(None),
-                Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
-                Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
-                Err(failure) => Err(failure),
+async fn acquire_together(
+    all: &mut [Acquisition<'_>],
+    limits: Limits,
+    caller: &mut impl Caller,
+) -> Result<Option<Vec<KeptGrant>>, Error> {
+    let mut backoff = Backoff::default();
+    loop {
+        all.iter_mut().for_each(Acquisition::begin_attempt);
+        let denied = match attempt(all, limits).await {
+            Ok(AttemptResult::Granted(granted)) => return keep(all, granted).await.map(Some),
+            Ok(AttemptResult::Denied(denied)) => denied,
+            Ok(AttemptResult::Expired) => {
+                renew_owner(all);
+                all[0].pause_before_retry(&mut backoff).await?;
+                continue;
             }
-        })
-        .await
-}
-
-/// The error of a call for several locks whose wait is over: [`AcquireSpec::at_the_end`], of the first lock that was in the way.
-pub(crate) fn at_the_end<'a>(error: Error, all: impl Iterator<Item = (&'a AcquireSpec, &'a ExpiryObserver)>) -> Error {
-    all.fold(error, |error, (spec, observer)| spec.at_the_end(error, observer))
-}
-
-impl Acquirer for AllSpec {
-    type Grant = Vec<Acquired>;
-
-    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Vec<Acquired>>, Error>> + Send {
-        self.acquire(caller)
-    }
-}
-
-impl AllSpec {
-    /// Asks until all are granted at once or the wait is over; nothing if the caller is gone. Nothing is held meanwhile, so nobody waits for
-    /// one who waits.
-    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Vec<Acquired>>, Error> {
-        let mut waits: Vec<_> = self.locks.iter().map(AcquireSpec::observer).collect();
-        let granted = self.acquire_as(&mut waits, caller).await;
-        granted.map_err(|error| at_the_end(error, self.locks.iter().zip(&waits)))
-    }
-
-    async fn acquire_as(
-        &self,
-        waits: &mut [ExpiryObserver],
-        caller: &mut impl Caller,
-    ) -> Result<Option<Vec<Acquired>>, Error> {
-        let mut owner = self.locks[0].owner();
-        loop {
-            let asked = self.ask(&owner, waits).await;
-            let taken = match asked {
-                Ok(AllAttemptResult::Acquired(all)) => return Ok(Some(all)),
-                Ok(AllAttemptResult::Refused(taken)) => taken,
-                Err(error) => {
-                    // They may have been granted all the same.
-                    self.give_back(&owner);
-                    return Err(error);
-                }
-            };
-            if !taken.iter().all(|(_, record)| record.is_of_another(&owner)) {
-                self.give_back(&owner);
-                owner = self.locks[0].owner();
+            Err(error) => {
+                // A transaction whose reply was lost may have been applied.
+                give_back(all);
+                return Err(error);
             }
-            for wait in &mut *waits {
-                wait.requests += 1;
-            }
-            for (place, record) in taken {
-                // One by one and before: a transaction tells nothing of who held them.
-                if self.locks[place].has_dead_head(&record, &mut waits[place])
-                    && self.locks[place].evict(&record, &mut waits[place]).await?
-                {
-                    continue;
-                }
-                if self.locks[place].clear(&record, &mut waits[place]).await? {
-                    continue;
-                }
-                let is_in_the_way = |record: &LockRecord| record.is_of_another(&owner);
-                match self.locks[place].wait(&mut waits[place], record, is_in_the_way, caller).await? {
-                    WaitResult::ToAsk => {}
-                    WaitResult::Gone => return Ok(None),
-                }
-            }
-        }
-    }
-
-    /// One transaction.
-    async fn ask(&self, owner: &Arc<str>, waits: &[ExpiryObserver]) -> Result<AllAttemptResult, Error> {
-        let mut attempts = Attempts::new(&self.locks[0].connection, waits[0].within_wait(self.limits));
-        // All of it is of this moment, whichever attempt is applied.
-        let sent = clock::now();
-        let writes = self.locks.iter().map(|spec| {
-            let (now, until) = (spec.options.now(), spec.options.until());
-            let claim = AcquireFields { owner, until, now, payload: spec.payload.as_deref() };
-            Write::from(spec.row.acquire(&claim, &Expired::Nobody))
-        });
-        let Some(reasons) = together(&mut attempts, &self.locks[0], writes).await? else {
-            return self.read(&mut attempts, owner, sent, waits).await;
         };
-        let in_the_way = self.taken(&reasons);
-        match in_the_way.iter().any(|(_, record)| record.owner.as_deref() == Some(owner)) {
-            // A copy of it was applied, nobody knows when: each lease counts from a beat.
-            true => {
-                let asked = self.read(&mut attempts, owner, clock::now(), waits).await?;
-                if let AllAttemptResult::Acquired(all) = &asked {
-                    for granted in all {
-                        match self.locks[0].beat_in_time(&granted.grant, None, &waits[0]).await {
-                            Ok(()) => {}
-                            Err(Error::Lost(lost)) if lost.is_over() => {
-                                return Ok(AllAttemptResult::Refused(vec![(0, LockRecord::default())]));
-                            }
-                            Err(error) => return Err(error),
-                        }
-                    }
-                }
-                Ok(asked)
-            }
-            false => Ok(AllAttemptResult::Refused(in_the_way)),
+        if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
+            renew_owner(all);
         }
-    }
-
-    /// The locks that were in the way.
-    fn taken(&self, reasons: &[ActionReason]) -> Vec<(usize, LockRecord)> {
-        let guilty = reasons.iter().enumerate().filter(|(_, reason)| reason.class().is_some());
-        guilty.map(|(place, reason)| (place, self.record(place, reason.item.as_ref()))).collect()
-    }
-
-    /// Reads the fences, which a transaction does not return, and whether all is ours.
-    async fn read(
-        &self,
-        attempts: &mut Attempts,
-        owner: &Arc<str>,
-        sent: clock::Instant,
-        waits: &[ExpiryObserver],
-    ) -> Result<AllAttemptResult, Error> {
-        let table = &self.locks[0].row.table;
-        let rows = attempts.read_many(table, self.locks.iter().map(|spec| spec.row.key.clone()).collect()).await?;
-        let mut granted = Vec::with_capacity(self.locks.len());
-        let mut taken = Vec::new();
-        for (place, spec) in self.locks.iter().enumerate() {
-            let is_of = |row: &&Item| spec.row.key.iter().all(|(name, value)| row.get(name) == Some(value));
-            let row = rows.iter().find(is_of).cloned();
-            let record = self.record(place, row.as_ref());
-            match record.fence {
-                Some(fence) if record.owner.as_deref() == Some(owner) => {
-                    let taken_over = waits[place].taken_over_before(fence);
-                    let grant = spec.grant(Arc::clone(owner), fence, taken_over, sent);
-                    granted.push(Acquired { grant, row });
-                }
-                _ => taken.push((place, record)),
+        for Denial { index, record } in denied {
+            let acquisition = &mut all[index];
+            acquisition.observer.observe(record);
+            if acquisition.remove_expired().await? {
+                continue;
+            }
+            match wait(std::slice::from_mut(acquisition), caller).await? {
+                WaitResult::Retry => {}
+                WaitResult::CallerGone => return Ok(None),
             }
         }
-        Ok(if taken.is_empty() { AllAttemptResult::Acquired(granted) } else { AllAttemptResult::Refused(taken) })
     }
+}
 
-    fn record(&self, place: usize, row: Option<&Item>) -> LockRecord {
-        LockRecord::of(&self.locks[place].row.layout, row)
+/// Sends one transaction.
+async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
+    let first = &all[0];
+    let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(limits));
+    // All requests of the transaction carry this moment, whichever attempt is applied.
+    let sent = clock::now();
+    let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
+        let (now, until) = (spec.options.now(), spec.options.until());
+        let fields = AcquireFields { owner, until, now, payload: spec.payload.as_deref() };
+        Write::from(spec.row.acquire(&fields, &Expired::Nobody))
+    });
+    let Some(reasons) = transact(&mut attempts, first.spec, writes).await? else {
+        return read(all, &mut attempts, sent).await;
+    };
+    let denied = denials(all.iter().map(|acquisition| acquisition.spec), reasons);
+    if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
+        return Ok(AttemptResult::Denied(denied));
     }
-
-    fn give_back(&self, owner: &Arc<str>) {
-        for spec in &self.locks {
-            spec.give_back(Arc::clone(owner));
+    // A copy of the transaction was applied at an unknown time, so each lease counts from a heartbeat.
+    let result = read(all, &mut attempts, clock::now()).await?;
+    if let AttemptResult::Granted(granted) = &result {
+        for Acquired { grant, .. } in granted {
+            match first.beat_in_time(grant, None).await {
+                Ok(()) => {}
+                Err(Error::Lost(lost)) if lost.is_over() => return Ok(AttemptResult::Expired),
+                Err(error) => return Err(error),
+            }
         }
+    }
+    Ok(result)
+}
+
+/// Reads the fences, which a transaction does not return, and finds out whether this call holds all locks.
+async fn read(
+    all: &[Acquisition<'_>],
+    attempts: &mut Attempts,
+    sent: clock::Instant,
+) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
+    let rows = read_rows(attempts, all.iter().map(|acquisition| acquisition.spec)).await?;
+    let mut granted = Vec::with_capacity(all.len());
+    let mut denied = Vec::new();
+    for (index, (acquisition, row)) in all.iter().zip(rows).enumerate() {
+        let record = LockRecord::of(&acquisition.spec.row.layout, row.as_ref());
+        match record.fence {
+            Some(fence) if record.owner.as_deref() == Some(&*acquisition.owner) => {
+                let grant = acquisition.grant(fence, acquisition.taken_over_before(fence), sent);
+                granted.push(Acquired { grant, row });
+            }
+            _ => denied.push(Denial { index, record }),
+        }
+    }
+    Ok(if denied.is_empty() { AttemptResult::Granted(granted) } else { AttemptResult::Denied(denied) })
+}
+
+async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<KeptGrant>, Error> {
+    let mut kept = Vec::with_capacity(granted.len());
+    for (acquisition, acquired) in all.iter().zip(granted) {
+        kept.push(acquisition.keep(acquired).await?);
+    }
+    Ok(kept)
+}
+
+/// Draws a new owner, and releases what a late copy for the old owner may have brought back.
+fn renew_owner(all: &mut [Acquisition<'_>]) {
+    give_back(all);
+    let owner = all[0].spec.owner();
+    for acquisition in all {
+        acquisition.owner = Arc::clone(&owner);
+    }
+}
+
+fn give_back(all: &[Acquisition<'_>]) {
+    for Acquisition { spec, owner, .. } in all {
+        spec.give_back(owner);
     }
 }

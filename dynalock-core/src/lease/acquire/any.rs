@@ -1,134 +1,159 @@
-//! Asking for one of several leases.
+//! The acquisition of the first free lock of several, or of one lock.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{
-    observer::ExpiryObserver,
-    one::{AcquireSpec, Acquired, AttemptResult, Caller},
+    acquisition::{Acquired, Acquisition, AttemptResult, Caller, WaitResult, at_the_end, release_later, wait},
+    spec::AcquireSpec,
 };
 use crate::{
-    clock,
+    clock::{self, Instant},
+    codec::Item,
     error::Error,
-    lease::{held_grant::Acquirer, record::LockRecord},
+    lease::{
+        grant::{Grant, GrantFields},
+        held_grant::KeptGrant,
+        queue::request::Duplicate,
+        record::{GrantKind, LockRecord, Waiters},
+        row::AcquireFields,
+    },
+    retry::{Answered, Backoff},
 };
 
-/// Several locks, of which any will do: at least one.
-pub(crate) struct AnySpec {
-    pub(crate) locks: Vec<AcquireSpec>,
+/// Attempts each lock in turn, and waits until one of them may be free. Returns `None` if the caller has gone away.
+pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<Option<KeptGrant>, Error> {
+    let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, GrantKind::Plain, spec.owner())).collect();
+    let granted = acquire_first(&mut all, caller).await;
+    granted.map_err(|error| at_the_end(error, &all))
 }
 
-/// One of them on the way.
-struct Candidate<'a> {
-    spec: &'a AcquireSpec,
-    owner: Arc<str>,
-    observer: ExpiryObserver,
-    /// What it said last; nothing if there is nothing to lock.
-    record: Option<LockRecord>,
-}
-
-impl Acquirer for AnySpec {
-    type Grant = Acquired;
-
-    fn ask(&self, caller: &mut impl Caller) -> impl Future<Output = Result<Option<Acquired>, Error>> + Send {
-        self.acquire(caller)
-    }
-}
-
-impl AnySpec {
-    /// Asks for each in turn, and waits until one of them may be free; nothing if the caller is gone.
-    async fn acquire(&self, caller: &mut impl Caller) -> Result<Option<Acquired>, Error> {
-        let candidate = |spec| Candidate { spec, owner: spec.owner(), observer: spec.observer(), record: None };
-        let mut candidates: Vec<_> = self.locks.iter().map(candidate).collect();
-        let granted = Self::acquire_one(&mut candidates, caller).await;
-        let held = || candidates.iter().find(|candidate| candidate.record.is_some());
-        granted.map_err(|error| match held() {
-            Some(Candidate { spec, observer, .. }) => spec.at_the_end(error, observer),
-            None => error,
-        })
-    }
-
-    async fn acquire_one(
-        candidates: &mut [Candidate<'_>],
-        caller: &mut impl Caller,
-    ) -> Result<Option<Acquired>, Error> {
-        loop {
-            let mut missing = None;
-            for candidate in &mut *candidates {
-                match candidate.ask().await {
-                    Ok(Some(granted)) => return Ok(Some(granted)),
-                    Ok(None) => {}
-                    Err(error @ Error::NotFound { .. }) => missing = Some(error),
-                    Err(error) => return Err(error),
+async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<Option<KeptGrant>, Error> {
+    loop {
+        let mut missing = None;
+        for acquisition in &mut *all {
+            match acquisition.attempt().await {
+                Ok(Some(granted)) => return Ok(Some(granted)),
+                Ok(None) => {}
+                Err(error @ Error::NotFound { .. }) => {
+                    acquisition.observer.forget();
+                    // The lease of a missing item was granted and released. A late copy of that release must not end a later grant.
+                    acquisition.owner = acquisition.spec.owner();
+                    missing = Some(error);
                 }
+                Err(error) => return Err(error),
             }
-            if let Some(error) = missing.filter(|_| candidates.iter().all(|candidate| candidate.record.is_none())) {
-                return Err(error);
-            }
-            if !wait(candidates, caller).await? {
-                return Ok(None);
-            }
+        }
+        match missing {
+            Some(error) if all.iter().all(|acquisition| acquisition.observer.record().is_none()) => return Err(error),
+            Some(_) | None => {}
+        }
+        match wait(all, caller).await? {
+            WaitResult::Retry => {}
+            WaitResult::CallerGone => return Ok(None),
         }
     }
 }
 
-impl Candidate<'_> {
-    async fn ask(&mut self) -> Result<Option<Acquired>, Error> {
-        self.record = None;
-        match self.spec.ask(&mut self.owner, &mut self.observer).await {
-            Ok(AttemptResult::Acquired(granted)) => Ok(Some(granted)),
-            Ok(AttemptResult::Denied(record)) => {
-                self.record = Some(record);
-                Ok(None)
+impl Acquisition<'_> {
+    /// Repeats the request until the lock is granted, or until another holder is in the way whose lease has not ended.
+    async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
+        let mut backoff = Backoff::default();
+        self.begin_attempt();
+        loop {
+            match self.attempt_once().await? {
+                AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
+                AttemptResult::Denied(record) => {
+                    self.observer.observe(record);
+                    // The request itself takes over an expired owner. An expression cannot remove the head of a queue that may be absent.
+                    if !self.evict_expired_head().await? {
+                        return Ok(None);
+                    }
+                }
+                AttemptResult::Expired => {
+                    self.pause_before_retry(&mut backoff).await?;
+                    self.owner = self.spec.owner();
+                    self.begin_attempt();
+                }
             }
+        }
+    }
+
+    /// Sends one conditional write.
+    async fn attempt_once(&self) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
+        let Self { spec, owner, .. } = self;
+        let expired = &self.observer.expired();
+        let mut attempts = self.attempts();
+        let mut sent = clock::now();
+        let mut now = 0;
+        let request = || {
+            sent = clock::now();
+            now = spec.options.now();
+            let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
+            spec.row.acquire(&fields, expired)
+        };
+        let answer = match attempts.update(request).await {
+            Ok(answer) => answer,
             Err(error) => {
-                // The lease of a missing item was granted and released: a late copy of that release must not end a later grant.
-                self.owner = self.spec.owner();
+                // An attempt whose reply was lost may have been granted.
+                spec.give_back(owner);
+                return Err(error);
+            }
+        };
+        let (met, is_applied) = match answer {
+            Answered::Applied(before) => (before, true),
+            Answered::Refused(None) if spec.row.is_item() => return Err(spec.not_found(attempts.spent())),
+            Answered::Refused(met) => (met, false),
+        };
+        let record = LockRecord::of(&spec.row.layout, met.as_ref());
+        if is_applied {
+            let fence = record.fence.unwrap_or(now).saturating_add(1);
+            let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
+            // A slow answer may have used up most of the lease.
+            if clock::now().duration_since(sent) < spec.options.ttl / 2 {
+                let grant = self.grant(fence, taken_over, sent);
+                return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
+            }
+            return self.confirm(self.grant(fence, taken_over, clock::now()), met).await;
+        }
+        match record.fence {
+            // An attempt whose reply was lost was granted. It does not tell whether the previous holder had released the lock.
+            Some(fence) if record.owner.as_deref() == Some(owner) => {
+                self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met).await
+            }
+            _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
+            // The row remembers the release of this owner.
+            _ => Ok(AttemptResult::Expired),
+        }
+    }
+
+    /// Renews a grant that is old or of unknown age, so that its lease counts from a heartbeat.
+    async fn confirm(
+        &self,
+        grant: Arc<Grant>,
+        row: Option<Item>,
+    ) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
+        match self.beat_in_time(&grant, None).await {
+            Ok(()) => Ok(AttemptResult::Granted(Acquired { grant, row })),
+            Err(Error::Lost(lost)) if lost.is_over() => Ok(AttemptResult::Expired),
+            Err(error) => {
+                release_later(&grant);
                 Err(error)
             }
         }
     }
 
-    /// Whether it may be free by now, by what is known or a cheap read.
-    async fn may_be_free(&mut self) -> Result<bool, Error> {
-        let Some(record) = &self.record else { return Ok(false) };
-        if self.spec.left(record, &self.observer).is_zero() {
-            self.observer.expects_the_end();
-            return Ok(true);
-        }
-        match self.spec.look(&self.observer).await? {
-            Some(seen) if seen.is_of_another(&self.owner) => {
-                self.observer.watch(&seen);
-                self.record = Some(seen);
-                Ok(false)
-            }
-            Some(_) | None => Ok(true),
-        }
-    }
-}
-
-/// Waits until one of them may be free; `false` if the caller is gone.
-async fn wait(candidates: &mut [Candidate<'_>], caller: &mut impl Caller) -> Result<bool, Error> {
-    loop {
-        let mut pause = Duration::MAX;
-        for Candidate { spec, observer, record, .. } in candidates.iter_mut() {
-            if let Some(record) = record {
-                observer.watch(record);
-                pause = pause.min(spec.pause(record, observer));
-            }
-        }
-        let held = candidates.iter().find_map(|candidate| candidate.record.as_ref().map(|record| (candidate, record)));
-        let Some((first, record)) = held else { return Ok(true) };
-        let left = first.observer.left();
-        if left.is_zero() {
-            return Err(first.spec.locked(record, &first.observer));
-        }
-        if clock::within(pause.min(left), caller.gone()).await.is_some() {
-            return Ok(false);
-        }
-        for candidate in candidates.iter_mut() {
-            if candidate.may_be_free().await? {
-                return Ok(true);
-            }
-        }
+    /// A plain grant before its first heartbeat.
+    pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
+        let fields = GrantFields {
+            kind: GrantKind::Plain,
+            owner: Arc::clone(&self.owner),
+            fence,
+            taken_over,
+            beat: 0,
+            waiters: Waiters::None,
+            duplicate: Duplicate::Impossible,
+            sent,
+        };
+        Grant::new(&self.spec.connection, self.spec.row.clone(), self.spec.options, fields)
     }
 }

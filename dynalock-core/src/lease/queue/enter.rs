@@ -1,284 +1,298 @@
-//! Asking for a lock in the order of those who ask.
+//! The acquisition of locks in first-come, first-served order: a ticket in each queue.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
 use super::{
+    abandon::{abandon_at_the_end, abandon_later, after_abandoned},
     request::Duplicate,
-    status::{QueueStatus, WaitEstimate},
+    status::QueueStatus,
+    ticket::Ticket,
 };
 use crate::{
-    clock::{self, Instant},
-    codec::Item,
+    clock,
     error::Error,
     lease::{
         acquire::{
-            observer::ExpiryObserver,
-            one::{AcquireSpec, Acquired, Caller, WaitResult},
+            acquisition::{Caller, Denial, WaitResult, at_the_end, wait},
+            rows::{denials, read_rows, transact},
+            spec::AcquireSpec,
         },
-        clause::GrantKind,
-        grant::Grant,
-        held_grant::Acquirer,
-        options::Expiry,
-        record::{LockRecord, entry},
+        held_grant::KeptGrant,
+        record::{LockRecord, QueueEntry},
     },
-    retry::Answered,
+    operation::Write,
+    retry::{Answered, Attempts, Limits},
 };
 
-/// What it is asked for in turn.
-pub(crate) struct FairSpec {
-    pub(crate) spec: AcquireSpec,
-    /// How many may stand in the queue, its head counted.
+/// The limits of a call that waits in queues.
+pub(crate) struct QueueLimits {
+    /// The number of entries that each queue may have, its head counted.
     pub(crate) most: usize,
-    /// What is said of the wait.
-    pub(crate) progress: watch::Sender<Option<QueueStatus>>,
+    /// The limits of the transaction that enters several queues. The limits of a read are shorter, because a head that gives no sign of life
+    /// for a ttl is removed.
+    pub(crate) transaction: Limits,
 }
 
-/// What an enqueue came to.
+/// The answer to the request that enters all queues.
 enum EnterResult {
-    Entered(QueuePosition),
-    /// What is in the way: an owner, or a full queue.
-    Refused(LockRecord),
+    Entered(Duplicate),
+    /// An owner outside of the queue, or a full queue, is in the way.
+    Denied(Vec<Denial>),
 }
 
-/// Where somebody stands, by the row as it was seen last.
-pub(crate) struct QueuePosition {
-    pub(crate) row: Option<Item>,
-    pub(crate) record: LockRecord,
-    /// How many stand before; it never grows, though old reads may say so.
-    pub(crate) index: usize,
-    /// Sent before the last consistent answer that showed somebody else at the head: the turn came after it. Nothing if it is not known.
-    pub(crate) last_other: Option<Instant>,
-    /// Epoch milliseconds when it was entered: where the fences of a new row start.
-    pub(crate) entered: u64,
-    /// Whether a copy of the request for it may come yet.
-    pub(crate) duplicate: Duplicate,
-}
-
-impl Acquirer for FairSpec {
-    type Grant = Acquired;
-
-    async fn ask(&self, caller: &mut impl Caller) -> Result<Option<Acquired>, Error> {
-        let mut observer = self.spec.observer();
-        let granted = self.ask_in_turn(&mut observer, caller).await;
-        granted.map_err(|error| self.spec.at_the_end(error, &observer))
+/// Enters all queues at once, and waits for the turn in each. Returns `None` if the caller has gone away.
+///
+/// Of two calls that want several of the same locks, one stands before the other in all their queues, so no two calls wait for each other.
+pub(crate) async fn acquire_in_order(
+    specs: &[AcquireSpec],
+    limits: QueueLimits,
+    progress: &watch::Sender<Option<QueueStatus>>,
+    caller: &mut impl Caller,
+) -> Result<Option<Vec<KeptGrant>>, Error> {
+    let mut queued = Queued::new(specs, limits);
+    let granted = queued.acquire(progress, caller).await;
+    match granted {
+        Ok(true) => Ok(Some(queued.tickets.into_iter().filter_map(Ticket::into_grant).collect())),
+        Ok(false) => Ok(None),
+        Err(error) => Err(at_the_end(error, queued.tickets.iter().map(|ticket| &ticket.acquisition))),
     }
 }
 
-impl FairSpec {
-    async fn ask_in_turn(
-        &self,
-        observer: &mut ExpiryObserver,
+/// A call with one entry in each queue.
+struct Queued<'a> {
+    tickets: Vec<Ticket<'a>>,
+    owner: Arc<str>,
+    limits: QueueLimits,
+}
+
+impl<'a> Queued<'a> {
+    fn new(specs: &'a [AcquireSpec], limits: QueueLimits) -> Self {
+        let owner = specs[0].entry();
+        Self { tickets: specs.iter().map(|spec| Ticket::new(spec, &owner)).collect(), owner, limits }
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &'a AcquireSpec> {
+        self.tickets.iter().map(|ticket| ticket.acquisition.spec)
+    }
+
+    /// Returns `false` if the caller has gone away. An entry that the call does not need any more is removed.
+    async fn acquire(
+        &mut self,
+        progress: &watch::Sender<Option<QueueStatus>>,
         caller: &mut impl Caller,
-    ) -> Result<Option<Acquired>, Error> {
-        if let WaitResult::Gone = self.spec.after_abandoned(observer, caller).await? {
-            return Ok(None);
-        }
-        let mut me = self.spec.entry();
-        let place = match self.enter(&mut me, observer, caller).await {
-            Ok(Some(place)) => place,
-            Ok(None) => return Ok(None),
-            Err(refused @ (Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })) => {
-                return Err(refused);
+    ) -> Result<bool, Error> {
+        for ticket in &self.tickets {
+            if let WaitResult::CallerGone = after_abandoned(&ticket.acquisition, caller).await? {
+                return Ok(false);
             }
+        }
+        let duplicate = match self.enter(caller).await {
+            Ok(Some(duplicate)) => duplicate,
+            Ok(None) => return Ok(false),
+            // These answers say that there is no entry.
+            Err(error @ (Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })) => return Err(error),
             Err(error) => {
-                self.spec.abandon_later(me, Duplicate::Possible);
+                abandon_later(self.specs(), &self.owner, self.duplicate_without_answer());
                 return Err(error);
             }
         };
-        let duplicate = place.duplicate;
-        let granted = self.stand(&me, place, observer, caller).await;
+        let granted = self.wait_for_turns(duplicate, progress, caller).await;
         match &granted {
-            Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
-            Err(Error::Locked(_)) => AcquireSpec::abandon_at_the_end([&self.spec].into_iter(), &me, duplicate).await,
-            // Also where it was taken out: a late copy may have brought it back.
-            Ok(None) | Err(_) => self.spec.abandon_later(me, duplicate),
+            // The lease of a missing item was released.
+            Ok(true) | Err(Error::NotFound { .. }) => {}
+            Err(Error::Locked(_)) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
+            // An entry that was evicted is removed, too: a late copy may have brought it back.
+            Ok(false) | Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         granted
     }
 
-    /// Waits in the queue for its turn; nothing if the caller is gone.
-    async fn stand(
-        &self,
-        me: &Arc<str>,
-        mut place: QueuePosition,
-        observer: &mut ExpiryObserver,
-        caller: &mut impl Caller,
-    ) -> Result<Option<Acquired>, Error> {
-        let speed = WaitEstimate::new(place.index);
-        while place.index > 0 {
-            QueueStatus::new(&place.record, place.index, &speed).report(&self.progress);
-            let mut is_next = place.index == 1;
-            if self.spec.has_dead_head(&place.record, observer) && self.spec.evict(&place.record, observer).await? {
-                is_next = true;
-            } else {
-                let left = observer.left();
-                if left.is_zero() {
-                    return Err(self.spec.locked(&place.record, observer));
-                }
-                let pause = self.spec.pause_in_queue(&place.record, place.index, observer).min(left);
-                if clock::within(pause, caller.gone()).await.is_some() {
-                    return Ok(None);
-                }
-            }
-            place = self.look(me, place, is_next, observer).await?;
-        }
-        match self.spec.take(me, place, observer).await? {
-            Some(granted) if self.spec.row.is_beside() => self.spec.with_item(granted, observer).await.map(Some),
-            Some(granted) => Ok(Some(granted)),
-            None => Err(self.spec.evicted(observer)),
-        }
-    }
-
-    /// Takes a place, under an entry of the moment; nothing if the caller is gone.
-    async fn enter(
-        &self,
-        me: &mut Arc<str>,
-        observer: &mut ExpiryObserver,
-        caller: &mut impl Caller,
-    ) -> Result<Option<QueuePosition>, Error> {
+    /// Enters all queues with an entry of this moment. Returns `None` if the caller has gone away.
+    async fn enter(&mut self, caller: &mut impl Caller) -> Result<Option<Duplicate>, Error> {
         loop {
-            observer.requests += 1;
-            let record = match self.enqueue(me, observer).await? {
-                EnterResult::Entered(place) => return Ok(Some(place)),
-                EnterResult::Refused(record) => record,
+            self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
+            let denied = match self.enqueue().await? {
+                EnterResult::Entered(duplicate) => return Ok(Some(duplicate)),
+                EnterResult::Denied(denied) => denied,
             };
-            if !self.spec.has_dead_head(&record, observer) || !self.spec.evict(&record, observer).await? {
-                if record.owner.is_none() && record.queue.len() >= self.most {
-                    return Err(self.spec.full(&record, observer));
-                } else if !self.spec.clear(&record, observer).await?
-                    && let WaitResult::Gone =
-                        self.spec.wait(observer, record, |record| record.owner.is_some(), caller).await?
-                {
-                    return Ok(None);
+            for Denial { index, record } in denied {
+                let ticket = &mut self.tickets[index];
+                let is_full = record.owner.is_none() && record.queue.len() >= self.limits.most;
+                ticket.acquisition.observer.observe(record);
+                if ticket.acquisition.remove_expired().await? {
+                    continue;
+                }
+                if is_full {
+                    return Err(ticket.full());
+                }
+                match wait(std::slice::from_mut(&mut ticket.acquisition), caller).await? {
+                    WaitResult::Retry => {}
+                    WaitResult::CallerGone => return Ok(None),
                 }
             }
-            // Not before the wait: others count its lease from the time that it names.
-            *me = self.spec.entry();
+            // The time in the entry must not be older than the wait: other callers count the lease of the head from it.
+            self.owner = self.tickets[0].acquisition.spec.entry();
+            for ticket in &mut self.tickets {
+                ticket.acquisition.owner = Arc::clone(&self.owner);
+            }
         }
     }
 
-    /// One conditional write.
-    async fn enqueue(&self, me: &Arc<str>, observer: &ExpiryObserver) -> Result<EnterResult, Error> {
-        let AcquireSpec { row, options, .. } = &self.spec;
-        let mut attempts = self.spec.attempts(observer);
-        let (mut sent, mut entered) = (clock::now(), 0);
-        let request = || {
-            (sent, entered) = (clock::now(), options.now());
-            row.enqueue(me, entered, self.most)
-        };
-        let answer = attempts.update(request).await?;
-        let (item, is_applied) = match answer {
-            Answered::Applied(before) => (before, true),
-            Answered::Refused(None) if row.existing.is_some() => {
-                return Err(self.spec.not_found(attempts.spent()));
-            }
-            Answered::Refused(met) => (met, false),
-        };
-        let mut record = LockRecord::of(&row.layout, item.as_ref());
-        if is_applied {
-            record.queue.push(me.to_string());
+    /// Sends one request that enters all queues: an UpdateItem for one queue, which costs half of a transaction, and a transaction for
+    /// several.
+    async fn enqueue(&mut self) -> Result<EnterResult, Error> {
+        match &mut self.tickets[..] {
+            [ticket] => enqueue_one(ticket, self.limits.most).await,
+            _ => self.enqueue_all().await,
         }
-        Ok(match record.place_of(me) {
-            // Of a copy whose reply was lost nobody knows when it came to be the head.
-            Some(index) => {
-                let last_other = (is_applied || index > 0).then_some(sent);
-                let duplicate = Duplicate::of(&attempts);
-                EnterResult::Entered(QueuePosition { row: item, record, index, last_other, entered, duplicate })
-            }
-            None => EnterResult::Refused(record),
-        })
     }
 
-    /// Reads the row. An old read may show anything that was true once: that somebody has been evicted is for a consistent one to say.
-    async fn look(
-        &self,
-        me: &str,
-        place: QueuePosition,
-        is_next: bool,
-        observer: &ExpiryObserver,
-    ) -> Result<QueuePosition, Error> {
-        let row = &self.spec.row;
-        let mut consistent = is_next;
+    /// Reads all rows. A single row is read eventually consistent, at half the price, unless its state may have changed.
+    async fn read(&mut self, has_evicted: bool) -> Result<(), Error> {
+        match &mut self.tickets[..] {
+            [ticket] if has_evicted || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
+            [ticket] => read_one_cheaply(ticket).await,
+            _ => self.read_all().await,
+        }
+    }
+
+    /// Whether a copy of a request without an answer may still arrive. DynamoDB refuses the copy of a transaction by its token.
+    fn duplicate_without_answer(&self) -> Duplicate {
+        if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
+    }
+
+    async fn enqueue_all(&mut self) -> Result<EnterResult, Error> {
+        let first = &self.tickets[0].acquisition;
+        let (sent, now) = (clock::now(), first.spec.options.now());
+        let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(self.limits.transaction));
+        let writes = self.specs().map(|spec| Write::from(spec.row.enqueue(&self.owner, now, self.limits.most)));
+        let reasons = transact(&mut attempts, first.spec, writes).await?;
+        let is_applied = reasons.is_none();
+        let denied = denials(self.specs(), reasons.unwrap_or_default());
+        if !is_applied && denied.iter().all(|denial| denial.record.place_of(&self.owner).is_none()) {
+            return Ok(EnterResult::Denied(denied));
+        }
+        // A copy whose reply was lost was applied at an unknown time.
+        for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
+            ticket.began_waiting(sent);
+        }
+        // A transaction returns no rows.
+        self.read_all().await?;
+        Ok(EnterResult::Entered(Duplicate::Impossible))
+    }
+
+    async fn read_all(&mut self) -> Result<(), Error> {
+        let mut attempts = self.tickets[0].acquisition.attempts();
+        let sent = clock::now();
+        let rows = read_rows(&mut attempts, self.specs()).await?;
+        for (ticket, row) in self.tickets.iter_mut().zip(rows) {
+            if !ticket.saw(row, sent) {
+                return Err(ticket.evicted());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the entry is the head of each queue. Locks whose turn has come are kept meanwhile. Returns `false` if the caller has gone
+    /// away.
+    async fn wait_for_turns(
+        &mut self,
+        duplicate: Duplicate,
+        progress: &watch::Sender<Option<QueueStatus>>,
+        caller: &mut impl Caller,
+    ) -> Result<bool, Error> {
         loop {
-            let sent = clock::now();
-            let item = self.spec.attempts(observer).read(&row.get(consistent)).await?;
-            let record = LockRecord::of(&row.layout, item.as_ref());
-            match record.place_of(me) {
-                Some(index) => {
-                    let last_other = match (consistent, index) {
-                        (true, 1..) => Some(sent),
-                        (true, 0) | (false, 1..) => place.last_other,
-                        // It may have been so before the last look: the copy of a request may have brought it back since.
-                        (false, 0) => None,
-                    };
-                    return Ok(QueuePosition { row: item, record, index: index.min(place.index), last_other, ..place });
+            for ticket in &mut self.tickets {
+                if !ticket.advance(duplicate).await? {
+                    return Err(ticket.evicted());
                 }
-                None if consistent && item.is_none() && row.existing.is_some() => {
-                    return Err(self.spec.not_found(observer.spent()));
-                }
-                None if consistent => return Err(self.spec.evicted(observer)),
-                None => consistent = true,
             }
+            let Some(next) = self.tickets.iter_mut().find(|ticket| ticket.waiting_behind().is_some()) else {
+                return Ok(true);
+            };
+            if let Some(status) = next.status() {
+                status.report(progress);
+            }
+            let mut has_evicted = false;
+            for ticket in self.tickets.iter_mut().filter(|ticket| ticket.waiting_behind().is_some()) {
+                has_evicted |= ticket.acquisition.evict_expired_head().await?;
+            }
+            // After an eviction, the turn may have come at once.
+            if !has_evicted && let WaitResult::CallerGone = self.pause(caller).await? {
+                return Ok(false);
+            }
+            self.read(has_evicted).await?;
+        }
+    }
+
+    /// Sleeps until the next read. Fails if the wait is over.
+    async fn pause(&mut self, caller: &mut impl Caller) -> Result<WaitResult, Error> {
+        let Some(next) = self.tickets.iter().find(|ticket| ticket.waiting_behind().is_some()) else {
+            return Ok(WaitResult::Retry);
+        };
+        let remaining = next.acquisition.remaining_wait();
+        if remaining.is_zero() {
+            return Err(next.acquisition.locked());
+        }
+        let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min().unwrap_or(Duration::MAX);
+        match clock::within(pause.min(remaining), caller.gone()).await {
+            Some(()) => Ok(WaitResult::CallerGone),
+            None => Ok(WaitResult::Retry),
         }
     }
 }
 
-impl AcquireSpec {
-    /// What this asker is called in a queue that it enters now.
-    pub(crate) fn entry(&self) -> Arc<str> {
-        entry(&self.owner(), self.options.ttl, self.options.now()).into()
+async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult, Error> {
+    let AcquireSpec { row, options, .. } = ticket.acquisition.spec;
+    let owner = Arc::clone(&ticket.acquisition.owner);
+    let mut attempts = ticket.acquisition.attempts();
+    let (mut sent, mut now) = (clock::now(), 0);
+    let request = || {
+        (sent, now) = (clock::now(), options.now());
+        row.enqueue(&owner, now, most)
+    };
+    let (item, is_applied) = match attempts.update(request).await? {
+        Answered::Applied(before) => (before, true),
+        Answered::Refused(None) if row.is_item() => return Err(ticket.acquisition.spec.not_found(attempts.spent())),
+        Answered::Refused(met) => (met, false),
+    };
+    let mut record = LockRecord::of(&row.layout, item.as_ref());
+    if is_applied {
+        // The answer shows the row before the request.
+        record.queue.push(QueueEntry::parse(&owner));
+        record.fence.get_or_insert(now);
     }
-
-    /// The turn has come: the lease counts from when nobody else can count it yet, or from a heartbeat. Nothing if others have ended it.
-    pub(crate) async fn take(
-        &self,
-        me: &Arc<str>,
-        place: QueuePosition,
-        observer: &ExpiryObserver,
-    ) -> Result<Option<Acquired>, Error> {
-        let Self { connection, row, options, payload, .. } = self;
-        let QueuePosition { row: item, record, last_other, entered, duplicate, .. } = place;
-        let now = clock::now();
-        let fresh = self.since(last_other, &record, now).filter(|since| now.duration_since(*since) < options.ttl / 2);
-        let fence = GrantKind::Fair.fence(record.fence.unwrap_or(entered));
-        let fences = (fence, observer.taken_over_before(fence));
-        let of = (Arc::clone(connection), row.clone(), *options);
-        let sent = fresh.unwrap_or(now);
-        let grant = Grant::new(of, (GrantKind::Fair, Arc::clone(me)), fences, record.beat.unwrap_or(0), sent);
-        let grant = Arc::new(grant.with_place(record.waiters(), duplicate));
-        if fresh.is_none() || payload.is_some() {
-            match self.beat_in_time(&grant, payload.as_deref(), observer).await {
-                Ok(()) => {}
-                Err(Error::Lost(lost)) if lost.is_over() => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(Acquired { grant, row: item }))
+    let Some(index) = record.place_of(&owner) else {
+        return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
+    };
+    // An earlier attempt whose reply was lost may have become the head at an unknown time.
+    if is_applied || index > 0 {
+        ticket.began_waiting(sent);
     }
+    ticket.move_to(item, record);
+    Ok(EnterResult::Entered(Duplicate::of(&attempts)))
+}
 
-    /// From when on a head that has not beaten has its lease; nothing if that is not known.
-    ///
-    /// Who watches counts from when it has seen it there, which was after the last consistent answer that showed somebody else. Who goes by
-    /// clocks counts from its turn, and the skew: so it may, too, from its turn by its own clock without the skew.
-    fn since(&self, last_other: Option<Instant>, record: &LockRecord, now: Instant) -> Option<Instant> {
-        let Expiry::Clock { max_skew } = self.options.expiry else { return last_other };
-        let age = self.options.now().saturating_sub(record.head_since().unwrap_or(0));
-        let turn = now.checked_sub(Duration::from_millis(age))?;
-        last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
+/// Reads a row consistently.
+async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
+    let spec = ticket.acquisition.spec;
+    let sent = clock::now();
+    let item = ticket.acquisition.attempts().read(&spec.row.get(true)).await?;
+    let is_missing = item.is_none() && spec.row.is_item();
+    match ticket.saw(item, sent) {
+        true => Ok(()),
+        false if is_missing => Err(spec.not_found(ticket.acquisition.spent())),
+        false => Err(ticket.evicted()),
     }
+}
 
-    /// A queue that is full; of one who does not wait, it is full as soon as there is a head.
-    pub(crate) fn full(&self, record: &LockRecord, observer: &ExpiryObserver) -> Error {
-        if observer.only_tries() {
-            return self.locked(record, observer);
-        }
-        Error::QueueFull { table: Arc::clone(&self.row.table), waiting: record.queue.len(), spent: observer.spent() }
-    }
-
-    pub(crate) fn evicted(&self, observer: &ExpiryObserver) -> Error {
-        let table = Arc::clone(&self.row.table);
-        Error::Evicted { table, spent: observer.spent() }
+/// Reads a row eventually consistent. The answer may show any earlier state, so only a consistent read tells that the entry is gone.
+async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
+    let item = ticket.acquisition.attempts().read(&ticket.acquisition.spec.row.get(false)).await?;
+    match ticket.saw_old(item) {
+        true => Ok(()),
+        false => read_one(ticket).await,
     }
 }

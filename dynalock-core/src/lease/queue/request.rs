@@ -1,178 +1,124 @@
 //! The requests of the fair queue. Pure.
 
+use std::sync::Arc;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::{
-    expression::{Joined, Placeholders},
+    expression::Placeholders,
     lease::{
-        record::{LockRecord, Observation, Waiters},
-        row::{Expired, Row, number, same, text},
+        clause::{self, Expired, LeaseUpdate, number, text},
+        record::{GrantKind, Observation, Waiters},
+        row::Row,
     },
-    model::LockModel,
     operation::UpdateItem,
     retry::Attempts,
 };
 
-/// Whether a copy of the request for a place may still be on its way, when the one who has it goes.
+/// Whether a copy of the enqueue may still arrive when its entry leaves the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// One may: what goes leaves its name, by which that is refused.
+    /// The request that removes the entry leaves its owner in the row, so that DynamoDB refuses a late copy.
     Possible,
 }
 
 impl Duplicate {
-    /// Of the request that an effort was made for.
+    /// The answer for the enqueue that was sent by these attempts.
     pub(crate) fn of(attempts: &Attempts) -> Self {
         if attempts.is_in_doubt() { Self::Possible } else { Self::Impossible }
     }
 }
 
-/// How a head goes by its own request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DequeueFields {
-    pub(crate) duplicate: Duplicate,
-    /// Epoch milliseconds.
-    pub(crate) now: u64,
-}
-
-/// The next one's turn: the parts of an update.
-struct DequeueText {
-    set: Joined,
-    remove: Joined,
-    condition: Joined,
-    to: Placeholders,
-}
-
-/// Why a head may be taken out of the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EvictReason {
-    /// It has not beaten since.
-    Expired,
-    /// An operator says so.
-    Operator,
+/// Why the head is removed from the queue.
+#[derive(Debug, Clone)]
+pub(crate) enum DequeueReason {
+    /// The head leaves by its own request.
+    Leave { owner: Arc<str>, duplicate: Duplicate },
+    /// The lease of the head has ended: the row still shows this observation.
+    Expired(Observation),
+    /// An operator removes the head, even if it is alive.
+    Operator(Observation),
 }
 
 impl Row {
-    /// Takes a number and a place in one write: the number is the place. Whoever comes into an empty queue holds the lock; at most `most` stand
-    /// in it then. It may be repeated: nobody stands in it twice.
+    /// The entry at the end of a queue that has room for `most` entries. The entry is its number: to take a number and to enter is one write.
+    /// A caller that enters an empty queue holds the lock. A copy of the request is refused.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> UpdateItem {
-        let mut to = Placeholders::default();
-        let [owner, fence, released, queue] =
-            [self.layout.owner, self.layout.fence, self.layout.released, self.layout.queue].map(|name| to.name(name));
-        let me = to.value(text(entry));
-        let mine = to.value(AttributeValue::L(vec![text(entry)]));
-        let nobody = to.value(AttributeValue::L(Vec::new()));
-        let now = to.value(number(now));
-
-        let mut set = Joined::new("SET ", ",");
-        set.push(format_args!("{queue}=list_append(if_not_exists({queue},{nobody}),{mine})"));
-        set.push(format_args!("{fence}=if_not_exists({fence},{now})"));
-
-        let mut condition = Joined::new("", " AND ");
-        condition.push(format_args!("attribute_not_exists({owner})"));
-        condition.push(format_args!("attribute_not_exists({queue}[{}])", most.saturating_sub(1)));
-        condition.push(format_args!("NOT contains({queue}, {me})"));
-        condition.push(format_args!("{released} <> {me}"));
-        if let Some(key) = self.existing {
-            condition.push(format_args!("attribute_exists({})", to.name(key)));
-        }
-        self.update(set.finish(), condition.finish(), to)
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
+        let (owner, now) = (to.value(text(entry)), to.value(number(now)));
+        let (empty, added) = (to.value(AttributeValue::L(Vec::new())), to.value(AttributeValue::L(vec![text(entry)])));
+        let terms = vec![
+            format!("{queue}=list_append(if_not_exists({queue},{empty}),{added})"),
+            format!("{fence}=if_not_exists({fence},{now})"),
+        ];
+        let mut conditions = vec![
+            clause::not_owned(lock, &Expired::Nobody, to),
+            format!("attribute_not_exists({queue}[{}])", most.saturating_sub(1)),
+            format!("NOT contains({queue}, {owner})"),
+            clause::not_released(lock, owner, to),
+        ];
+        conditions.extend(self.subject_exists(to));
+        self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// The head goes, and the next one holds the lock: one write, so that nobody comes between.
-    pub(crate) fn leave(
-        &self,
-        entry: &str,
-        waiters: Waiters,
-        DequeueFields { duplicate, now }: DequeueFields,
-    ) -> UpdateItem {
-        let mut turn = self.next_turn(text(entry), waiters, now);
-        let released = turn.to.name(self.layout.released);
-        match duplicate {
-            Duplicate::Impossible => turn.remove.push(format_args!("{released}")),
-            Duplicate::Possible => {
-                let me = turn.to.value(text(entry));
-                turn.set.push(format_args!("{released}={me}"));
+    /// The removal of the head, which makes the next entry the head. It is one write, so that no caller can come between.
+    pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let head = match reason {
+            DequeueReason::Leave { owner, .. } => text(owner),
+            DequeueReason::Expired(seen) | DequeueReason::Operator(seen) => seen.holder.clone(),
+        };
+        let (head, now) = (to.value(head), to.value(number(now)));
+        let mut update = clause::next_turn(lock, waiters, now, to);
+        let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
+        if waiters == Waiters::None {
+            conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
+        }
+        match (reason, waiters) {
+            (DequeueReason::Leave { duplicate: Duplicate::Possible, .. }, _) => {
+                update.set.push((to.name(lock.released), head));
+            }
+            (DequeueReason::Leave { duplicate: Duplicate::Impossible, .. }, _)
+            | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
+                update.remove.push(to.name(lock.released));
+            }
+            // The name stays: it refuses copies of the requests of a previous head.
+            (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
+        }
+        match reason {
+            DequeueReason::Leave { .. } => {}
+            DequeueReason::Expired(seen) => conditions.push(clause::is_as_observed(lock, seen, to)),
+            DequeueReason::Operator(seen) => {
+                conditions.push(clause::same(lock.fence, seen.stored_fence.as_ref(), to));
             }
         }
-        self.made(turn)
+        let fence = clause::next_fence(lock, now, to);
+        self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Somebody behind the head goes.
+    /// The removal of an entry behind the head.
     pub(crate) fn abandon(&self, entry: &str, place: usize) -> UpdateItem {
-        let mut to = Placeholders::default();
+        let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);
         let condition = format!("{queue}[{place}] = {}", to.value(text(entry)));
-        self.update(format!("REMOVE {queue}[{place}]"), condition, to)
+        self.request(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Takes a head out that has died.
-    pub(crate) fn evict(&self, head: &Observation, evidence: EvictReason, waiters: Waiters, now: u64) -> UpdateItem {
-        let mut turn = self.next_turn(head.holder.clone(), waiters, now);
-        if waiters == Waiters::None {
-            turn.remove.push(format_args!("{}", turn.to.name(self.layout.released)));
-        }
-        let is_same = match evidence {
-            EvictReason::Expired => self.is_as_seen(head, &mut turn.to),
-            EvictReason::Operator => same(self.layout.fence, head.stored_fence.clone(), &mut turn.to),
-        };
-        turn.condition.push(format_args!("{is_same}"));
-        self.made(turn)
-    }
-
-    /// Removes a queue in which nobody stands any more since that fence.
+    /// The removal of a queue that has been empty since this fence.
     pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> UpdateItem {
-        let mut to = Placeholders::default();
-        let [queue, turn] = [self.layout.queue, self.layout.turn].map(|name| to.name(name));
-        let mut remove = Joined::new("REMOVE ", ",");
-        remove.push(format_args!("{queue},{turn}"));
+        let (lock, to) = (&self.layout, &mut Placeholders::default());
+        let queue = to.name(lock.queue);
+        let mut remove = vec![queue, to.name(lock.turn)];
         if duplicate == Duplicate::Impossible {
-            remove.push(format_args!("{}", to.name(self.layout.released)));
+            remove.push(to.name(lock.released));
         }
-        let is_since = format!("{} = {}", to.name(self.layout.fence), to.value(number(fence)));
-        let condition = format!("attribute_exists({queue}) AND attribute_not_exists({queue}[0]) AND {is_since}");
-        self.update(remove.finish(), condition, to)
-    }
-
-    /// Takes away a dead owner, so that a queue can begin.
-    pub(crate) fn clear(&self, record: &LockRecord, dead: &Expired) -> Option<UpdateItem> {
-        let mut to = Placeholders::default();
-        let dead = self.is_dead(dead, &mut to)?;
-        let LockModel { owner, until, beat, .. } = self.layout;
-        let [owner, until, beat] = [owner, until, beat].map(|name| to.name(name));
-        let stored_fence = record.observation().and_then(|observation| observation.stored_fence.clone());
-        let is_same = same(self.layout.fence, stored_fence, &mut to);
-        let text = format!("REMOVE {owner},{until},{beat}");
-        Some(self.update(text, format!("attribute_exists({owner}) AND {is_same} AND {dead}"), to))
-    }
-
-    /// What makes the next in the queue its head: the head and its signs of life go, and its fence is stored.
-    fn next_turn(&self, head: AttributeValue, waiters: Waiters, now: u64) -> DequeueText {
-        let mut to = Placeholders::default();
-        let LockModel { fence, queue, beat, until, turn, .. } = self.layout;
-        let [fence, queue, beat, until, turn] = [fence, queue, beat, until, turn].map(|name| to.name(name));
-        let mut set = Joined::new("SET ", ",");
-        let (now_value, one) = (to.value(number(now)), to.value(number(1)));
-        set.push(format_args!("{fence}=if_not_exists({fence},{now_value})+{one}"));
-        let mut remove = Joined::new("REMOVE ", ",");
-        remove.push(format_args!("{beat},{until}"));
-        let mut condition = Joined::new("", " AND ");
-        condition.push(format_args!("{queue}[0] = {}", to.value(head)));
-        match waiters {
-            Waiters::None => {
-                remove.push(format_args!("{queue},{turn}"));
-                condition.push(format_args!("attribute_not_exists({queue}[1])"));
-            }
-            Waiters::Some => {
-                remove.push(format_args!("{queue}[0]"));
-                set.push(format_args!("{turn}={now_value}"));
-            }
-        }
-        DequeueText { set, remove, condition, to }
-    }
-
-    fn made(&self, DequeueText { set, remove, condition, to }: DequeueText) -> UpdateItem {
-        self.update(format!("{} {}", set.finish(), remove.finish()), condition.finish(), to)
+        let conditions = [
+            format!("attribute_exists({queue})"),
+            clause::queue_is_empty(lock, to),
+            clause::same(lock.fence, Some(&number(fence)), to),
+        ];
+        self.update(LeaseUpdate { remove, ..LeaseUpdate::default() }, Vec::new(), &conditions, to)
     }
 }

@@ -1,0 +1,320 @@
+//! The state of one acquisition, and its requests.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use tokio::sync::oneshot;
+
+use super::{observer::ExpiryObserver, spec::AcquireSpec};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    error::{Error, Locked, Spent, Unavailable},
+    lease::{
+        grant::Grant,
+        held_grant::{HeldGrant, KeptGrant},
+        options::Wait,
+        queue::dequeue::{DequeueResult, evict},
+        record::{GrantKind, LockRecord},
+    },
+    random,
+    retry::{Answered, Attempts, Backoff, Limits},
+};
+
+/// The time for the last requests of a call whose wait has ended: the last read, and the removal of an entry from a queue.
+pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
+
+/// One lock that a call acquires, and what the call has seen and spent so far.
+pub(crate) struct Acquisition<'a> {
+    pub(crate) spec: &'a AcquireSpec,
+    kind: GrantKind,
+    /// The owner of the next grant, or the entry in the queue.
+    pub(crate) owner: Arc<str>,
+    pub(crate) observer: ExpiryObserver,
+    /// The attempts so far.
+    requests: u32,
+    started: Instant,
+    /// The end of the wait.
+    end: Option<Instant>,
+    /// The fence of the last holder whose expired lease this call has removed.
+    taken_over: Option<u64>,
+}
+
+/// The answer to one attempt.
+pub(crate) enum AttemptResult<G, D> {
+    Granted(G),
+    /// Other holders are in the way.
+    Denied(D),
+    /// No holder is in the way, but the grant of this owner is over: a delayed copy of the attempt was granted, and its lease has ended or
+    /// was released. The next attempt needs a new owner.
+    Expired,
+}
+
+/// One lock of a transaction that was denied, and its record.
+pub(crate) struct Denial {
+    /// The index of the lock in the call.
+    pub(crate) index: usize,
+    pub(crate) record: LockRecord,
+}
+
+/// A lock that an attempt has acquired.
+pub(crate) struct Acquired {
+    pub(crate) grant: Arc<Grant>,
+    /// The row as the attempt has read it.
+    pub(crate) row: Option<Item>,
+}
+
+/// The caller that waits for the answer.
+pub(crate) trait Caller: Send {
+    /// Ends when the caller has gone away.
+    fn gone(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl<T: Send> Caller for oneshot::Sender<T> {
+    fn gone(&mut self) -> impl Future<Output = ()> + Send {
+        self.closed()
+    }
+}
+
+/// The end of a wait.
+pub(crate) enum WaitResult {
+    /// The next attempt may be granted.
+    Retry,
+    CallerGone,
+}
+
+impl<'a> Acquisition<'a> {
+    pub(crate) fn new(spec: &'a AcquireSpec, kind: GrantKind, owner: Arc<str>) -> Self {
+        let started = clock::now();
+        let end = match spec.wait {
+            Wait::No => Some(started),
+            Wait::For(duration) => started.checked_add(duration),
+            Wait::Forever => None,
+        };
+        let observer = ExpiryObserver::new(spec.options, spec.row.layout.unit);
+        Self { spec, kind, owner, observer, requests: 0, started, end, taken_over: None }
+    }
+
+    /// Counts an attempt.
+    pub(crate) fn begin_attempt(&mut self) {
+        self.requests += 1;
+    }
+
+    /// The limits of the next request, which ends with the wait.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits_of(self.spec.limits)
+    }
+
+    /// Limits that end with the wait. A call without a wait is limited by its deadline.
+    pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
+        match self.is_single_attempt() {
+            true => limits,
+            false => Limits { deadline: limits.deadline.min(self.remaining_wait().max(LAST_REQUEST)), ..limits },
+        }
+    }
+
+    /// The next request of the call, with its repetitions.
+    pub(crate) fn attempts(&self) -> Attempts {
+        Attempts::new(&self.spec.connection, self.limits())
+    }
+
+    /// Whether the call does not wait.
+    pub(crate) fn is_single_attempt(&self) -> bool {
+        self.end == Some(self.started)
+    }
+
+    /// The time that is left to wait.
+    pub(crate) fn remaining_wait(&self) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
+    }
+
+    fn elapsed(&self) -> Duration {
+        clock::now().duration_since(self.started)
+    }
+
+    pub(crate) fn spent(&self) -> Spent {
+        Spent::new(self.requests, self.elapsed())
+    }
+
+    /// The fence of the holder directly before this grant, if this call has removed its expired lease.
+    pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
+        self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
+    }
+
+    /// Reads the row, eventually consistent.
+    async fn read(&self) -> Result<Option<LockRecord>, Error> {
+        let item = self.attempts().read(&self.spec.row.get(false)).await?;
+        Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
+    }
+
+    /// Whether the next attempt would be denied. An attempt to enter a queue is denied only by an owner outside of the queue.
+    fn is_denied_by(&self, record: &LockRecord) -> bool {
+        match self.kind {
+            GrantKind::Plain => record.is_held_by_another(&self.owner),
+            GrantKind::Fair => record.owner.is_some(),
+        }
+    }
+
+    /// Finds out whether the next attempt may be granted: the observed lease has ended, or a read shows no holder in the way.
+    async fn may_be_granted(&mut self) -> Result<bool, Error> {
+        // There is nothing to lock, so there is nothing to wait for.
+        if self.observer.record().is_none() {
+            return Ok(false);
+        }
+        if self.observer.remaining().is_zero() {
+            self.observer.expects_the_end();
+            return Ok(true);
+        }
+        match self.read().await? {
+            Some(seen) if self.is_denied_by(&seen) => {
+                self.observer.observe(seen);
+                Ok(false)
+            }
+            Some(_) | None => Ok(true),
+        }
+    }
+
+    /// Removes the observed holder if its lease has ended. Returns whether the next attempt may be granted. The holder is removed by a
+    /// write of its own before a queue begins and before a transaction, whose refusal does not tell which lease it took over.
+    pub(crate) async fn remove_expired(&mut self) -> Result<bool, Error> {
+        Ok(self.evict_expired_head().await? || self.remove_expired_owner().await?)
+    }
+
+    /// Removes the observed head of the queue if its lease has ended. Returns `false` if there is no such head, or if the head has shown a
+    /// sign of life.
+    pub(crate) async fn evict_expired_head(&mut self) -> Result<bool, Error> {
+        let Some(record) = self.observer.record().filter(|_| self.observer.has_expired_head()) else {
+            return Ok(false);
+        };
+        let mut attempts = self.attempts();
+        let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
+        // After a lost reply, a removal by this call looks like a removal by another caller.
+        if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
+            self.taken_over = record.last_fence();
+        }
+        Ok(result != DequeueResult::StillThere)
+    }
+
+    async fn remove_expired_owner(&mut self) -> Result<bool, Error> {
+        let Some(record) = self.observer.record() else { return Ok(false) };
+        if record.owner.is_none() || !self.observer.remaining().is_zero() {
+            return Ok(false);
+        }
+        let Some(remove) = self.spec.row.remove_expired(record, &self.observer.expired()) else { return Ok(false) };
+        let is_removed = matches!(self.attempts().update(|| remove.clone()).await?, Answered::Applied(_));
+        if is_removed {
+            self.taken_over = record.fence;
+        }
+        Ok(is_removed)
+    }
+
+    /// Sends one heartbeat, which ends with the call even if the lease lasts longer.
+    pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
+        let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
+        beat.unwrap_or_else(|| Err(self.unanswered()))
+    }
+
+    /// Starts the heartbeat of a grant. The lease of an item in another row reads that item first, and is released if the item is missing.
+    pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
+        let row = match self.spec.row.is_separate() {
+            true => Some(self.read_item(&grant).await?),
+            false => row,
+        };
+        Ok(KeptGrant { guard: HeldGrant::new(grant, self.spec.background.clone()), row })
+    }
+
+    async fn read_item(&self, grant: &Arc<Grant>) -> Result<Item, Error> {
+        let mut attempts = self.attempts();
+        match attempts.read(&self.spec.row.get_item()).await {
+            Ok(Some(item)) => Ok(item),
+            Ok(None) => {
+                if let Err(error) = grant.release(&self.spec.connection).await {
+                    tracing::debug!(%error, "the lease of a missing item ends by itself");
+                }
+                let spent = attempts.spent();
+                Err(self.spec.not_found(Spent { attempts: spent.attempts + 1, ..spent }))
+            }
+            Err(error) => {
+                release_later(grant);
+                Err(error)
+            }
+        }
+    }
+
+    /// Sleeps before an attempt with a new owner, because no holder was in the way of the last attempt. Fails if no time is left.
+    pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
+        let remaining = match self.is_single_attempt() {
+            true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
+            false => self.remaining_wait(),
+        };
+        let pause = backoff.next(Backoff::FIRST, &mut random::generator());
+        if pause >= remaining {
+            let Self { spec, started, requests, .. } = self;
+            return Err(Attempts::since(&spec.connection, spec.limits, *started, *requests).too_late());
+        }
+        clock::sleep(pause).await;
+        Ok(())
+    }
+
+    /// The error of a call whose last request was not answered in time.
+    pub(crate) fn unanswered(&self) -> Error {
+        let last = Box::new(Error::Unavailable(Unavailable::Timeout));
+        Error::Exhausted { spent: self.spent(), last }
+    }
+
+    /// The error of a call that the observed holder is in the way of.
+    pub(crate) fn locked(&self) -> Error {
+        let (options, record) = (&self.spec.options, self.observer.record());
+        Error::Locked(Box::new(Locked {
+            table: Arc::clone(&self.spec.row.table),
+            name: self.spec.shown_name(),
+            owner: record.and_then(LockRecord::holder).unwrap_or_default().into(),
+            fence: record.and_then(LockRecord::last_fence).unwrap_or(0),
+            remaining: record.map_or(Duration::ZERO, |record| record.remaining(options.passed(), options.ttl)),
+            spent: self.spent(),
+        }))
+    }
+}
+
+/// The error of a call whose wait may be over. If the wait is over and another holder was seen last, that holder is the reason, even if the
+/// last request was not answered. Of several locks, the first that was held is the reason.
+pub(crate) fn at_the_end<'a, 's: 'a>(error: Error, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Error {
+    if !matches!(error, Error::Exhausted { .. }) {
+        return error;
+    }
+    let is_over =
+        |acquisition: &Acquisition<'_>| acquisition.remaining_wait().is_zero() && !acquisition.is_single_attempt();
+    let is_held = |acquisition: &Acquisition<'_>| acquisition.observer.record().is_some_and(|it| it.holder().is_some());
+    let held = all.into_iter().find(|acquisition| is_over(acquisition) && is_held(acquisition));
+    held.map_or(error, Acquisition::locked)
+}
+
+/// Waits until the next attempt for one of these locks may be granted, by eventually consistent reads.
+pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<WaitResult, Error> {
+    loop {
+        let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
+        let Some(pause) = held.map(|acquisition| acquisition.observer.pause()).min() else {
+            return Ok(WaitResult::Retry);
+        };
+        let is_held = |acquisition: &&Acquisition<'_>| acquisition.observer.record().is_some();
+        let remaining = all.iter().map(Acquisition::remaining_wait).min().unwrap_or(Duration::MAX);
+        if let Some(first) = all.iter().find(is_held).filter(|_| remaining.is_zero()) {
+            return Err(first.locked());
+        }
+        if clock::within(pause.min(remaining), caller.gone()).await.is_some() {
+            return Ok(WaitResult::CallerGone);
+        }
+        for acquisition in all.iter_mut() {
+            if acquisition.may_be_granted().await? {
+                return Ok(WaitResult::Retry);
+            }
+        }
+    }
+}
+
+/// Releases a grant that the call cannot use, in the background.
+pub(crate) fn release_later(grant: &Arc<Grant>) {
+    let grant = Arc::clone(grant);
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { grant.release(&grant.connection).await });
+    }
+}

@@ -1,0 +1,55 @@
+//! Requests over the rows of several locks, which are in one table.
+
+use super::{acquisition::Denial, spec::AcquireSpec};
+use crate::{
+    codec::Item,
+    error::{ActionReason, Error},
+    lease::record::LockRecord,
+    operation::{Failure, Transact, Write},
+    random,
+    retry::Attempts,
+};
+
+/// Sends one transaction over rows of one table until it is answered. Its token ensures that it is applied once. Returns the reasons of a
+/// refusal.
+pub(crate) async fn transact(
+    attempts: &mut Attempts,
+    AcquireSpec { connection, row, .. }: &AcquireSpec,
+    writes: impl Iterator<Item = Write>,
+) -> Result<Option<Vec<ActionReason>>, Error> {
+    let token = format!("{:032x}", random::generator().u128(..));
+    let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
+    let client = connection.client.clone();
+    attempts
+        .repeat_of(request.len(), &row.table, || async {
+            match Box::pin(request.send(&client)).await {
+                Ok(()) => Ok(None),
+                Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
+                Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
+                Err(failure) => Err(failure),
+            }
+        })
+        .await
+}
+
+/// The locks that were in the way of a transaction.
+pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
+    let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
+    each.map(|(index, (spec, reason))| {
+        let record = LockRecord::of(&spec.row.layout, reason.item.as_ref());
+        Denial { index, record }
+    })
+    .collect()
+}
+
+/// Reads all rows of a call, in the order of its locks, consistently. They are rows of one table.
+pub(crate) async fn read_rows<'a>(
+    attempts: &mut Attempts,
+    specs: impl Iterator<Item = &'a AcquireSpec>,
+) -> Result<Vec<Option<Item>>, Error> {
+    let specs: Vec<_> = specs.collect();
+    let keys: Vec<_> = specs.iter().map(|spec| spec.row.key.clone()).collect();
+    let rows = attempts.read_many(&specs[0].row.table, keys.clone()).await?;
+    let row_of = |key: &Item| rows.iter().find(|row| key.iter().all(|(name, value)| row.get(name) == Some(value)));
+    Ok(keys.iter().map(|key| row_of(key).cloned()).collect())
+}

@@ -1,0 +1,107 @@
+//! The heartbeats of a grant.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{grant::Grant, record::LockRecord, row::HeartbeatFields};
+use crate::{
+    clock,
+    error::Error,
+    random,
+    retry::{Answered, Attempts, Connection, Limits},
+};
+
+/// The answer to a heartbeat of a lock that is still held.
+enum BeatResult {
+    Renewed,
+    /// A later heartbeat was first, so this one does not tell how long the lease lasts.
+    Overtaken,
+}
+
+impl Grant {
+    /// Renews the lease with one heartbeat, which is repeated until the lease ends.
+    pub(crate) async fn beat(&self) -> Result<(), Error> {
+        self.beat_with(None).await
+    }
+
+    /// Like [`beat`](Self::beat), with a payload to store.
+    pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
+        self.beat_over(&self.connection, payload).await
+    }
+
+    async fn beat_over(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<(), Error> {
+        let pause = self.options.ttl / 40;
+        loop {
+            if let Some(lost) = self.lost_now() {
+                return Err(Error::Lost(lost));
+            }
+            match self.beat_once(connection, payload).await {
+                Ok(BeatResult::Renewed) => return Ok(()),
+                Ok(BeatResult::Overtaken) => {}
+                Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
+                Err(
+                    error @ (Error::Rejected(_)
+                    | Error::Misconfigured(_)
+                    | Error::TableNotFound { .. }
+                    | Error::TableMismatch { .. }
+                    | Error::Corrupt { .. }),
+                ) => {
+                    self.lease().trouble = Some(error.to_string().into());
+                    return Err(error);
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a heartbeat failed");
+                    self.lease().trouble = Some(error.to_string().into());
+                }
+            }
+            // An overtaken heartbeat pauses, too: two processes that overtake each other would send without a pause.
+            clock::sleep(pause.min(self.remaining())).await;
+        }
+    }
+
+    /// Sends one heartbeat once.
+    async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<BeatResult, Error> {
+        let beat = self.next_beat();
+        // A lost request must leave time for more, and a slow request needs a chance to be answered.
+        let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
+        let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
+        let sent = clock::now();
+        let mut attempts = Attempts::new(connection, limits);
+        let answer = attempts.update(|| {
+            let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
+            self.row.beat(self.kind, &self.owner, &beat)
+        });
+        match answer.await? {
+            Answered::Applied(before) => {
+                self.renewed(sent);
+                self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
+                Ok(BeatResult::Renewed)
+            }
+            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| BeatResult::Overtaken),
+        }
+    }
+
+    /// Sends heartbeats until the lock is lost, dropped, or held for its longest time.
+    pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
+        let grant = Arc::downgrade(&self);
+        let mut rng = random::generator();
+        let ttl = self.options.ttl;
+        // The next heartbeat is due a third of a ttl after the acknowledged request was sent, however long its answer took.
+        let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
+        let mut pause = next(self.remaining());
+        let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
+        drop(self);
+        loop {
+            clock::sleep(pause.mul_f64(0.9 + 0.2 * rng.f64())).await;
+            let Some(grant) = grant.upgrade() else { return };
+            if last.is_some_and(|last| clock::now() >= last) {
+                return;
+            }
+            pause = match grant.beat_over(&over, None).await {
+                Ok(()) => next(grant.remaining()),
+                Err(Error::Lost(_)) => return,
+                // The cause may be temporary, as with credentials: the lease is renewed as long as it lasts.
+                Err(_) => ttl / 12,
+            };
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The entries of callers that stop waiting.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::task::JoinHandle;
+
+use super::{
+    dequeue::{DequeueResult, dequeue},
+    request::{DequeueReason, Duplicate},
+};
+use crate::{
+    clock,
+    codec::Item,
+    error::Error,
+    lease::{
+        acquire::{
+            acquisition::{Acquisition, Caller, LAST_REQUEST, WaitResult},
+            spec::AcquireSpec,
+        },
+        record::LockRecord,
+        row::RowId,
+    },
+    random,
+    retry::{Answered, Attempts, Backoff, Limits, PendingGuard},
+};
+
+/// An entry that its caller gives up.
+struct Abandonment {
+    spec: AcquireSpec,
+    owner: Arc<str>,
+    duplicate: Duplicate,
+}
+
+/// Removes the entry from each queue in the background.
+pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owner: &Arc<str>, duplicate: Duplicate) {
+    for spec in all {
+        drop(begin(spec, owner, duplicate));
+    }
+}
+
+/// Removes the entry from each queue, and waits a moment for the answers. If DynamoDB answers in time, the entries are gone when the call
+/// ends.
+pub(crate) async fn abandon_at_the_end<'a>(
+    all: impl Iterator<Item = &'a AcquireSpec>,
+    owner: &Arc<str>,
+    duplicate: Duplicate,
+) {
+    let tasks: Vec<_> = all.filter_map(|spec| begin(spec, owner, duplicate)).collect();
+    let done = async {
+        for task in tasks {
+            drop(task.await);
+        }
+    };
+    // A task that takes longer goes on in the background.
+    let _ = clock::within(LAST_REQUEST, done).await;
+}
+
+/// Waits until earlier calls of this client have removed their entries from the queue. Otherwise a client whose connection is cut would fill
+/// the queue.
+pub(crate) async fn after_abandoned(
+    acquisition: &Acquisition<'_>,
+    caller: &mut impl Caller,
+) -> Result<WaitResult, Error> {
+    let AcquireSpec { row, connection, .. } = acquisition.spec;
+    let id = row.id();
+    let (mut done, mut gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.gone()));
+    let either = poll_fn(|context| match done.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(WaitResult::Retry),
+        Poll::Pending => gone.as_mut().poll(context).map(|()| WaitResult::CallerGone),
+    });
+    let waited = clock::within(acquisition.limits().deadline, either).await;
+    waited.ok_or_else(|| acquisition.unanswered())
+}
+
+/// Starts a task, unless the runtime has ended.
+fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
+    let runtime = tokio::runtime::Handle::try_current().ok()?;
+    // A client whose enqueue is in doubt may be cut off: its next call must know this at once.
+    let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
+    let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
+    Some(runtime.spawn(async move { abandonment.run(pending).await }))
+}
+
+impl Abandonment {
+    /// Removes the entry, also if it has moved. The attempts end after ten minutes, or after a ttl if that is longer.
+    ///
+    /// Each entry that stays delays the callers behind it by a ttl, and a client without replies would add entry after entry. Later calls of
+    /// the client therefore wait for the removal ([`after_abandoned`]).
+    async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
+        const LONGEST: Duration = Duration::from_mins(10);
+        let started = clock::now();
+        let (mut backoff, mut rng) = (Backoff::default(), random::generator());
+        // These retries do not use the budget of the calls, because they are made for outages.
+        while let Err(error) = self.attempt().await {
+            tracing::debug!(%error, "a place in a queue could not be given up");
+            if matches!(error, Error::TableNotFound { .. }) {
+                return;
+            }
+            pending.get_or_insert_with(|| self.spec.connection.abandoned.begin(self.spec.row.id()));
+            let pause = backoff.next(Backoff::FIRST, &mut rng);
+            if clock::now().duration_since(started) + pause >= self.spec.options.ttl.max(LONGEST) {
+                return;
+            }
+            clock::sleep(pause).await;
+        }
+    }
+
+    /// One attempt, whose requests are not repeated.
+    async fn attempt(&self) -> Result<(), Error> {
+        let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
+        let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
+        let once = Limits::of_one_request();
+        let limits = Limits { attempt_timeout: self.spec.limits.attempt_timeout.saturating_mul(2), ..once };
+        let mut attempts = Attempts::new(&self.spec.connection, limits);
+        let mut record = read(attempts.read(&row.get(true)).await?);
+        // An entry only moves forward, so this ends.
+        while let Some(place) = record.place_of(owner) {
+            if place == 0 {
+                let reason = DequeueReason::Leave { owner: Arc::clone(owner), duplicate: *duplicate };
+                return match dequeue(row, &mut attempts, &reason, record.waiters(), options).await? {
+                    DequeueResult::Removed | DequeueResult::AlreadyGone => Ok(()),
+                    DequeueResult::StillThere => Err(attempts.too_late()),
+                };
+            }
+            record = match attempts.update(|| row.abandon(owner, place)).await? {
+                Answered::Applied(_) => return Ok(()),
+                Answered::Refused(met) => read(met),
+            };
+            if record.place_of(owner).is_some_and(|now| now >= place) {
+                return Err(attempts.too_late());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! The place of a call in one queue.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    request::Duplicate,
+    status::{QueueStatus, WaitEstimate},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    error::Error,
+    lease::{
+        acquire::{
+            acquisition::{Acquired, Acquisition},
+            spec::AcquireSpec,
+        },
+        grant::{Grant, GrantFields},
+        held_grant::KeptGrant,
+        options::Expiry,
+        record::{GrantKind, LockRecord},
+    },
+};
+
+/// The place of a call in one queue.
+pub(super) struct Ticket<'a> {
+    pub(super) acquisition: Acquisition<'a>,
+    place: Place,
+    /// When the last request was sent whose consistent answer showed another head. The turn began later. `None` if it is not known.
+    last_other: Option<Instant>,
+    estimate: Option<WaitEstimate>,
+}
+
+enum Place {
+    /// Behind this number of entries. It never grows, though an old read may show a larger one.
+    Waiting(usize),
+    /// The turn has come.
+    Head { row: Option<Item>, record: Box<LockRecord> },
+    /// The lock is held. It is kept while the call waits for its other locks.
+    Held(KeptGrant),
+}
+
+impl<'a> Ticket<'a> {
+    pub(super) fn new(spec: &'a AcquireSpec, owner: &Arc<str>) -> Self {
+        let acquisition = Acquisition::new(spec, GrantKind::Fair, Arc::clone(owner));
+        Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
+    }
+
+    /// The number of entries before this one while it waits, and `None` once its turn has come.
+    pub(super) fn waiting_behind(&self) -> Option<usize> {
+        match &self.place {
+            Place::Waiting(index) => Some(*index),
+            Place::Head { .. } | Place::Held(_) => None,
+        }
+    }
+
+    /// Takes the lock out of a ticket that holds it.
+    pub(super) fn into_grant(self) -> Option<KeptGrant> {
+        match self.place {
+            Place::Held(kept) => Some(kept),
+            Place::Waiting(_) | Place::Head { .. } => None,
+        }
+    }
+
+    /// Notes that the enqueue was sent at this moment: the turn begins later.
+    pub(super) fn began_waiting(&mut self, sent: Instant) {
+        self.last_other = Some(sent);
+    }
+
+    /// Takes in the answer to a consistent read that was sent at this moment. Returns whether the entry is in the queue.
+    pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
+        let record = self.record(row.as_ref());
+        if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {
+            self.last_other = Some(sent);
+        }
+        self.move_to(row, record)
+    }
+
+    /// Takes in the answer to an eventually consistent read, which may show any earlier state. Returns whether the entry is in the queue.
+    pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
+        let record = self.record(row.as_ref());
+        if record.place_of(&self.acquisition.owner) == Some(0) {
+            // The turn may have begun before the last read: a copy of the enqueue may have brought the entry back since.
+            self.last_other = None;
+        }
+        self.move_to(row, record)
+    }
+
+    pub(super) fn record(&self, row: Option<&Item>) -> LockRecord {
+        LockRecord::of(&self.acquisition.spec.row.layout, row)
+    }
+
+    /// Takes in a row. Returns whether the entry is in the queue.
+    pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
+        let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
+        match (&self.place, index) {
+            (Place::Held(_), _) => {}
+            (Place::Waiting(_) | Place::Head { .. }, 0) => self.place = Place::Head { row, record: Box::new(record) },
+            (Place::Waiting(before), _) => {
+                self.place = Place::Waiting(index.min(*before));
+                self.acquisition.observer.observe(record);
+            }
+            // An old read after a newer one.
+            (Place::Head { .. }, _) => {}
+        }
+        true
+    }
+
+    /// Acquires the lock if the turn has come, and renews it if it is held. Returns `false` if other callers have removed the entry.
+    pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
+        match &self.place {
+            Place::Waiting(_) => Ok(true),
+            Place::Head { row, record } => {
+                let Some(grant) = self.grant(record, duplicate).await? else { return Ok(false) };
+                let acquired = Acquired { grant, row: row.clone() };
+                self.place = Place::Held(self.acquisition.keep(acquired).await?);
+                Ok(true)
+            }
+            Place::Held(kept) => self.renew(kept).await,
+        }
+    }
+
+    /// The grant of a head. Its lease counts from the earliest moment from which other callers count it, or from a heartbeat. `None` if
+    /// other callers have removed the entry.
+    async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
+        let AcquireSpec { connection, row, options, payload, .. } = self.acquisition.spec;
+        let now = clock::now();
+        let fresh = self.since(record, now).filter(|since| now.duration_since(*since) < options.ttl / 2);
+        let fence = GrantKind::Fair.fence(record.fence.unwrap_or(0));
+        let fields = GrantFields {
+            kind: GrantKind::Fair,
+            owner: Arc::clone(&self.acquisition.owner),
+            fence,
+            taken_over: self.acquisition.taken_over_before(fence),
+            beat: record.beat.unwrap_or(0),
+            waiters: record.waiters(),
+            duplicate,
+            sent: fresh.unwrap_or(now),
+        };
+        let grant = Grant::new(connection, row.clone(), *options, fields);
+        if fresh.is_none() || payload.is_some() {
+            match self.acquisition.beat_in_time(&grant, payload.as_deref()).await {
+                Ok(()) => {}
+                Err(Error::Lost(lost)) if lost.is_over() => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(grant))
+    }
+
+    /// The start of the lease of a head that has sent no heartbeat, or `None` if it is not known.
+    ///
+    /// A caller that observes counts from its first read that showed this head. That read came after the last consistent answer that showed
+    /// another head. A caller that compares clocks counts from the start of the turn, plus the skew. The head may therefore count from the
+    /// start of the turn by its own clock, less the skew.
+    fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
+        let options = &self.acquisition.spec.options;
+        let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
+        let age = options.now().saturating_sub(record.head_since().unwrap_or(0));
+        let turn = now.checked_sub(Duration::from_millis(age))?;
+        self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
+    }
+
+    /// Renews a held lock that has no heartbeat of its own, or was held for its longest time. Returns `false` if the lock is lost.
+    async fn renew(&self, kept: &KeptGrant) -> Result<bool, Error> {
+        let grant = &kept.guard.grant;
+        if grant.remaining() < self.acquisition.spec.options.ttl / 2 {
+            match self.acquisition.beat_in_time(grant, None).await {
+                Ok(()) | Err(Error::Lost(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(!grant.remaining().is_zero())
+    }
+
+    /// The progress of a ticket that waits.
+    pub(super) fn status(&mut self) -> Option<QueueStatus> {
+        let index = self.waiting_behind()?;
+        let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
+        Some(QueueStatus::new(self.acquisition.observer.record()?, index, estimate))
+    }
+
+    /// The pause until the next read of a ticket that waits.
+    pub(super) fn pause(&mut self) -> Option<Duration> {
+        let index = self.waiting_behind()?;
+        Some(self.acquisition.observer.pause_in_queue(index))
+    }
+
+    pub(super) fn evicted(&self) -> Error {
+        let table = Arc::clone(&self.acquisition.spec.row.table);
+        Error::Evicted { table, spent: self.acquisition.spent() }
+    }
+
+    /// The error of a full queue. To a call that does not wait, a queue is full as soon as it has a head.
+    pub(super) fn full(&self) -> Error {
+        if self.acquisition.is_single_attempt() {
+            return self.acquisition.locked();
+        }
+        let table = Arc::clone(&self.acquisition.spec.row.table);
+        let entries = self.acquisition.observer.record().map_or(0, |record| record.queue.len());
+        Error::QueueFull { table, waiting: entries.saturating_sub(1), spent: self.acquisition.spent() }
+    }
+}
