@@ -38,8 +38,7 @@ async fn doubt(shop: &Shop, operation: &str) -> (Table<Product>, dynalock::Store
 
 /// Writes the item this often between the first and the second attempt of an operation.
 fn meanwhile(shop: &Shop, table: &Table<Product>, operation: &str, writes: usize) {
-    let others = table.others.clone();
-    shop.rival.before(operation, 1, async move || {
+    shop.rival.before_through(&table.others, operation, 1, async move |others| {
         for _ in 0..writes {
             others.update_with("a", |product| product.stock += 100).await.unwrap();
         }
@@ -96,8 +95,7 @@ async fn an_upsert_recognises_its_create(shop: &Shop) {
 }
 
 async fn an_adoption_recognises_itself(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5))])]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
     assert_eq!((product.stock, product.version()), (6, 1));
@@ -150,8 +148,7 @@ async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
 }
 
 async fn an_update_that_lost_before_any_write_id_was_there_is_indeterminate(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "UpdateItem", 1);
     let update = table.items.update_with("a", |product| product.stock += 1);
@@ -163,8 +160,7 @@ async fn an_update_that_lost_before_any_write_id_was_there_is_indeterminate(shop
 async fn a_create_that_met_another_item_in_doubt_is_indeterminate(shop: &Shop) {
     let table = shop.table::<Product>().await;
     shop.faults.script_on("PutItem", 0, Fault::LoseRequest);
-    let others = table.others.clone();
-    shop.rival.before("PutItem", 1, async move || {
+    shop.rival.before_through(&table.others, "PutItem", 1, async |others| {
         others.create(Product::new("a", 7)).await.unwrap();
     });
     let told = expect_error!(
@@ -211,8 +207,7 @@ async fn a_write_id_stays_over_attempts_and_is_new_for_the_next_write(shop: &Sho
 }
 
 async fn a_write_id_stays_over_conflicts_of_one_call(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "UpdateItem", 1);
     let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();

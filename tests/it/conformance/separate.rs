@@ -3,7 +3,7 @@
 use dynalock::{Error, Expiry, Lost, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Digest, Shop, b, expect_error, stolen_by};
+use crate::support::{Digest, Shop, b, commit, expect_error, stolen_by};
 
 cases![
     a_lease_in_a_row_beside_the_item_keeps_everybody_else_out,
@@ -60,15 +60,13 @@ async fn a_dead_lease_in_a_row_beside_the_item_is_taken_away_by_a_write(shop: &S
     late.update_with(key(b"a"), |it| it.pages += 1).await.unwrap();
     expect_error!(dead.extend().await, Error::Lost(Lost::Expired));
     let dead = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
-    let mut tx = Transaction::new(&shop.plain);
-    tx.delete(&late, late.get(key(b"a")).await.unwrap().unwrap());
-    tx.commit().await.unwrap();
+    let stored = late.get(key(b"a")).await.unwrap().unwrap();
+    commit(&shop.plain, |tx| tx.delete(&late, stored)).await.unwrap();
     expect_error!(dead.commit(|it| it.pages = 0).await, Error::Lost(Lost::Expired));
 }
 
 async fn a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once(shop: &Shop) {
-    let table = shop.table::<Scan>().await;
-    let mut stored = table.items.create(Scan::new(b"a", 5)).await.unwrap();
+    let (table, mut stored) = shop.created(Scan::new(b"a", 5)).await;
     let lease = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
     stored.pages = 6;
     let mut tx = Transaction::new(&shop.client);

@@ -1,12 +1,8 @@
 //! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
 
-use dynalock::{
-    Error, Lease, LockToken, Lost, Transaction,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Lease, LockToken, Lost, Transaction, local::Fault};
 
-use super::Crate;
-use crate::support::{Shop, Table, expect_error, millis, n, secs, travel};
+use crate::support::{Crate, Shop, Table, expect_error, millis, n, secs, travel};
 
 /// The time after which a copy of the first acquire arrives.
 const LATE: std::time::Duration = secs(10);
@@ -19,9 +15,7 @@ struct Ground {
 impl Ground {
     /// A lease of two seconds that is not renewed, and a copy of its acquire that is still on its way.
     async fn new() -> (Self, Lease<Crate>) {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Crate>().await;
-        table.others.create(Crate::new("a", 5)).await.unwrap();
+        let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(LATE));
         // A slow request is waited for.
         let items = table.items.clone().attempt_timeout(secs(60)).deadline(secs(60));
@@ -93,9 +87,7 @@ async fn a_token_of_a_lease_that_has_ended_is_refused_though_the_name_of_its_hol
 
 #[tokio::test(start_paused = true)]
 async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stands_there_again() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(LATE));
     let lease = table.items.lock("a").fair().ttl(secs(2)).heartbeat(false).await.unwrap();
     let first = lease.fence();

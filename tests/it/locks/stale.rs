@@ -17,7 +17,7 @@ use aws_smithy_types::body::SdkBody;
 use dynalock::{Error, Expiry, Locks, local::Database};
 use serde_json::{Value, json};
 
-use crate::support::{expect_error, secs};
+use crate::support::{acquire, expect_error, secs};
 
 /// Answers each eventually consistent read as if the lock were free, from the moment that it is told to.
 #[derive(Debug, Clone)]
@@ -53,10 +53,7 @@ async fn an_old_read_that_shows_a_free_lock_does_not_make_its_holder_dead() {
         let plain = database.client();
         let locks = |client: &Client| Locks::new(client, "locks").ttl(secs(30)).expiry(Expiry::Observed);
         locks(&plain).create_table().await.unwrap();
-        let held = match is_fair {
-            false => locks(&plain).acquire("report").await.unwrap(),
-            true => locks(&plain).acquire("report").fair().await.unwrap(),
-        };
+        let held = acquire(&locks(&plain), "report", is_fair).await.unwrap();
         let stale =
             Stale { inner: SharedHttpClient::new(database.connector()), is_on: Arc::new(AtomicBool::new(true)) };
         let client = Client::from_conf(plain.config().to_builder().http_client(stale).build());

@@ -7,10 +7,9 @@ use dynalock::{
 };
 use tokio::task::JoinHandle;
 
-use super::{SKEW, TTL, kill};
 use crate::{
     storms::Deviation,
-    support::{Shop, expect_error, millis, now, secs, settle, travel},
+    support::{SKEW, Shop, TTL, expect_error, kill, millis, now, row_of, secs, settle, travel},
 };
 
 /// Somebody who dies while waiting: nobody hears of its requests any more.
@@ -26,8 +25,7 @@ async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
 #[tokio::test(start_paused = true)]
 async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
     for dead in [1, 3] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let first = others.acquire("printer").fair().await.unwrap();
         for _ in 0..dead {
             dead_waiter(&shop).await;
@@ -50,8 +48,7 @@ async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let slow = shop.beside();
     let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
@@ -73,8 +70,7 @@ async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let slow = shop.beside();
     let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
@@ -94,8 +90,7 @@ async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn an_evicted_holder_is_told_and_nothing_of_it_counts_any_more() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let paused = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
     let waiting = tokio::spawn(others.acquire("printer").fair().into_future());
     travel(TTL.saturating_sub(millis(1))).await;
@@ -106,15 +101,13 @@ async fn an_evicted_holder_is_told_and_nothing_of_it_counts_any_more() {
     expect_error!(paused.extend().await, Error::Lost(_));
     expect_error!(locks.resume(paused.token()).await, Error::Lost(Lost::Stolen { .. }));
     paused.release().await.unwrap();
-    let row = others.inspect("printer").await.unwrap().unwrap();
-    assert_eq!((row.owner.as_deref(), row.fence), (Some(next.owner()), next.fence()));
+    row_of(&others, &next).await;
     next.extend().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_late_heartbeat_of_an_evicted_holder_changes_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));
     shop.faults.script_on("UpdateItem", 1, Fault::LoseRequest);
@@ -132,8 +125,7 @@ async fn a_late_heartbeat_of_an_evicted_holder_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
     for (ahead, behind) in [(1_900, 0), (0, -1_900), (950, -950)] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (_, locks, others) = Shop::with_locks().await;
         let (early, late) = (others.clone().clock_ahead_by_millis(ahead), locks.clock_ahead_by_millis(behind));
         let first = late.acquire("printer").fair().await.unwrap();
         let waiting = tokio::spawn(early.acquire("printer").fair().heartbeat(false).into_future());
@@ -153,8 +145,7 @@ async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
 
 #[tokio::test(start_paused = true)]
 async fn the_observed_rule_stands_any_clock() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let mad = others.clock_ahead_by_millis(1_000_000_000).expiry(Expiry::Observed);
     let locks = locks.expiry(Expiry::Observed);
     for heartbeat in [true, false] {
@@ -180,8 +171,7 @@ async fn the_observed_rule_stands_any_clock() {
 #[tokio::test(start_paused = true)]
 async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
     for expiry in [Expiry::default(), Expiry::Observed] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (_, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
         let first = locks.acquire("printer").fair().ttl(secs(60)).heartbeat(false).await.unwrap();
         let waiting = tokio::spawn(others.acquire("printer").fair().ttl(secs(2)).into_future());
@@ -207,11 +197,8 @@ async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
-    let dead = locks.acquire("printer").fair().await.unwrap();
-    let fence = dead.fence();
-    kill(dead);
+    let (_, locks, others) = Shop::with_locks().await;
+    let fence = kill(locks.acquire("printer").fair().await.unwrap());
     travel((TTL + SKEW).saturating_sub(millis(100))).await;
     assert!(others.try_acquire("printer").await.unwrap().is_none());
     travel(millis(200)).await;
@@ -222,8 +209,7 @@ async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
 /// A turn is as old as the request that began it, however long that was on its way.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = locks.acquire("printer").fair().await.unwrap();
     let waiting = tokio::spawn(others.acquire("printer").fair().heartbeat(false).into_future());
     travel(millis(500)).await;
@@ -239,8 +225,7 @@ async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_head() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(7)));
     locks.acquire("printer").fair().await.unwrap().release().await.unwrap();
     others.acquire("printer").fair().await.unwrap().release().await.unwrap();
@@ -283,8 +268,7 @@ async fn a_head_that_has_shown_itself_is_not_taken_out_for_its_silence_before() 
 /// Its entry names the moment at which it entered, not that at which it began to wait for a holder outside of the queue.
 #[tokio::test(start_paused = true)]
 async fn who_waited_long_for_a_plain_holder_is_no_dead_head() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("printer").await.unwrap();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(TTL * 3).await;

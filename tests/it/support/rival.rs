@@ -45,6 +45,21 @@ impl Rival {
         script.once.insert((operation.to_owned(), at), Box::new(move || Box::pin(act())));
     }
 
+    /// Acts through a handle before the `nth` request of `operation` from now on.
+    pub(crate) fn before_through<H: Clone, F>(
+        &self,
+        handle: &H,
+        operation: &str,
+        nth: usize,
+        act: impl FnOnce(H) -> F + Send + 'static,
+    ) where
+        H: Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let handle = handle.clone();
+        self.before(operation, nth, move || act(handle));
+    }
+
     /// Acts before every request of `operation` from now on.
     pub(crate) fn before_each<F>(&self, operation: &str, act: impl Fn() -> F + Send + Sync + 'static)
     where

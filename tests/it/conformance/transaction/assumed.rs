@@ -3,7 +3,7 @@
 use dynalock::{Error, Stored, Transaction};
 
 use crate::support::{
-    Product, Shop, expect_error, item, n,
+    Product, Shop, commit, expect_error, item, n,
     refused::{FAILED, NONE, cancelled, codes, met},
     s,
 };
@@ -81,8 +81,7 @@ async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
 async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let mut tx = Transaction::new(&shop.client);
@@ -107,15 +106,15 @@ async fn an_etag_of_another_key_is_refused(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
     table.others.create(Product::new("b", 5)).await.unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.update(&table.items, Stored::assume(Product::new("b", 6), etag));
-    expect_error!(tx.commit().await, Error::KeyChanged { .. });
+    expect_error!(
+        commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), etag))).await,
+        Error::KeyChanged { .. }
+    );
     assert_eq!(shop.requests(), 0);
 }
 
 async fn an_etag_of_an_unversioned_item_is_of_its_content(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5))])]).await;
     let etag = table.others.get("a").await.unwrap().unwrap().etag();
     let edit = || {
         let mut tx = Transaction::new(&shop.client);

@@ -135,8 +135,7 @@ async fn a_handle_of_another_transaction_is_an_error(shop: &Shop) {
 }
 
 async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("taken", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("taken", 5)]).await;
     let mut kept = table.others.create(Product::new("a", 5)).await.unwrap();
     kept.stock = 6;
     let mut tx = Transaction::new(&shop.client);

@@ -3,7 +3,7 @@
 use dynalock::{Cancelled, Condition, Op, Reason, Stored, Transaction};
 
 use crate::support::{
-    Product, Shop, Table, n,
+    Product, Shop, Table, commit, n,
     refused::{FAILED, NONE, cancelled, codes, met},
 };
 
@@ -161,12 +161,10 @@ async fn a_condition_alone_may_have_every_form(shop: &Shop) {
     product(&table).await;
     for (holds, fails) in conditions() {
         let text = format!("{holds:?}");
-        let mut tx = Transaction::new(&shop.client);
-        tx.when(&table.items, "a", holds);
-        tx.commit().await.unwrap_or_else(|error| panic!("{text}: {error}"));
-        let mut tx = Transaction::new(&shop.client);
-        tx.when(&table.items, "a", fails);
-        cancelled(tx.commit().await);
+        commit(&shop.client, |tx| tx.when(&table.items, "a", holds))
+            .await
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        cancelled(commit(&shop.client, |tx| tx.when(&table.items, "a", fails)).await);
     }
 }
 

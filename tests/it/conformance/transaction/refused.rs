@@ -50,8 +50,7 @@ async fn an_item_that_does_not_fit_is_a_conflict_that_shows_its_attributes(shop:
 }
 
 async fn the_current_item_can_be_written_without_a_read(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, Product::new("a", 1));
     tx.create(&table.items, Product::new("b", 1));

@@ -80,9 +80,7 @@ async fn a_handle_of_another_read_is_an_error(shop: &Shop) {
 }
 
 async fn an_item_that_does_not_fit_is_an_error_of_its_own_handle(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a"))])).await;
-    table.raw.put(item([("sku", s("b")), ("stock", n(5))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a"))]), item([("sku", s("b")), ("stock", n(5))])]).await;
     let mut get = Transaction::get(&shop.client);
     let (a, b) = (get.item(&table.items, "a"), get.item(&table.items, "b"));
     let seen = get.fetch().await.unwrap();
