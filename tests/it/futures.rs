@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use aws_sdk_dynamodb::Client;
 use dynalock::{Error, Op, Pace, Repository, Stored, Transaction, Tx, Versioned, transact};
 
-use crate::support::{Product, Shop, refused::Refused, secs};
+use crate::support::{Product, Refused, Shop, secs};
 
 /// A value that a test can make and change.
 trait Sample: Versioned + Clone {

@@ -11,7 +11,7 @@ use axum::{
 use dynalock::{Error, Repository, transact};
 use tower::ServiceExt;
 
-use crate::support::{Account, Shop, commit, n, refused::Refused};
+use crate::support::{Account, Refused, Shop, commit, n};
 
 /// What all handlers share.
 #[derive(Clone)]

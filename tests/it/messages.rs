@@ -130,7 +130,7 @@ async fn a_value_that_cannot_be_stored_is_named_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_named_by_who_was_refused() {
+async fn a_refused_caller_learns_the_name_of_the_lock() {
     let shop = Shop::without_faults();
     let locks = Locks::new(&shop.client, "locks").owner("worker 7");
     locks.create_table().await.unwrap();

@@ -3,18 +3,9 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, InvalidSetting, InvalidTransaction, Locks, Spent, Transaction, Versioned, Wait};
-use serde::{Deserialize, Serialize};
+use dynalock::{Error, InvalidSetting, InvalidTransaction, Locks, Spent, Transaction, Wait};
 
-use crate::support::{Product, Shop, Table, commit, expect_error, millis};
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "crates")]
-#[lockable]
-struct Crate {
-    #[dynalock(partition_key)]
-    id: String,
-}
+use crate::support::{Crate, Product, Shop, Table, commit, expect_error, millis};
 
 fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
     expect_error!(result, Error::InvalidSetting(why) => why)
@@ -22,7 +13,7 @@ fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
 
 /// An item and its repository, and a table of locks.
 async fn crates_and_locks(shop: &Shop) -> (Table<Crate>, Locks) {
-    let crates = shop.table_of([Crate { id: "a".to_owned() }]).await;
+    let crates = shop.table_of([Crate::new("a", 1)]).await;
     let locks = Locks::new(&shop.client, "locks");
     locks.create_table().await.unwrap();
     (crates, locks)

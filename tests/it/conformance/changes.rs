@@ -10,7 +10,7 @@ use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::support::{Item, Shop, attributes::json, sent::written_by_the_user};
+use crate::support::{Item, Shop, attributes::json, written_by_the_user};
 
 cases![
     changes_of_scalars_and_options_are_what_serde_writes_differently,

@@ -75,16 +75,14 @@ async fn an_assumed_value_is_updated_if_the_item_is_in_that_state(shop: &Shop) {
 }
 
 async fn an_assumed_value_that_says_nothing_new_sends_no_write(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let created = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let same = table.items.update(Stored::assume(Product::new("a", 5), created.etag())).await.unwrap();
     assert_eq!(same, created);
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 0]);
 }
 
 async fn an_assumed_value_is_replaced_touched_and_deleted(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let created = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let replaced = table.items.replace(Stored::assume(Product::new("a", 6), created.etag())).await.unwrap();
     assert_eq!((replaced.version(), replaced.stock), (2, 6));
     let touched = table.items.touch(Stored::assume(Product::new("a", 7), replaced.etag())).await.unwrap();

@@ -6,7 +6,7 @@ use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Item, Shop, commit, expect_error, item, n, s, sent::written_by_the_user};
+use crate::support::{Item, Shop, commit, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_attribute_stored_under_an_alias_is_moved_by_an_update,

@@ -30,8 +30,7 @@ cases![
 
 /// An item at version 1 with stock 5, and a next write whose reply is lost.
 async fn doubt(shop: &Shop, operation: &str) -> (Table<Product>, dynalock::Stored<Product>) {
-    let table = shop.table::<Product>().await;
-    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.stored(Product::new("a", 5)).await;
     shop.faults.script_on(operation, 0, Fault::LoseReply);
     (table, product)
 }
@@ -136,8 +135,7 @@ async fn an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate(sh
 
 async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
     for writes in [1, 15] {
-        let table = shop.table::<Product>().await;
-        let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+        let (table, mut product) = shop.stored(Product::new("a", 5)).await;
         shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
         meanwhile(shop, &table, "UpdateItem", writes);
         product.stock = 6;
@@ -178,8 +176,7 @@ async fn a_delete_in_doubt_whose_item_is_gone_says_so(shop: &Shop) {
 }
 
 async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.stored(Product::new("a", 5)).await;
     shop.faults.script_on("DeleteItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "DeleteItem", 20);
     let lost = expect_error!(table.items.delete(product).await, Error::Conflict(lost) => lost);
@@ -188,7 +185,7 @@ async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
 
 /// The newest write id in a request.
 fn id(update: &serde_json::Value) -> Vec<u8> {
-    let writes = &crate::support::sent::written(update)["_writes"];
+    let writes = &crate::support::written(update)["_writes"];
     let writes = writes.as_ref().unwrap()["B"].as_str().unwrap();
     aws_smithy_types::base64::decode(writes).unwrap()[8..16].to_vec()
 }
@@ -245,8 +242,7 @@ async fn writers_that_keep_fewer_ids_mislead_nobody(shop: &Shop) {
         (Fault::LoseRequest, 3, Some(false)),
         (Fault::LoseRequest, 4, None),
     ] {
-        let table = shop.table::<Product>().await;
-        let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+        let (table, mut product) = shop.stored(Product::new("a", 5)).await;
         shop.faults.script_on("UpdateItem", 0, fault.clone());
         let brief = Repository::<Brief>::new(&shop.plain).table(table.name());
         shop.rival.before("UpdateItem", 1, async move || {

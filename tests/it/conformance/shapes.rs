@@ -6,7 +6,7 @@ use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Shop, expect_error, item, n, s, sent::written_by_the_user};
+use crate::support::{Shop, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_item_stored_under_an_alias_is_read_updated_and_read_again,

@@ -35,8 +35,7 @@ fn foreign() -> Item {
 }
 
 async fn unversioned(shop: &Shop) -> Table<Product> {
-    let table = shop.table_of_raw::<Product>([foreign()]).await;
-    table
+    shop.table_of_raw([foreign()]).await
 }
 
 async fn read_unversioned(shop: &Shop) -> (Table<Product>, Stored<Product>) {

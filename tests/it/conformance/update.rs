@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use dynalock::Error;
 use serde_json::json;
 
-use crate::support::{
-    Product, Shop, expect_error, item, n, s,
-    sent::{written, written_by_the_user},
-};
+use crate::support::{Product, Shop, expect_error, item, n, s, written, written_by_the_user};
 
 cases![
     update_sends_only_what_changed,

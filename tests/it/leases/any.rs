@@ -21,7 +21,7 @@ async fn the_first_free_one_is_granted_in_the_order_of_the_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_with_the_first_that_is_released_or_dies() {
+async fn a_wait_for_any_item_ends_with_the_first_release_or_expiry() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         let (_, table) = crates().await;
         let (items, others) = (table.items.clone().expiry(expiry), table.others.clone().expiry(expiry));
@@ -46,7 +46,7 @@ async fn a_wait_ends_with_the_first_that_is_released_or_dies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_to_lock_is_not_found() {
+async fn lock_any_of_missing_items_is_not_found() {
     let (_, table) = crates().await;
     expect_error!(table.items.lock_any(["x", "y"]).await, Error::NotFound { spent: Spent { attempts: 1, .. }, .. });
     expect_error!(

@@ -1,8 +1,8 @@
 //! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
 
-use dynalock::{Error, Lease, LockToken, Lost, Transaction, local::Fault};
+use dynalock::{Error, Lease, LockToken, Lost, local::Fault};
 
-use crate::support::{Crate, Shop, Table, expect_error, millis, n, secs, travel};
+use crate::support::{Crate, Shop, Table, commit_under, expect_error, millis, n, secs, travel};
 
 /// The time after which a copy of the first acquire arrives.
 const LATE: std::time::Duration = secs(10);
@@ -69,10 +69,10 @@ async fn a_transaction_under_a_lease_is_refused_though_the_name_of_its_holder_is
     ground.comes_back(lease.fence()).await;
     let mut read = items.get("a").await.unwrap().unwrap();
     read.items = 99;
-    let mut tx = Transaction::new(&ground.shop.client);
-    tx.guard(&lease);
-    tx.update(items, read);
-    expect_error!(tx.commit().await, Error::Lost(Lost::Expired));
+    expect_error!(
+        commit_under(&lease, &ground.shop.client, |tx| tx.update(items, read)).await,
+        Error::Lost(Lost::Expired)
+    );
     assert_eq!(ground.items().await, "5");
 }
 
@@ -99,9 +99,9 @@ async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stan
     assert_eq!(waiters, 1, "the copy has brought it back: the test can fail");
     let mut read = table.items.get("a").await.unwrap().unwrap();
     read.items = 99;
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.update(&table.items, read);
-    expect_error!(tx.commit().await, Error::Lost(Lost::Expired));
+    expect_error!(
+        commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await,
+        Error::Lost(Lost::Expired)
+    );
     assert!(lease.fence() == first && table.raw.get("a").await.unwrap()["items"] == n(5));
 }

@@ -125,7 +125,7 @@ async fn a_fair_holder_that_dies_is_taken_out_where_another_program_has_left_its
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_lock_of_a_program_whose_owners_are_numbers_is_taken_over() {
+async fn an_expired_lock_of_a_program_with_numeric_owners_is_taken_over() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         for is_fair in [false, true] {
             let (shop, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
@@ -145,7 +145,7 @@ async fn a_dead_lock_of_a_program_whose_owners_are_numbers_is_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_of_several_dead_locks_of_such_a_program_is_taken_over() {
+async fn any_of_several_expired_locks_of_such_a_program_is_taken_over() {
     let (shop, table) = Shop::with_table::<Job>().await;
     for id in ["a", "b"] {
         table.others.create(Job { id: id.to_owned(), runs: 0 }).await.unwrap();

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::ground::{Grant, Ground};
 use crate::{
     storms::{Deviation, Tally, Weather, ahead, deviations, seeds, survives},
-    support::{Archive, Crate, Kept, SKEW, Shop, TTL, millis, secs, travel},
+    support::{Archive, Crate, Kept, SKEW, Shop, TTL, layer::Layer, millis, secs, travel},
 };
 
 const SEEDS: u64 = 16;

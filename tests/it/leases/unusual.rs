@@ -5,7 +5,7 @@ use std::time::Duration;
 use dynalock::{Error, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Crate, Shop, commit, expect_error, millis, n, s, secs, travel};
+use crate::support::{Crate, Shop, commit, commit_under, expect_error, millis, n, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_finds_its_change_made_releases() {
@@ -13,10 +13,7 @@ async fn a_commit_that_finds_its_change_made_releases() {
     let lease = table.items.lock("a").await.unwrap();
     let mut read = table.items.get("a").await.unwrap().unwrap();
     read.items = 4;
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.update(&table.items, read);
-    tx.commit().await.unwrap();
+    commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await.unwrap();
     let stored = lease.commit(|it| it.items = 4).await.unwrap();
     assert_eq!((stored.items, stored.version()), (4, 2));
     table.others.update_with("a", |it| it.items += 1).await.unwrap();

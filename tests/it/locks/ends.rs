@@ -100,7 +100,7 @@ async fn the_deadline_ends_also_the_heartbeat_that_a_grant_is_renewed_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_have_been_granted_after_the_end_is_given_back() {
+async fn a_grant_after_the_end_of_the_call_is_released() {
     for is_fair in [false, true] {
         let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("UpdateItem", 0, Fault::NeverAnswerAfterApply);
@@ -139,7 +139,7 @@ async fn a_transaction_of_many_items_is_not_given_up_on_a_slow_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_holder_whose_row_is_not_granted_is_asked_for_ever_less_often() {
+async fn requests_for_an_expired_lock_that_stays_refused_back_off() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         for kind in ["plain", "fair", "all", "all in turn"] {
             let (shop, locks, others) = Shop::with_locks().await;

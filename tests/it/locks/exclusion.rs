@@ -3,7 +3,7 @@ use dynalock::{Error, Wait, local::Fault};
 use crate::support::{SKEW, Shop, TTL, expect_error, item, millis, n, now, s, secs, stolen_by, travel};
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_is_held_is_not_granted_and_says_who_has_it() {
+async fn a_held_lock_is_not_granted_and_names_its_holder() {
     let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").owner("alice").await.unwrap();
     assert!(held.owner().starts_with("alice:"), "{held:?}");
@@ -42,7 +42,7 @@ async fn a_release_lets_the_next_one_in_before_the_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_is_done_by_reads_and_not_by_writes_that_fail() {
+async fn a_waiter_reads_and_does_not_write() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     expect_error!(locks.acquire("report").wait(secs(30)).await, Error::Locked(_));
@@ -55,7 +55,7 @@ async fn waiting_is_done_by_reads_and_not_by_writes_that_fail() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_when_it_is_said_to() {
+async fn a_wait_ends_at_its_time() {
     let (_, locks, others) = Shop::with_locks().await;
     let _held = others.acquire("report").await.unwrap();
     let started = now();

@@ -6,7 +6,7 @@ use dynalock::{
 
 use crate::{
     storms::Deviation,
-    support::{LOST_REPLIES, Shop, TTL, row_of, secs, travel},
+    support::{LOST_REPLIES, Shop, TTL, layer::Layer, row_of, secs, travel},
 };
 
 #[tokio::test(start_paused = true)]

@@ -23,7 +23,7 @@ async fn several_locks_are_granted_by_one_transaction_and_one_read() {
     assert_eq!(all.fence("b"), Some(fence + 1));
     assert_eq!(all.fence("d"), None);
     for held in all.iter() {
-        let row = row_of(&others, &held).await;
+        let row = row_of(&others, held).await;
         assert_eq!((row.payload.as_deref(), held.payload()), (Some(&b"all"[..]), Some(&b"all"[..])));
         assert!(others.try_acquire(held.name()).await.unwrap().is_none());
     }
@@ -36,7 +36,7 @@ async fn several_locks_are_granted_by_one_transaction_and_one_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_taken_is_waited_for_and_none_is_held_meanwhile() {
+async fn no_lock_is_held_while_one_of_several_is_taken() {
     let (shop, locks, others) = Shop::with_locks().await;
     let taken = others.acquire("b").await.unwrap();
     let waiting = tokio::spawn(locks.acquire_all(["a", "b", "c"]).wait(secs(300)).into_future());
@@ -61,7 +61,7 @@ async fn one_that_is_taken_is_waited_for_and_none_is_held_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_whose_holder_died_is_taken_over() {
+async fn an_expired_lock_among_several_is_taken_over() {
     let (_, locks, others) = Shop::with_locks().await;
     let fence = kill(others.acquire("b").await.unwrap());
     let started = now();
@@ -85,7 +85,7 @@ async fn too_many_none_and_bad_names_are_errors_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_whose_locks_cross_all_get_their_turn_alone() {
+async fn callers_with_overlapping_locks_hold_them_one_at_a_time() {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let shop = Shop::in_process(Faults::seeded(5));
     let (locks, _) = shop.locks().await;
@@ -174,13 +174,13 @@ async fn a_late_copy_that_is_applied_while_its_caller_waits_is_its_grant() {
     assert_eq!(shop.counts(["TransactWriteItems"]), [3]);
     let all = waiting.await.unwrap().unwrap();
     for held in all.iter() {
-        let row = row_of(&others, &held).await;
+        let row = row_of(&others, held).await;
         assert!(held.remaining() <= row.remaining, "{held:?} {row:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_lost_ends_the_work_and_the_others_are_released() {
+async fn the_loss_of_one_lock_ends_the_work_and_releases_the_others() {
     let (_, locks, others) = Shop::with_locks().await;
     let all = locks.acquire_all(["a", "b"]).await.unwrap();
     assert!(others.break_lock("b", all.fence("b").unwrap()).await.unwrap());

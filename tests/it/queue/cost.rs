@@ -55,7 +55,7 @@ async fn busy(clients: usize, rounds: usize) -> (Shop, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_nobody_wants_costs_two_writes_and_a_cheap_read() {
+async fn a_free_lock_costs_two_writes_and_a_cheap_read() {
     let (shop, units) = busy(1, 50).await;
     assert_eq!(units, 200);
     let reads = shop.faults.requests().into_iter().filter(|request| request.operation == "GetItem");
@@ -64,19 +64,19 @@ async fn a_lock_that_nobody_wants_costs_two_writes_and_a_cheap_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_take_turns_cost_two_writes_each() {
+async fn two_clients_in_turn_cost_two_writes_each() {
     let (_, units) = busy(2, 50).await;
     assert!(units <= 210, "{units}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn sixteen_who_always_wait_cost_two_writes_each() {
+async fn sixteen_waiting_clients_cost_two_writes_each() {
     let (_, units) = busy(16, 12).await;
     assert!(units <= 210, "{units}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn twenty_who_always_wait_cost_two_writes_each() {
+async fn twenty_waiting_clients_cost_two_writes_each() {
     let (_, units) = busy(20, 12).await;
     assert!(units <= 210, "{units}");
 }
@@ -96,7 +96,7 @@ async fn units(waiters: usize) -> (usize, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_is_below_a_kilobyte_with_twenty_five_who_wait_and_each_kilobyte_more_costs_two() {
+async fn a_row_with_twenty_five_waiters_is_below_a_kilobyte_and_each_kilobyte_more_costs_two_units() {
     for (waiters, expected) in [(1, 2), (25, 2), (50, 4), (90, 8)] {
         let (bytes, units) = units(waiters).await;
         assert_eq!(units, expected, "{waiters} who wait: {bytes} bytes");
@@ -134,7 +134,7 @@ async fn clocks_that_are_apart_cost_no_more_than_a_third_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_costs_each_who_waits_no_more_than_one_write() {
+async fn an_expired_head_costs_each_waiter_at_most_one_write() {
     let (shop, locks, others) = Shop::with_locks().await;
     kill(others.acquire("printer").fair().await.unwrap());
     let mut queued = Vec::new();

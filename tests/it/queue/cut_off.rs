@@ -128,8 +128,7 @@ async fn busy_over_a_cut(fault: Fault, time: Duration) -> (Duration, u32) {
     let mut tasks = JoinSet::new();
     let started = now();
     for client in 0..8_u64 {
-        let line = shop.beside();
-        let locks = Locks::new(&line.client, "locks").ttl(TTL);
+        let (line, locks) = shop.another_process();
         let is_cut = client % 2 == 0;
         if is_cut {
             let fault = fault.clone();

@@ -11,7 +11,7 @@ async fn acquire(locks: &Locks, is_fair: bool) -> Held {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_caller_that_takes_a_dead_holder_out_is_told_and_the_next_one_is_not() {
+async fn only_the_caller_that_takes_over_is_told_of_the_crash() {
     for (was_fair, is_fair) in [(true, true), (true, false), (false, true), (false, false)] {
         let (_, locks, others) = Shop::with_locks().await;
         let fence = kill(acquire(&others, was_fair).await);
@@ -26,7 +26,7 @@ async fn the_caller_that_takes_a_dead_holder_out_is_told_and_the_next_one_is_not
 
 /// The grant has come, and its caller has gone before it took it.
 #[tokio::test(start_paused = true)]
-async fn a_grant_that_nobody_takes_is_released() {
+async fn a_grant_whose_caller_is_gone_is_released() {
     for is_fair in [true, false] {
         let (_, locks, others) = Shop::with_locks().await;
         let fence = kill(acquire(&others, is_fair).await);
@@ -46,7 +46,7 @@ async fn a_grant_that_nobody_takes_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_for_several_locks_is_told_of_each_holder_that_it_takes_out() {
+async fn a_call_for_several_locks_is_told_of_each_expired_holder() {
     for was_fair in [true, false] {
         for is_fair in [true, false] {
             let (_, locks, others) = Shop::with_locks().await;

@@ -2,20 +2,19 @@
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Error, Expiry, Locks, Lost, Spent,
+    Error, Expiry, Held, Locks, Lost, Spent,
     local::{Database, Fault, Faults},
 };
 use tokio::task::JoinHandle;
 
 use crate::{
     storms::Deviation,
-    support::{SKEW, Shop, TTL, expect_error, kill, millis, now, row_of, secs, settle, travel},
+    support::{SKEW, Shop, TTL, expect_error, kill, layer::Layer, millis, now, row_of, secs, settle, travel},
 };
 
 /// Somebody who dies while waiting: nobody hears of its requests any more.
 async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
-    let waiter = shop.beside();
-    let locks = Locks::new(&waiter.client, "locks").ttl(TTL);
+    let (waiter, locks) = shop.another_process();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(millis(100)).await;
     waiter.faults.always(Fault::NeverAnswer);
@@ -23,7 +22,7 @@ async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
+async fn a_waiter_that_died_costs_one_ttl_at_the_head() {
     for dead in [1, 3] {
         let (shop, locks, others) = Shop::with_locks().await;
         let first = others.acquire("printer").fair().await.unwrap();
@@ -46,16 +45,34 @@ async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
     }
 }
 
+type Waiting = JoinHandle<Result<Held, Error>>;
+
+/// A holder, a waiter whose process may be cut off, and a waiter behind it.
+struct Line {
+    first: Held,
+    slow: Shop,
+    waiting: Waiting,
+    behind: Waiting,
+    others: Locks,
+}
+
+impl Line {
+    async fn new() -> Self {
+        let (shop, locks, others) = Shop::with_locks().await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        let (slow, slow_locks) = shop.another_process();
+        let slow_locks = slow_locks.deadline(secs(60));
+        let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
+        travel(millis(100)).await;
+        let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
+        travel(secs(1)).await;
+        Self { first, slow, waiting, behind, others }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
-    let (shop, locks, others) = Shop::with_locks().await;
-    let first = others.acquire("printer").fair().await.unwrap();
-    let slow = shop.beside();
-    let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
-    let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
-    travel(millis(100)).await;
-    let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
-    travel(secs(1)).await;
+    let Line { first, slow, waiting, behind, .. } = Line::new().await;
     // For most of a ttl nothing of it is heard.
     slow.faults.always(Fault::LoseRequest);
     first.release().await.unwrap();
@@ -70,14 +87,7 @@ async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
-    let (shop, locks, others) = Shop::with_locks().await;
-    let first = others.acquire("printer").fair().await.unwrap();
-    let slow = shop.beside();
-    let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
-    let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
-    travel(millis(100)).await;
-    let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
-    travel(secs(1)).await;
+    let Line { first, slow, waiting, behind, others } = Line::new().await;
     slow.faults.always(Fault::LoseRequest);
     first.release().await.unwrap();
     let next = behind.await.unwrap().unwrap();
@@ -267,7 +277,7 @@ async fn a_head_that_has_shown_itself_is_not_taken_out_for_its_silence_before() 
 
 /// Its entry names the moment at which it entered, not that at which it began to wait for a holder outside of the queue.
 #[tokio::test(start_paused = true)]
-async fn who_waited_long_for_a_plain_holder_is_no_dead_head() {
+async fn a_long_wait_for_a_plain_holder_does_not_shorten_the_turn() {
     let (shop, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("printer").await.unwrap();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());

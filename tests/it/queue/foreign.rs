@@ -69,7 +69,7 @@ fn odd_values() -> [AttributeValue; 4] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_owner_that_is_no_text_is_taken_over_by_each_kind_of_call() {
+async fn each_kind_of_call_takes_over_an_expired_owner_that_is_no_text() {
     for owner in odd_values() {
         for expiry in [Expiry::default(), Expiry::Observed] {
             for is_fair in [false, true] {
@@ -90,7 +90,7 @@ async fn a_dead_owner_that_is_no_text_is_taken_over_by_each_kind_of_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_that_is_no_text_is_taken_out_by_each_kind_of_call() {
+async fn each_kind_of_call_evicts_an_expired_head_that_is_no_text() {
     for head in odd_values() {
         for is_fair in [false, true] {
             let (shop, locks, _) = Shop::with_locks().await;
@@ -108,7 +108,7 @@ async fn a_dead_head_that_is_no_text_is_taken_out_by_each_kind_of_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn signs_of_life_that_are_no_numbers_are_compared_as_they_are() {
+async fn heartbeat_attributes_that_are_no_numbers_are_compared_as_they_are() {
     for attribute in ["_beat", "_until"] {
         let (shop, locks, _) = Shop::with_locks().await;
         let raw = shop.raw("locks", "name");

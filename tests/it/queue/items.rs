@@ -1,11 +1,11 @@
 //! Queues of items: everybody else's writes are refused while somebody stands in one.
 
-use dynalock::{Error, Lost, Transaction, Versioned};
+use dynalock::{Error, Lost, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{
-    Parcel, SKEW, Shop, TTL, expect_error, item, kept::WRITES, kept::nobody_writes, kept::write_by, kill, millis, n, s,
-    secs, stolen_by, travel,
+    Parcel, SKEW, Shop, TTL, commit_under, expect_error, item, kept::WRITES, kept::nobody_writes, kept::write_by, kill,
+    millis, n, s, secs, stolen_by, travel,
 };
 
 /// By names of its own, in seconds.
@@ -19,7 +19,7 @@ struct Job {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_else_writes_while_somebody_stands_in_the_queue() {
+async fn other_callers_write_nothing_while_the_queue_has_an_entry() {
     let (shop, table) = Shop::with_two::<Parcel>().await;
     let lease = table.items.lock("a").fair().await.unwrap();
     nobody_writes(&shop, &table.others).await;
@@ -35,7 +35,7 @@ async fn nobody_else_writes_while_somebody_stands_in_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_head_writes_and_its_last_write_lets_the_next_one_in() {
+async fn the_commit_of_the_head_grants_the_lease_to_the_next_waiter() {
     let (shop, table) = Shop::with_two::<Parcel>().await;
     table.raw.set("a", "foreign", s("keep")).await;
     let mut lease = table.items.lock("a").fair().owner("packer").heartbeat(false).await.unwrap();
@@ -60,7 +60,7 @@ async fn the_head_writes_and_its_last_write_lets_the_next_one_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_was_taken_out_writes_nothing_any_more() {
+async fn an_evicted_head_writes_nothing() {
     let (shop, table) = Shop::with_two::<Parcel>().await;
     let mut paused = table.items.lock("a").fair().heartbeat(false).await.unwrap();
     travel(TTL + SKEW + millis(10)).await;
@@ -68,21 +68,15 @@ async fn a_head_that_was_taken_out_writes_nothing_any_more() {
     assert_eq!((next.fence(), next.acquired_after_crash()), (paused.fence() + 1, Some(paused.fence())));
     expect_error!(paused.update(|it| it.items = 0).await, Error::Lost(_));
     let b = table.items.get("b").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&paused);
-    tx.delete(&table.items, b);
-    let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
+    let lost = expect_error!(commit_under(&paused, &shop.client, |tx| tx.delete(&table.items, b)).await, Error::Lost(lost) => lost);
     assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     let b = table.items.get("b").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.plain);
-    tx.guard(&next);
-    tx.delete(&table.others, b);
-    tx.commit().await.unwrap();
+    commit_under(&next, &shop.plain, |tx| tx.delete(&table.others, b)).await.unwrap();
     assert_eq!(table.raw.get("a").await.unwrap()["items"], n(5));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_is_out_of_the_way_of_every_writer_after_its_ttl_and_the_skew() {
+async fn every_write_passes_an_expired_head_after_the_ttl_and_the_skew() {
     for beats in [0, 1] {
         for kind in WRITES {
             let (shop, table) = Shop::with_two::<Parcel>().await;
@@ -105,7 +99,7 @@ async fn a_dead_head_is_out_of_the_way_of_every_writer_after_its_ttl_and_the_ske
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_learn_that_the_item_is_gone_and_bring_nothing_back() {
+async fn waiters_learn_of_the_delete_and_create_no_item() {
     let (_, table) = Shop::with_two::<Parcel>().await;
     let mut lease = table.items.lock("a").fair().await.unwrap();
     let fence = lease.fence();

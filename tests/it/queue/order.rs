@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_first_is_served_first() {
+async fn waiters_are_served_in_the_order_of_entry() {
     let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let served = Arc::new(Mutex::new(Vec::new()));
@@ -29,7 +29,7 @@ async fn who_comes_first_is_served_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_sees_where_it_stands_and_who_holds_the_lock() {
+async fn a_waiter_sees_its_position_and_the_holder() {
     let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("printer").fair().await.unwrap();
     let fence = held.fence();
@@ -108,7 +108,7 @@ async fn several_locks_are_queued_for_with_one_ticket() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waited_behind_a_plain_holder_does_not_wait_for_an_empty_queue() {
+async fn waiters_behind_a_plain_holder_enter_the_queue_after_its_release() {
     let (_, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("printer").await.unwrap();
     let mut tasks = JoinSet::new();
@@ -140,7 +140,7 @@ async fn a_ticket_on_new_locks_follows_no_crash_and_waits_for_longer_than_it_may
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_who_find_a_dead_head_none_is_refused_for_it() {
+async fn a_try_is_not_refused_because_of_an_expired_head() {
     let (shop, locks, others) = Shop::with_locks().await;
     for lost in [false, true] {
         kill(others.acquire("printer").fair().await.unwrap());

@@ -94,8 +94,7 @@ async fn each_queue_is_served_in_the_order_of_entry() {
 async fn a_ticket_that_dies_with_some_of_its_locks_costs_one_ttl() {
     let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("c").fair().await.unwrap();
-    let dying = shop.beside();
-    let dying_locks = dynalock::Locks::new(&dying.client, "locks").ttl(TTL);
+    let (dying, dying_locks) = shop.another_process();
     let ticket = tokio::spawn(dying_locks.acquire_all(["a", "b", "c"]).fair().into_future());
     travel(secs(30)).await;
     assert!(!ticket.is_finished() && locks.try_acquire("a").await.unwrap().is_none(), "it keeps what it has");

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::support::{Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_when_it_is_said_to_and_its_place_is_free() {
+async fn a_wait_ends_at_its_time_and_frees_its_place() {
     let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     for (wait, least) in [(Wait::No, secs(0)), (Wait::For(secs(3)), secs(3)), (Wait::For(millis(1)), millis(1))] {
@@ -81,7 +81,7 @@ async fn a_request_that_is_dropped_at_any_point_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queued_that_is_dropped_goes_from_the_middle_and_from_the_head() {
+async fn a_dropped_ticket_leaves_the_queue_from_the_middle_and_from_the_head() {
     let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let middle = locks.acquire("printer").fair().enter().await.unwrap();
@@ -114,7 +114,7 @@ async fn a_head_that_goes_without_having_held_leaves_the_lock_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hundreds_who_go_away_leave_nothing() {
+async fn hundreds_of_cancelled_waiters_leave_nothing() {
     let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     let mut tasks = Vec::new();
@@ -208,8 +208,8 @@ async fn waiting_costs_a_read_a_poll_and_no_write() {
     assert!((120..=480).contains(&of_the_next.len()), "{}", of_the_next.len());
     assert!(of_the_next.iter().all(|consistent| *consistent));
 
-    let second = shop.beside();
-    let behind = dynalock::Locks::new(&second.client, "locks").ttl(TTL).acquire("printer").fair();
+    let (second, behind) = shop.another_process();
+    let behind = behind.acquire("printer").fair();
     let behind = behind.enter().await.unwrap();
     travel(secs(60)).await;
     let of_the_second = reads(&second);

@@ -10,7 +10,7 @@ use dynalock::{
 use tokio::task::JoinSet;
 
 use super::{Arena, Deviation, Journal, Tally, Tenant, Weather, stale};
-use crate::support::{TTL, secs, travel};
+use crate::support::{TTL, layer::Layer, secs, travel};
 
 /// The locks that all processes want.
 pub(crate) const NAMES: [&str; 2] = ["red", "blue"];

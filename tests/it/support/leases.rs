@@ -20,6 +20,13 @@ impl Shop {
         (mine, others)
     }
 
+    /// Another process with the same locks, behind faults of its own.
+    pub(crate) fn another_process(&self) -> (Self, Locks) {
+        let shop = self.beside();
+        let locks = Locks::new(&shop.client, "locks").ttl(TTL);
+        (shop, locks)
+    }
+
     /// A shop without faults, and its locks.
     pub(crate) async fn with_locks() -> (Self, Locks, Locks) {
         let shop = Self::without_faults();

@@ -5,13 +5,14 @@ pub(crate) mod attributes;
 pub(crate) mod digest;
 pub(crate) mod endpoint;
 pub(crate) mod kept;
+pub(crate) mod layer;
 pub(crate) mod leases;
 pub(crate) mod line;
 pub(crate) mod partial;
 pub(crate) mod product;
-pub(crate) mod refused;
+mod refused;
 pub(crate) mod rival;
-pub(crate) mod sent;
+mod sent;
 pub(crate) mod shop;
 
 mod raw;
@@ -23,12 +24,14 @@ pub(crate) use kept::{Archive, Crate, Kept, Parcel, for_both_kinds};
 pub(crate) use leases::{SKEW, TTL, acquire, kill, row_of};
 pub(crate) use line::Line;
 pub(crate) use product::Product;
+pub(crate) use refused::{FAILED, NONE, Refused, cancelled, codes, invalid, met};
+pub(crate) use sent::{written, written_by_the_user};
 pub(crate) use shop::{Shop, Table};
 
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Committed, Error, Lost, Transaction, local::Fault};
+use dynalock::{Committed, Error, Leased, Lost, Transaction, local::Fault};
 
 pub(crate) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -82,6 +85,19 @@ pub(crate) async fn commit<Op>(
     let mut tx = Transaction::new(client);
     drop(operation(&mut tx));
     tx.commit().await
+}
+
+/// Commits a transaction of one operation, under a lease.
+pub(crate) async fn commit_under<Op>(
+    lease: &impl Leased,
+    client: &Client,
+    operation: impl FnOnce(&mut Transaction) -> Op,
+) -> Result<Committed, Error> {
+    let guarded = |tx: &mut Transaction| {
+        tx.guard(lease);
+        drop(operation(tx));
+    };
+    commit(client, guarded).await
 }
 
 /// Asserts the variant of an error and gives what it carries.

@@ -11,7 +11,7 @@ use dynalock::{
     local::{Database, Faults},
 };
 
-use super::{Item, endpoint, raw::Raw, rival::Rival, secs};
+use super::{Item, endpoint, layer::Layer, raw::Raw, rival::Rival, secs};
 
 /// A DynamoDB, with a client of the code under test, which faults and a rival stand in front of, and a plain one.
 pub(crate) struct Shop {
@@ -113,6 +113,13 @@ impl Shop {
     pub(crate) async fn created<T: Versioned>(&self, item: T) -> (Table<T>, Stored<T>) {
         let table = self.table::<T>().await;
         let stored = table.items.create(item).await.unwrap();
+        (table, stored)
+    }
+
+    /// A table with this item, and the item as another program has created it with this library.
+    pub(crate) async fn stored<T: Versioned>(&self, item: T) -> (Table<T>, Stored<T>) {
+        let table = self.table::<T>().await;
+        let stored = table.others.create(item).await.unwrap();
         (table, stored)
     }
 

@@ -4,11 +4,7 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use dynalock::{CancellationClass, Error, Op, Reason, Transaction, local::Fault, transact};
 
 use super::purse::{Stored, purse, stored, transaction};
-use crate::support::{
-    Account, Shop, Table, expect_error, item, n,
-    refused::{cancelled, codes},
-    s,
-};
+use crate::support::{Account, Shop, Table, cancelled, codes, expect_error, item, n, s};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -152,7 +148,7 @@ async fn a_reason_shows_the_item_that_it_came_with() {
         vec![reason(NONE).build(), reason(FAILED).set_item(Some(account.clone())).build(), reason(INVALID).build()];
     shop.faults.script_on(TRANSACT, 0, Fault::TransactionCanceled(reasons));
     let cancelled = cancelled(tx.commit().await);
-    let now = crate::support::refused::met(&cancelled, &handles[1]).unwrap();
+    let now = crate::support::met(&cancelled, &handles[1]).unwrap();
     assert_eq!((now.cents, now.version()), (7, 3));
     let reasons: Vec<_> = cancelled.reasons().collect();
     assert_eq!((reasons[1].current_item(), reasons[2].current_item()), (Some(&account), None));

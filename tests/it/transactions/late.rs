@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction, local::Fault};
 
-use crate::support::{Account, Shop, Table, expect_error, item, n, refused::cancelled, s, secs, travel};
+use crate::support::{Account, Shop, Table, cancelled, expect_error, item, n, s, secs, travel};
 
 /// Whether a transaction has the user's own condition as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

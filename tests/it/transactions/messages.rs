@@ -2,11 +2,7 @@
 
 use dynalock::{Error, InvalidTransaction, Transaction, local::Fault, transact};
 
-use crate::support::{
-    Account, Product, Shop, item, n,
-    refused::{cancelled, invalid},
-    s,
-};
+use crate::support::{Account, Product, Shop, cancelled, invalid, item, n, s};
 
 const SECRET: &str = "5500005555555559";
 

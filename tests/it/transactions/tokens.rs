@@ -7,11 +7,7 @@ use dynalock::{Error, Spent, Transaction, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
 
 use super::purse::{Stored, purse, stored, transaction};
-use crate::support::{
-    Account, Shop, Table, expect_error,
-    refused::{cancelled, codes},
-    secs, settle, travel,
-};
+use crate::support::{Account, Shop, Table, cancelled, codes, expect_error, secs, settle, travel};
 
 const TRANSACT: &str = "TransactWriteItems";
 

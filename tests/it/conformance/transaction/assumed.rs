@@ -2,11 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction};
 
-use crate::support::{
-    Product, Shop, commit, expect_error, item, n,
-    refused::{FAILED, NONE, cancelled, codes, met},
-    s,
-};
+use crate::support::{FAILED, NONE, Product, Shop, cancelled, codes, commit, expect_error, item, met, n, s};
 
 cases![
     assumed_values_are_read_once_and_written,
@@ -46,8 +42,7 @@ async fn assumed_values_are_read_once_and_written(shop: &Shop) {
 }
 
 async fn an_assumed_value_that_says_nothing_new_is_a_check(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let stored = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, stored) = shop.stored(Product::new("a", 5)).await;
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, Stored::assume(Product::new("a", 5), stored.etag()));
     tx.create(&table.items, Product::new("b", 5));

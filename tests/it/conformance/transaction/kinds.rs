@@ -2,10 +2,7 @@
 
 use dynalock::{CancellationClass, Cancelled, KeyValue, Op, Reason, Stored, Transaction, Versioned};
 
-use crate::support::{
-    Account, Line, Product, Shop, Table,
-    refused::{FAILED, NONE, cancelled},
-};
+use crate::support::{Account, FAILED, Line, NONE, Product, Shop, Table, cancelled};
 
 cases![
     all_kinds_happen_together_in_any_order,

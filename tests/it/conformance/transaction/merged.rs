@@ -2,10 +2,7 @@
 
 use dynalock::{Cancelled, Condition, Op, Reason, Stored, Transaction};
 
-use crate::support::{
-    Product, Shop, Table, commit, n,
-    refused::{FAILED, NONE, cancelled, codes, met},
-};
+use crate::support::{FAILED, NONE, Product, Shop, Table, cancelled, codes, commit, met, n};
 
 cases![
     a_check_and_a_write_of_one_item_are_one_conditional_write,

@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, InvalidTransaction, Stored, transact};
 
-use crate::support::{
-    Account, Product, Shop, n,
-    refused::{cancelled, codes, invalid},
-};
+use crate::support::{Account, Product, Shop, cancelled, codes, invalid, n};
 
 cases![
     an_item_that_is_only_read_is_checked,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Pace, transact};
 
-use crate::support::{Account, Shop, Table, n, refused::Refused};
+use crate::support::{Account, Refused, Shop, Table, n};
 
 cases![
     an_immediate_retry_reads_nothing_and_one_after_a_pause_everything,

@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Stored, Transaction, transact};
 
-use crate::support::{
-    Account, Shop, Table, commit, n,
-    refused::{FAILED, NONE, cancelled, codes},
-};
+use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, codes, commit, n};
 
 cases![
     two_who_leave_at_the_same_time_do_not_both_leave,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dynalock::{Error, InvalidTransaction, Transaction};
 
-use crate::support::{Account, Line, Product, Shop, expect_error, item, n, refused::invalid, s};
+use crate::support::{Account, Line, Product, Shop, expect_error, invalid, item, n, s};
 
 cases![
     several_tables_are_read_in_one_request,
@@ -37,8 +37,7 @@ async fn several_tables_are_read_in_one_request(shop: &Shop) {
 }
 
 async fn items_that_are_asked_for_twice_are_read_once(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.stored(Product::new("a", 5)).await;
     let mut get = Transaction::get(&shop.client);
     let handles = ["a", "b", "a", "b", "a"].map(|key| get.item(&table.items, key));
     let seen = get.fetch().await.unwrap();

@@ -2,10 +2,7 @@
 
 use dynalock::{Error, Spent, Stored, Transaction};
 
-use crate::support::{
-    Account, Item, Product, Shop, Table, expect_error, n,
-    refused::{cancelled, codes},
-};
+use crate::support::{Account, Item, Product, Shop, Table, cancelled, codes, expect_error, n};
 
 cases![
     the_same_transaction_under_one_token_happens_once,

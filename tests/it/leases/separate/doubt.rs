@@ -19,7 +19,7 @@ async fn a_lost_reply_to_a_delete_or_a_create_is_neither_a_loss_nor_a_second_wri
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_applied_is_no_victim_of_a_lease_that_came_after_it() {
+async fn a_write_with_a_lost_reply_is_done_although_a_lease_follows() {
     for once in [false, true] {
         let (shop, table) = Shop::with_two::<Archive>().await;
         let mut stored = table.items.get("a").await.unwrap().unwrap();
@@ -39,7 +39,7 @@ async fn a_write_that_was_applied_is_no_victim_of_a_lease_that_came_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_in_doubt_that_met_a_dead_lease_takes_it_away_and_is_certain() {
+async fn a_write_in_doubt_that_meets_an_expired_lease_removes_it_and_is_certain() {
     let (shop, table) = Shop::with_two::<Archive>().await;
     kill(table.others.lock("a").await.unwrap());
     travel(TTL + SKEW + millis(10)).await;

@@ -3,7 +3,7 @@ use dynalock::{Error, Spent};
 use crate::support::{Archive, Shop, expect_error, n, s, secs, stolen_by, travel};
 
 #[tokio::test(start_paused = true)]
-async fn heartbeats_of_a_large_item_write_the_row_beside_it_alone() {
+async fn heartbeats_of_a_large_item_write_only_the_lease_row() {
     let (shop, table) = Shop::with_table::<Archive>().await;
     let scan = "x".repeat(100 * 1024);
     table.others.create(Archive { label: Some(scan.clone()), ..Archive::new("a", 5) }).await.unwrap();
@@ -38,7 +38,7 @@ async fn an_item_with_a_separate_lease_carries_no_attribute_of_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_of_a_holder_that_another_one_has_followed_is_refused_by_the_row() {
+async fn a_write_after_a_takeover_is_refused_by_the_lease_row() {
     let (_, table) = Shop::with_two::<Archive>().await;
     let mut stale = table.items.lock("a").heartbeat(false).await.unwrap();
     // By its own clock it holds the lease still.
@@ -71,7 +71,7 @@ async fn the_fence_grows_over_delete_and_recreate_whatever_the_clocks_show() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_there_cannot_be_leased_and_is_created_by_anybody() {
+async fn a_missing_item_cannot_be_leased_and_can_be_created() {
     let (_, table) = Shop::with_two::<Archive>().await;
     expect_error!(table.items.lock("x").await, Error::NotFound { spent: Spent { attempts: 1, .. }, .. });
     table.items.create(Archive::new("x", 1)).await.unwrap();

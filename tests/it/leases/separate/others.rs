@@ -4,7 +4,7 @@ use super::{action, actions};
 use crate::support::{Archive, SKEW, Shop, TTL, commit, expect_error, kill, millis, travel};
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_was_deleted_under_a_lease_is_created_by_nobody_while_that_lasts() {
+async fn a_create_of_an_item_that_was_deleted_under_its_lease_is_refused() {
     let (_, table) = Shop::with_two::<Archive>().await;
     let lease = table.items.lock("a").await.unwrap();
     table.others.delete_unchecked("a").await.unwrap();
@@ -15,7 +15,7 @@ async fn an_item_that_was_deleted_under_a_lease_is_created_by_nobody_while_that_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_nobody_leases_has_no_row_beside_it() {
+async fn an_item_that_was_never_leased_has_no_lease_row() {
     let (shop, table) = Shop::with_two::<Archive>().await;
     let stored = table.items.update_with("a", |it| it.items += 1).await.unwrap();
     assert_eq!(actions(&shop), [action("Update", "a"), action("ConditionCheck", "a#lock")]);

@@ -2,9 +2,8 @@ use dynalock::{Error, InvalidTransaction, Lost, Transaction, local::Fault};
 
 use super::{action, actions};
 use crate::support::{
-    Archive, Product, SKEW, Shop, TTL, expect_error, kill, millis, n,
-    refused::{codes, invalid, met},
-    stolen_by, travel,
+    Archive, Product, SKEW, Shop, TTL, codes, commit_under, expect_error, invalid, kill, met, millis, n, stolen_by,
+    travel,
 };
 
 #[tokio::test(start_paused = true)]
@@ -86,10 +85,7 @@ async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_th
     let lease = table.items.lock("a").heartbeat(false).await.unwrap();
     let check = "ConditionCheck";
     let stored = table.items.get("a").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.create(&table.items, Archive::new("c", 1));
-    tx.commit().await.unwrap();
+    commit_under(&lease, &shop.client, |tx| tx.create(&table.items, Archive::new("c", 1))).await.unwrap();
     assert_eq!(actions(&shop), [action(check, "a#lock"), action("Put", "c"), action(check, "c#lock")]);
     let mut tx = Transaction::new(&shop.client);
     tx.check(&table.items, &stored);
@@ -101,10 +97,10 @@ async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_th
 
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.create(&table.items, Archive::new("d", 1));
-    expect_error!(tx.commit().await, Error::Lost(Lost::Stolen { .. }));
+    expect_error!(
+        commit_under(&lease, &shop.client, |tx| tx.create(&table.items, Archive::new("d", 1))).await,
+        Error::Lost(Lost::Stolen { .. })
+    );
     drop(next);
     assert_eq!(table.raw.get("d").await, None);
 }
@@ -139,7 +135,7 @@ async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_under_a_callers_token_waits_for_the_dead_to_be_taken_away() {
+async fn a_transaction_with_a_callers_token_is_refused_until_the_expired_lease_is_removed() {
     let (shop, table) = Shop::with_two::<Archive>().await;
     kill(table.others.lock("a").await.unwrap());
     travel(TTL + SKEW + millis(10)).await;

@@ -17,7 +17,7 @@ async fn fair(locks: &Locks) -> Held {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_holders_who_came_alone_and_in_turn() {
+async fn holders_alone_and_in_turn_leave_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let first = fair(&locks).await;
     let fence = first.fence();
@@ -36,7 +36,7 @@ async fn of_holders_who_came_alone_and_in_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_holders_who_are_dropped_and_of_heartbeats() {
+async fn a_dropped_holder_and_its_heartbeats_leave_only_the_fence() {
     let (shop, locks, _) = Shop::with_locks().await;
     let held = fair(&locks).await;
     travel(TTL * 2).await;
@@ -48,7 +48,7 @@ async fn of_holders_who_are_dropped_and_of_heartbeats() {
 
 /// Whoever stood behind is known to the holder, and goes before it.
 #[tokio::test(start_paused = true)]
-async fn of_waiters_who_give_up_behind_a_holder_who_has_seen_them() {
+async fn waiters_that_give_up_behind_a_holder_leave_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let waiting = others.acquire("printer").fair().enter().await.unwrap();
@@ -61,7 +61,7 @@ async fn of_waiters_who_give_up_behind_a_holder_who_has_seen_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_head_that_gives_up_before_it_enters() {
+async fn a_head_that_gives_up_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let queued = others.acquire("printer").fair().enter().await.unwrap();
@@ -72,7 +72,7 @@ async fn of_a_head_that_gives_up_before_it_enters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_waits_that_end_with_nothing() {
+async fn a_wait_that_ends_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     assert!(others.acquire("printer").fair().wait(secs(3)).await.is_err());
@@ -83,7 +83,7 @@ async fn of_waits_that_end_with_nothing() {
 
 /// Where a holder has died, the caller that takes it out is told its fence, and the row keeps nothing of it.
 #[tokio::test(start_paused = true)]
-async fn of_the_dead_by_whoever_comes_after_them() {
+async fn an_expired_holder_leaves_only_the_fence() {
     for is_fair in [true, false] {
         let (shop, locks, others) = Shop::with_locks().await;
         let fence = kill(fair(&others).await);
@@ -107,7 +107,7 @@ async fn of_the_dead_by_whoever_comes_after_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_holder_that_an_operator_has_thrown_out() {
+async fn a_lock_that_an_operator_broke_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     for is_fair in [true, false] {
         let broken = match is_fair {
@@ -127,7 +127,7 @@ async fn of_a_holder_that_an_operator_has_thrown_out() {
 
 /// One whose place was asked for twice leaves its name, and the late copy is refused.
 #[tokio::test(start_paused = true)]
-async fn but_a_name_by_which_a_late_copy_is_known() {
+async fn a_request_that_was_sent_twice_leaves_the_name_of_its_owner() {
     let (shop, locks, others) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
     let held = fair(&locks).await;
@@ -145,7 +145,7 @@ async fn but_a_name_by_which_a_late_copy_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_release_that_meets_a_fault() {
+async fn a_release_with_a_fault_leaves_only_the_fence() {
     let faults =
         [Fault::LoseReply, Fault::LoseRequest, Fault::ErrorAfterApply, Fault::Throttle, Fault::EmptyAfterApply];
     for operation in ["GetItem", "UpdateItem"] {
@@ -160,7 +160,7 @@ async fn of_a_release_that_meets_a_fault() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_queues_with_one_ticket() {
+async fn one_ticket_for_several_queues_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let names = ["a", "b", "c"];
     let all = locks.acquire_all(names).fair().await.unwrap();

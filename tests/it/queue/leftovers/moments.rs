@@ -7,7 +7,7 @@ use crate::support::{SKEW, Shop, TTL, kill, millis, secs, travel};
 
 /// The row shows nobody behind when it is looked at, and somebody when the request to leave comes.
 #[tokio::test(start_paused = true)]
-async fn of_a_queue_that_somebody_joins_at_the_last_moment() {
+async fn a_release_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let fence = held.fence();
@@ -25,7 +25,7 @@ async fn of_a_queue_that_somebody_joins_at_the_last_moment() {
 
 /// The answer to the plain request to leave is lost: the next one finds the list empty.
 #[tokio::test(start_paused = true)]
-async fn of_a_lost_answer_to_one_who_knew_of_somebody_behind() {
+async fn a_release_with_a_lost_reply_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let waiting = others.acquire("printer").fair().enter().await.unwrap();
@@ -39,7 +39,7 @@ async fn of_a_lost_answer_to_one_who_knew_of_somebody_behind() {
 
 /// Both have looked before either has gone.
 #[tokio::test(start_paused = true)]
-async fn of_two_who_give_up_at_once() {
+async fn two_waiters_that_give_up_at_once_leave_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&others).await;
     let first = locks.acquire("printer").fair().enter().await.unwrap();
@@ -56,7 +56,7 @@ async fn of_two_who_give_up_at_once() {
 
 /// Somebody comes between the look of a head that gives up, or of who takes it out, and the request.
 #[tokio::test(start_paused = true)]
-async fn of_a_queue_that_somebody_joins_while_its_head_is_taken_out() {
+async fn an_eviction_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     for is_dead in [false, true] {
         let (shop, locks, others) = Shop::with_locks().await;
         let held = fair(&others).await;
@@ -96,7 +96,7 @@ async fn of_a_queue_that_somebody_joins_while_its_head_is_taken_out() {
 
 /// Who takes a dead head out has seen somebody behind, who has gone since.
 #[tokio::test(start_paused = true)]
-async fn of_a_dead_head_whose_last_follower_goes_at_the_last_moment() {
+async fn a_broken_lock_whose_last_waiter_leaves_keeps_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     let dead = fair(&others).await;
     let fence = dead.fence();
