@@ -25,11 +25,10 @@ use std::{
 use aws_sdk_dynamodb::{
     Client, Config,
     config::{BehaviorVersion, Credentials, Region},
-    operation::transact_write_items::TransactWriteItemsError,
-    types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
 };
 use clap::Parser;
-use dynalock::{Expiry, LockToken, Locks, local};
+use dynalock::{Error, Expiry, Held, LockToken, Locks, Versioned, local, transact};
+use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -67,6 +66,11 @@ fn connect(url: &str) -> Client {
     Client::from_conf(config.build())
 }
 
+async fn create_tables(client: &Client) -> Result<(), Error> {
+    locks_of(client).create_table().await?;
+    Work::repository(client).create_table().await
+}
+
 fn locks_of(client: &Client) -> Locks {
     Locks::new(client, "dynalock-leaders").ttl(TTL).expiry(Expiry::Clock { max_skew: MAX_SKEW })
 }
@@ -75,18 +79,14 @@ fn locks_of(client: &Client) -> Locks {
 async fn work(url: &str, name: &str) -> Result<(), Failure> {
     let client = connect(url);
     let locks = locks_of(&client);
-    locks.create_table().await?;
     println!("{name} waits");
+    create_tables(&client).await?;
     let held = locks.acquire(LOCK).owner(name).await?;
-    // What it would take to write under this lock from elsewhere: see `late_write`.
-    println!("{name} leads fence={} token={} owner={}", held.fence(), held.token(), held.owner());
-    let (fence, owner) = (held.fence(), held.owner().to_owned());
+    println!("{name} leads fence={} token={}", held.fence(), held.token());
     let steps = held.run(async {
         for step in 1_u32.. {
-            match write(&client, &owner, fence).await? {
-                true => println!("{name} did step {step}"),
-                false => return Err("somebody else leads".into()),
-            }
+            write(&client, &held).await?;
+            println!("{name} did step {step}");
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
         Ok::<_, Failure>(())
@@ -100,33 +100,30 @@ async fn work(url: &str, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts a step, if this grant of the lock is the last one: `DynamoDB` checks it in the same transaction. `false` if it is not.
-async fn write(client: &Client, owner: &str, fence: u64) -> Result<bool, Failure> {
-    let key = |name: &str| AttributeValue::S(name.to_owned());
-    let check = ConditionCheck::builder()
-        .table_name("dynalock-leaders")
-        .key("name", key(LOCK))
-        .condition_expression("#owner = :owner AND #fence = :fence")
-        .expression_attribute_names("#owner", "_owner")
-        .expression_attribute_names("#fence", "_fence")
-        .expression_attribute_values(":owner", key(owner))
-        .expression_attribute_values(":fence", AttributeValue::N(fence.to_string()))
-        .build()?;
-    let count = Update::builder()
-        .table_name("dynalock-leaders")
-        .key("name", key("work that was done"))
-        .update_expression("ADD steps :one")
-        .expression_attribute_values(":one", AttributeValue::N("1".to_owned()))
-        .build()?;
-    let check = TransactWriteItem::builder().condition_check(check).build();
-    let count = TransactWriteItem::builder().update(count).build();
-    match client.transact_write_items().transact_items(check).transact_items(count).send().await {
-        Ok(_) => Ok(true),
-        Err(error) => match error.into_service_error() {
-            TransactWriteItemsError::TransactionCanceledException(_) => Ok(false),
-            error => Err(error.into()),
-        },
-    }
+/// The work that the leaders have done together.
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "leader-work")]
+struct Work {
+    #[dynalock(partition_key)]
+    name: String,
+    steps: u64,
+}
+
+/// Counts a step, if this grant of the lock is the last one: `DynamoDB` checks the grant in the same transaction.
+async fn write(client: &Client, held: &Held) -> Result<(), Error> {
+    let works = &Work::repository(client);
+    let count = transact(client, |tx| async move {
+        tx.guard(held);
+        match tx.get(works, LOCK).await? {
+            Some(mut work) => {
+                work.steps += 1;
+                tx.update(works, work);
+            }
+            None => tx.create(works, Work { name: LOCK.to_owned(), steps: 1 }),
+        }
+        Ok(())
+    });
+    count.await
 }
 
 /// What a leader says when it starts.
@@ -134,15 +131,12 @@ struct Leader {
     name: String,
     fence: u64,
     token: String,
-    owner: String,
 }
 
 fn leader_in(line: &str) -> Option<Leader> {
     let (name, rest) = line.split_once(" leads fence=")?;
-    let (fence, rest) = rest.split_once(" token=")?;
-    let (token, owner) = rest.split_once(" owner=")?;
-    let [name, token, owner] = [name, token, owner].map(str::to_owned);
-    Some(Leader { name, fence: fence.parse().ok()?, token, owner })
+    let (fence, token) = rest.split_once(" token=")?;
+    Some(Leader { name: name.to_owned(), fence: fence.parse().ok()?, token: token.to_owned() })
 }
 
 /// Starts a worker as a process of its own; what it prints is printed here too.
@@ -187,7 +181,7 @@ async fn show() -> Result<(), Failure> {
     let server = local::serve(([127, 0, 0, 1], 0).into()).await?;
     let client = connect(&server.url());
     let locks = locks_of(&client);
-    locks.create_table().await?;
+    create_tables(&client).await?;
     println!("Three workers on {}, a lease is {TTL:?}:", server.url());
     let (lines, mut said) = mpsc::unbounded_channel();
     let mut workers = Vec::new();
@@ -196,6 +190,9 @@ async fn show() -> Result<(), Failure> {
     }
     let (first, _) = watch(&mut said, 3).await?;
 
+    // The same grant, held here: what is written under it comes late.
+    let token: LockToken = first.token.parse()?;
+    let begun = locks.clone().heartbeat(false).resume(token.clone()).await?;
     println!("kill -9 {}", first.name);
     let (_, victim) = workers.iter_mut().find(|(name, _)| *name == first.name).ok_or("no such worker")?;
     victim.kill().await?;
@@ -211,11 +208,9 @@ async fn show() -> Result<(), Failure> {
     }
 
     println!("What {} had begun comes late:", first.name);
-    let late = write(&client, &first.owner, first.fence).await?;
-    let token: LockToken = first.token.parse()?;
-    match (late, locks.resume(token).await) {
-        (false, Err(dynalock::Error::Lost(why))) => println!("  its write is refused, and so is its token: {why}"),
-        (written, resumed) => return Err(format!("it was let in: {written}, {resumed:?}").into()),
+    match (write(&client, &begun).await, locks.resume(token).await) {
+        (Err(Error::Lost(_)), Err(Error::Lost(why))) => println!("  its write is refused, and so is its token: {why}"),
+        (written, resumed) => return Err(format!("it was let in: {written:?}, {resumed:?}").into()),
     }
     Ok(())
 }

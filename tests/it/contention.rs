@@ -1,12 +1,10 @@
 //! Many writers on one item.
 
 use crate::support::{Product, Shop, secs};
-use dynalock::local::Faults;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn update_with_by_64_tasks_ends_at_the_exact_sum_and_version() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (_, table) = Shop::with_table::<Product>().await;
     table.items.create(Product::new("85123A", 0)).await.unwrap();
     let tasks: Vec<_> = (0..64)
         .map(|_| {

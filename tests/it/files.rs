@@ -36,8 +36,7 @@ async fn a_write_in_doubt_is_recognised_after_the_database_was_opened_again() {
     let path = folder.path().join("products.db");
     let database = Database::open(&path).unwrap();
     let shop = Shop::on(&database, Faults::none());
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 0)).await.unwrap();
+    let (table, mut product) = shop.created(Product::new("a", 0)).await;
     shop.faults.script_on("UpdateItem", 0, dynalock::local::Fault::LoseReply);
     shop.faults.script_on("UpdateItem", 1, dynalock::local::Fault::AccessDenied);
     product.stock = 1;

@@ -3,9 +3,9 @@
 use std::future::IntoFuture;
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Pace, Repository, Stored, Transaction, Tx, Versioned, local::Faults, transact, transaction::Op};
+use dynalock::{Error, Op, Pace, Repository, Stored, Transaction, Tx, Versioned, transact};
 
-use crate::support::{Product, Shop, refused::Refused, secs};
+use crate::support::{Product, Refused, Shop, secs};
 
 /// A value that a test can make and change.
 trait Sample: Versioned + Clone {
@@ -79,7 +79,7 @@ async fn all_in_one<T: Sample>(items: Repository<T>) -> Result<u64, Error> {
 
 #[tokio::test]
 async fn every_future_can_be_spawned_also_by_generic_code() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = shop.absent_table::<Product>();
     assert_eq!(tokio::spawn(each_method(table.items.clone())).await.unwrap(), 6);
     assert_eq!(tokio::spawn(all_in_one(table.items.clone())).await.unwrap().unwrap(), 2);
@@ -87,8 +87,7 @@ async fn every_future_can_be_spawned_also_by_generic_code() {
 
 #[tokio::test]
 async fn closures_may_borrow_what_lives_as_long_as_the_call() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (_, table) = Shop::with_table::<Product>().await;
     let name = String::from("a");
     let mut runs = 0;
     let init = || Product::new(&name, 0);
@@ -101,8 +100,7 @@ async fn closures_may_borrow_what_lives_as_long_as_the_call() {
 
 #[tokio::test]
 async fn a_call_that_is_not_awaited_sends_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     drop(table.items.create(Product::new("a", 0)));
     drop(table.items.delete_unchecked("a").into_future());
     assert_eq!(shop.requests(), 0);
@@ -169,15 +167,14 @@ where
 
 #[tokio::test]
 async fn every_future_of_a_transaction_can_be_spawned_also_by_generic_code() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     assert_eq!(tokio::spawn(each_transaction(shop.client.clone(), table.items.clone())).await.unwrap(), 2);
     assert_eq!(tokio::spawn(borrowing(shop.client.clone(), table.items.clone())).await.unwrap().unwrap(), 4);
 }
 
 #[tokio::test]
 async fn a_closure_may_count_and_collect_what_it_does() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = &shop.table::<Product>().await;
     table.others.create(Product::new("a", 5)).await.unwrap();
     let mut runs = 0;
@@ -194,7 +191,7 @@ fn requests_repositories_and_values_can_be_shown_without_content() {
     fn shown<T: std::fmt::Debug + Send>(value: &T) -> String {
         format!("{value:?}")
     }
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let items = shop.named::<Product>("products");
     assert!(shown(&items).contains("products"));
     for text in [shown(&items.get("5500005555")), shown(&items.create(Product::new("5500005555", 1)))] {
@@ -226,7 +223,6 @@ async fn owns<T: Versioned>(items: Repository<T>, key: T::Key) -> bool {
 
 #[tokio::test]
 async fn generic_code_may_move_a_key_into_a_task() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (_, table) = Shop::with_table::<Product>().await;
     assert!(owns(table.items.clone(), "a".into()).await);
 }

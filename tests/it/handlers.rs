@@ -8,10 +8,10 @@ use axum::{
     http::{Request, StatusCode},
     routing::post,
 };
-use dynalock::{Error, Repository, Transaction, local::Faults, transact};
+use dynalock::{Error, Repository, transact};
 use tower::ServiceExt;
 
-use crate::support::{Account, Shop, n, refused::Refused};
+use crate::support::{Account, Refused, Shop, commit, n};
 
 /// What all handlers share.
 #[derive(Clone)]
@@ -49,9 +49,7 @@ async fn transfer(
 }
 
 async fn open(State(App { client, accounts }): State<App>, Path(owner): Path<String>) -> Result<(), StatusCode> {
-    let mut tx = Transaction::new(&client);
-    tx.create(&accounts, Account::new(&owner, 0));
-    match tx.commit().await {
+    match commit(&client, |tx| tx.create(&accounts, Account::new(&owner, 0))).await {
         Ok(_) => Ok(()),
         Err(Error::Cancelled(_)) => Err(StatusCode::CONFLICT),
         Err(_) => Err(StatusCode::SERVICE_UNAVAILABLE),
@@ -68,9 +66,7 @@ async fn call(app: &Router, uri: &str) -> (StatusCode, String) {
 
 #[tokio::test]
 async fn a_handler_may_run_a_unit_of_work() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
-    table.others.create(Account::new("alice", 50)).await.unwrap();
+    let (shop, table) = Shop::with_items([Account::new("alice", 50)]).await;
     let app = App { client: shop.client.clone(), accounts: table.items.clone() };
     let app = Router::new()
         .route("/accounts/{owner}", post(open))

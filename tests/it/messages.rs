@@ -7,10 +7,10 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Lockable, Locks, Transaction, Versioned, Wait, error::CodecReason, local::Faults};
+use dynalock::{CodecReason, Error, Lockable, Locks, Versioned, Wait};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, expect_error, item, n, s};
+use crate::support::{Shop, commit, expect_error, item, n, s};
 
 const SECRET: &str = "5500005555555559";
 
@@ -79,8 +79,7 @@ fn says(error: &Error, place: &str, reason: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_value_that_does_not_fit_is_named_with_its_attribute_and_the_reason() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Cart>().await;
+    let (_, table) = Shop::with_table::<Cart>().await;
     let refused = "its own code refused it; `CodecError::detail` has the text, which may quote content";
     for (attribute, value, reason) in [
         (
@@ -114,8 +113,7 @@ async fn a_value_that_does_not_fit_is_named_with_its_attribute_and_the_reason() 
 
 #[tokio::test(start_paused = true)]
 async fn a_value_that_cannot_be_stored_is_named_with_the_reason() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Cart>().await;
+    let (_, table) = Shop::with_table::<Cart>().await;
     let place = |attribute| format!("attribute `{attribute}` of an item of table `{}`", table.name());
     let sizes = Cart { sizes: HashSet::from([5]), ..cart(1) };
     let error = table.items.create(sizes).await.unwrap_err();
@@ -132,8 +130,8 @@ async fn a_value_that_cannot_be_stored_is_named_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_named_by_who_was_refused() {
-    let shop = Shop::in_process(Faults::none());
+async fn a_refused_caller_learns_the_name_of_the_lock() {
+    let shop = Shop::without_faults();
     let locks = Locks::new(&shop.client, "locks").owner("worker 7");
     locks.create_table().await.unwrap();
     let held = locks.acquire("report").await.unwrap();
@@ -181,9 +179,7 @@ async fn refusals<T: Lockable + Clone + Debug>(shop: &Shop, key: fn() -> T::Key,
     let lease = items.lock(key()).await.unwrap();
     let locked = items.lock(key()).wait(Wait::No).await.unwrap_err();
     let locked_write = items.touch(stored.clone()).await.unwrap_err();
-    let mut tx = Transaction::new(&shop.client);
-    tx.replace(&items, stored);
-    let locked_transaction = tx.commit().await.unwrap_err();
+    let locked_transaction = commit(&shop.client, |tx| tx.replace(&items, stored)).await.unwrap_err();
     lease.release().await.unwrap();
     let errors = [missing, missing_lock, missing_in_queue, exists, conflict, locked, locked_write, locked_transaction];
     errors.map(|error| error.to_string()).into()
@@ -191,7 +187,7 @@ async fn refusals<T: Lockable + Clone + Debug>(shop: &Shop, key: fn() -> T::Key,
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_shown_if_its_type_allows_it_and_never_else() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     for said in refusals(&shop, || ("alice", 7).into(), cart(7)).await {
         assert!(said.contains("`\"alice\", 7`"), "{said}");
     }
@@ -205,8 +201,7 @@ async fn a_key_is_shown_if_its_type_allows_it_and_never_else() {
 
 #[tokio::test(start_paused = true)]
 async fn of_a_foreign_holder_is_said_what_is_known() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
+    let (_, table) = Shop::with_table::<Crate>().await;
     table.raw.put(item([("id", s("a")), ("_version", n(1)), ("_owner", s("a program"))])).await;
     let locked = expect_error!(table.items.lock("a").wait(Wait::No).await, Error::Locked(locked) => locked);
     let said = format!("`a program` holds the lock in table `{}` (1 request in ", table.name());

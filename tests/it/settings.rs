@@ -3,22 +3,9 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{
-    Error, Locks, Transaction, Versioned, Wait,
-    error::{InvalidSetting, InvalidTransaction, Spent},
-    local::Faults,
-};
-use serde::{Deserialize, Serialize};
+use dynalock::{Error, InvalidSetting, InvalidTransaction, Locks, Spent, Transaction, Wait};
 
-use crate::support::{Product, Shop, Table, expect_error, millis};
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "crates")]
-#[lockable]
-struct Crate {
-    #[dynalock(partition_key)]
-    id: String,
-}
+use crate::support::{Crate, Product, Shop, Table, commit, expect_error, millis};
 
 fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
     expect_error!(result, Error::InvalidSetting(why) => why)
@@ -26,8 +13,7 @@ fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
 
 /// An item and its repository, and a table of locks.
 async fn crates_and_locks(shop: &Shop) -> (Table<Crate>, Locks) {
-    let crates = shop.table::<Crate>().await;
-    crates.others.create(Crate { id: "a".to_owned() }).await.unwrap();
+    let crates = shop.table_of([Crate::new("a", 1)]).await;
     let locks = Locks::new(&shop.client, "locks");
     locks.create_table().await.unwrap();
     (crates, locks)
@@ -37,7 +23,7 @@ const YEAR: Duration = Duration::from_hours(366 * 24);
 
 #[tokio::test(start_paused = true)]
 async fn a_ttl_of_no_time_or_of_more_than_a_year_is_refused() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let (crates, locks) = crates_and_locks(&shop).await;
     let before = shop.requests();
     for ttl in [Duration::ZERO, Duration::from_micros(999), YEAR + millis(1), Duration::MAX] {
@@ -64,7 +50,7 @@ async fn a_ttl_of_no_time_or_of_more_than_a_year_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_for_nobody_is_refused() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let (crates, locks) = crates_and_locks(&shop).await;
     let before = shop.requests();
     for why in [
@@ -83,7 +69,7 @@ async fn a_queue_for_nobody_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_may_send_nothing_are_refused() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = &shop.table::<Product>().await;
     let stored = table.others.create(Product::new("a", 5)).await.unwrap();
     let items = &table.items;
@@ -122,7 +108,7 @@ async fn calls_that_may_send_nothing_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_of_an_item_is_refused_by_locks_and_says_where_it_belongs() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let (crates, locks) = crates_and_locks(&shop).await;
     let token = crates.items.lock("a").await.unwrap().detach();
     let before = shop.requests();
@@ -142,8 +128,7 @@ fn noted(bytes: usize) -> Product {
 
 #[tokio::test(start_paused = true)]
 async fn an_item_that_is_too_large_says_its_size_and_the_limit() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     let said = |result: Result<(), Error>| {
         let error = result.unwrap_err();
         let text = error.to_string();
@@ -158,9 +143,7 @@ async fn an_item_that_is_too_large_says_its_size_and_the_limit() {
         assert!(text.contains(&part), "{part:?} in {text:?}");
         bytes
     };
-    let mut tx = Transaction::new(&shop.client);
-    tx.create(&table.items, noted(500_000));
-    let invalid = expect_error!(tx.commit().await, Error::InvalidTransaction(why) => why);
+    let invalid = expect_error!(commit(&shop.client, |tx| tx.create(&table.items, noted(500_000))).await, Error::InvalidTransaction(why) => why);
     let InvalidTransaction::ItemTooLarge { bytes: in_transaction, .. } = invalid else { panic!("{invalid}") };
 
     let created = said(table.items.create(noted(500_000)).await.map(drop));

@@ -63,8 +63,8 @@ async fn corrupt_write_ids_are_refused_and_nothing_is_written(shop: &Shop) {
 }
 
 async fn the_last_version_can_be_deleted_but_not_counted_up(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(u64::MAX - 1))])).await;
+    let table =
+        shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5)), ("_version", n(u64::MAX - 1))])]).await;
     let last = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
     assert_eq!(last.version(), u64::MAX);
     let requests = shop.requests();
@@ -98,8 +98,7 @@ impl Document {
 }
 
 async fn a_field_mirrors_the_stored_version(shop: &Shop) {
-    let table = shop.table::<Document>().await;
-    let mut document = table.items.create(Document::new("x")).await.unwrap();
+    let (table, mut document) = shop.created(Document::new("x")).await;
     assert_eq!((document.rev, document.version()), (1, 1));
     document.text = "y".to_owned();
     let document = table.items.update(document).await.unwrap();
@@ -116,8 +115,7 @@ async fn a_field_mirrors_the_stored_version(shop: &Shop) {
 }
 
 async fn a_field_that_mirrors_the_version_is_not_the_callers_to_change(shop: &Shop) {
-    let table = shop.table::<Document>().await;
-    let mut document = table.items.create(Document::new("x")).await.unwrap();
+    let (table, mut document) = shop.created(Document::new("x")).await;
     document.rev = 99;
     let document = table.items.update(document).await.unwrap();
     assert_eq!((document.rev, document.version()), (1, 1), "update");
@@ -129,8 +127,7 @@ async fn a_field_that_mirrors_the_version_is_not_the_callers_to_change(shop: &Sh
 }
 
 async fn an_item_without_a_version_reads_as_0_into_the_field(shop: &Shop) {
-    let table = shop.table::<Document>().await;
-    table.raw.put(item([("id", s("a")), ("text", s("x"))])).await;
+    let table = shop.table_of_raw::<Document>([item([("id", s("a")), ("text", s("x"))])]).await;
     let document = table.items.get("a").await.unwrap().unwrap();
     assert_eq!((document.rev, document.version()), (0, 0));
     let document = table.items.update_with("a", |document| document.text.push('!')).await.unwrap();
@@ -154,8 +151,7 @@ impl Counter {
 }
 
 async fn a_version_attribute_of_another_name_is_kept_out_of_the_struct(shop: &Shop) {
-    let table = shop.table::<Counter>().await;
-    table.raw.put(item([("id", s("a")), ("count", n(5)), ("lock-version", n(3))])).await;
+    let table = shop.table_of_raw::<Counter>([item([("id", s("a")), ("count", n(5)), ("lock-version", n(3))])]).await;
     let counter = table.items.update_with("a", |counter| counter.count += 1).await.unwrap();
     assert_eq!((counter.version(), counter.count), (4, 6));
     assert_eq!(table.items.get("a").await.unwrap(), Some(counter));
@@ -187,8 +183,7 @@ async fn an_item_keeps_as_many_write_ids_as_its_type_says(shop: &Shop) {
 }
 
 async fn the_incarnation_stays_over_updates_and_replaces_and_is_new_after_a_delete(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.items.create(Product::new("a", 0)).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 0)).await;
     let first = writes(&table.raw.get("a").await.unwrap());
     let product = table.items.replace(product).await.unwrap();
     assert_eq!(writes(&table.raw.get("a").await.unwrap())[..8], first[..8]);

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::support::{Item, Shop, attributes::json, sent::written_by_the_user};
+use crate::support::{Item, Shop, attributes::json, written_by_the_user};
 
 cases![
     changes_of_scalars_and_options_are_what_serde_writes_differently,
@@ -331,8 +331,7 @@ async fn changes_of_values_with_functions_of_their_own_are_what_serde_writes_dif
     agrees_with_serde::<Custom>(shop).await;
 
     // What serde does not write is no change.
-    let table = shop.table::<Custom>().await;
-    let custom = table.items.create(Custom::draw(&mut Rng::with_seed(0)).with_id("a")).await.unwrap();
+    let (table, custom) = shop.created(Custom::draw(&mut Rng::with_seed(0)).with_id("a")).await;
     assert_eq!(table.items.update_with("a", |custom| custom.price += 99).await.unwrap().version(), 1);
     assert_eq!(table.items.get("a").await.unwrap(), Some(custom));
 }

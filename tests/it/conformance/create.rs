@@ -12,8 +12,7 @@ cases![
 ];
 
 async fn a_created_item_is_what_serde_writes_and_its_bookkeeping(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let created = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, created) = shop.created(Product::new("a", 5)).await;
     assert_eq!((created.version(), &*created), (1, &Product::new("a", 5)));
     let mut stored = table.raw.get("a").await.unwrap();
     let writes = stored.remove("_writes").unwrap();
@@ -25,8 +24,7 @@ async fn a_created_item_is_what_serde_writes_and_its_bookkeeping(shop: &Shop) {
 }
 
 async fn create_over_a_versioned_item_returns_it(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let first = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, first) = shop.created(Product::new("a", 5)).await;
     let met = expect_error!(table.items.create(Product::new("a", 9)).await, Error::AlreadyExists(met) => met);
     assert_eq!(met.current::<Product>().unwrap(), Some(first));
     assert_eq!((met.spent().attempts, met.expected(), met.found()), (1, None, Some(1)));

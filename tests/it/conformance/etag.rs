@@ -22,9 +22,12 @@ cases![
 ];
 
 async fn an_etag_survives_a_round_trip_as_text_and_as_json(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("b")), ("stock", n(1))])).await;
-    table.raw.put(item([("sku", s("c")), ("stock", n(1)), ("_version", n(0))])).await;
+    let table = shop
+        .table_of_raw::<Product>([
+            item([("sku", s("b")), ("stock", n(1))]),
+            item([("sku", s("c")), ("stock", n(1)), ("_version", n(0))]),
+        ])
+        .await;
     table.others.create(Product::new("a", 5)).await.unwrap();
     let mut etags = Vec::new();
     for key in ["a", "b", "c"] {
@@ -72,16 +75,14 @@ async fn an_assumed_value_is_updated_if_the_item_is_in_that_state(shop: &Shop) {
 }
 
 async fn an_assumed_value_that_says_nothing_new_sends_no_write(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let created = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let same = table.items.update(Stored::assume(Product::new("a", 5), created.etag())).await.unwrap();
     assert_eq!(same, created);
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 0]);
 }
 
 async fn an_assumed_value_is_replaced_touched_and_deleted(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let created = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let replaced = table.items.replace(Stored::assume(Product::new("a", 6), created.etag())).await.unwrap();
     assert_eq!((replaced.version(), replaced.stock), (2, 6));
     let touched = table.items.touch(Stored::assume(Product::new("a", 7), replaced.etag())).await.unwrap();
@@ -106,8 +107,7 @@ async fn an_assumed_value_of_an_older_state_is_a_conflict(shop: &Shop) {
 async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
-    let others = table.others.clone();
-    shop.rival.before("UpdateItem", 0, async move || {
+    shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let edited = Stored::assume(Product::new("a", 4), etag);
@@ -155,8 +155,7 @@ async fn an_etag_is_of_one_key(shop: &Shop) {
 }
 
 async fn an_etag_of_an_unversioned_item_is_of_its_content(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("color", s("red"))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5)), ("color", s("red"))])]).await;
     let etag = table.items.get("a").await.unwrap().unwrap().etag();
     table.raw.set("a", "color", s("blue")).await;
     let edited = Stored::assume(Product::new("a", 4), etag);
@@ -180,8 +179,7 @@ async fn an_etag_of_an_item_that_lost_its_version_is_of_its_content(shop: &Shop)
 }
 
 async fn an_etag_of_a_version_without_write_ids_is_of_its_content(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])]).await;
     let etag = table.items.get("a").await.unwrap().unwrap().etag();
     let product = table.items.update(Stored::assume(Product::new("a", 4), etag.clone())).await.unwrap();
     assert_eq!((product.version(), product.stock), (4, 4));
@@ -191,8 +189,7 @@ async fn an_etag_of_a_version_without_write_ids_is_of_its_content(shop: &Shop) {
 }
 
 async fn a_stored_value_serializes_as_the_value_alone(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let stored = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (_, stored) = shop.created(Product::new("a", 5)).await;
     let json = serde_json::to_value(&stored).unwrap();
     assert_eq!(json, serde_json::json!({ "sku": "a", "stock": 5, "note": null }));
     assert_eq!(stored.into_inner(), Product::new("a", 5));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dynalock::{Error, Transaction, Versioned};
+use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Item, Shop, expect_error, item, n, s, sent::written_by_the_user};
+use crate::support::{Item, Shop, commit, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_attribute_stored_under_an_alias_is_moved_by_an_update,
@@ -73,8 +73,7 @@ fn content(stored: &Item) -> Vec<&str> {
 }
 
 async fn an_attribute_stored_under_an_alias_is_moved_by_an_update(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    table.raw.put(older()).await;
+    let table = shop.table_of_raw::<Person>([older()]).await;
     let person = table.items.update_with("a", |person| person.address.city = "Berlin".to_owned()).await.unwrap();
     assert_eq!(table.items.get("a").await.unwrap(), Some(person));
     let stored = table.raw.get("a").await.unwrap();
@@ -87,8 +86,7 @@ async fn an_attribute_stored_under_an_alias_is_moved_by_an_update(shop: &Shop) {
 }
 
 async fn an_attribute_stored_under_an_alias_is_gone_after_its_removal(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    table.raw.put(older()).await;
+    let table = shop.table_of_raw::<Person>([older()]).await;
     let person = table.items.update_with("a", |person| person.address.zip = None).await.unwrap();
     assert_eq!(person.address.zip, None);
     assert_eq!(table.items.get("a").await.unwrap(), Some(person));
@@ -106,8 +104,7 @@ async fn a_null_under_an_alias_is_replaced_by_a_value(shop: &Shop) {
 }
 
 async fn aliases_are_moved_by_an_update_of_a_value_that_was_just_written(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    table.raw.put(older()).await;
+    let table = shop.table_of_raw::<Person>([older()]).await;
     let mut person = table.items.update_with("a", |person| person.visits += 1).await.unwrap();
     person.address.city = "Berlin".to_owned();
     person.address.zip = None;
@@ -117,8 +114,7 @@ async fn aliases_are_moved_by_an_update_of_a_value_that_was_just_written(shop: &
 }
 
 async fn aliases_are_moved_in_a_transaction(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    table.raw.put(older()).await;
+    let table = shop.table_of_raw::<Person>([older()]).await;
     dynalock::transact(&shop.client, |tx| {
         let people = table.items.clone();
         async move {
@@ -134,9 +130,7 @@ async fn aliases_are_moved_in_a_transaction(shop: &Shop) {
 
     let mut person = table.items.update_with("a", |person| person.visits += 1).await.unwrap();
     person.address.zip = None;
-    let mut tx = Transaction::new(&shop.client);
-    tx.update(&table.items, person);
-    tx.commit().await.unwrap();
+    commit(&shop.client, |tx| tx.update(&table.items, person)).await.unwrap();
     assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "legacy", "visits"]);
     assert_eq!(table.items.get("a").await.unwrap().unwrap().address.zip, None);
 }
@@ -175,8 +169,7 @@ async fn aliases_are_moved_under_a_lease(shop: &Shop) {
 }
 
 async fn a_replace_leaves_no_alias(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    table.raw.put(older()).await;
+    let table = shop.table_of_raw::<Person>([older()]).await;
     let read = table.items.get("a").await.unwrap().unwrap();
     table.items.replace(read).await.unwrap();
     assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "visits", "zip"]);
@@ -267,8 +260,7 @@ async fn an_update_costs_no_further_request(shop: &Shop) {
 }
 
 async fn a_value_that_was_just_written_undoes_nothing_of_others(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    let mut person = table.items.create(person()).await.unwrap();
+    let (table, mut person) = shop.created(person()).await;
     // A program without versions.
     table.raw.set("a", "visits", n(50)).await;
     person.address.city = "Berlin".to_owned();
@@ -282,8 +274,7 @@ async fn a_value_that_was_just_written_undoes_nothing_of_others(shop: &Shop) {
 }
 
 async fn an_unchanged_value_that_was_just_written_sends_nothing(shop: &Shop) {
-    let table = shop.table::<Person>().await;
-    let person = table.items.create(person()).await.unwrap();
+    let (table, person) = shop.created(person()).await;
     table.others.update_with("a", |person| person.visits += 1).await.unwrap();
     let requests = shop.requests();
     assert_eq!(table.items.update(person).await.unwrap().version(), 1);
@@ -350,8 +341,7 @@ struct Visitor {
 }
 
 async fn an_attribute_that_was_added_to_an_item_without_a_version_is_noticed(shop: &Shop) {
-    let table = shop.table::<Visitor>().await;
-    table.raw.put(item([("id", s("a")), ("city", s("Bonn")), ("visits", n(1))])).await;
+    let table = shop.table_of_raw::<Visitor>([item([("id", s("a")), ("city", s("Bonn")), ("visits", n(1))])]).await;
     let mut visitor = table.items.get("a").await.unwrap().unwrap();
     table.raw.set("a", "zip", s("53111")).await;
     visitor.visits += 1;

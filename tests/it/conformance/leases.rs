@@ -1,34 +1,22 @@
 //! Leases on items, plain and fair: what the engine makes of their expressions. Time is not waited for: a clock is set forward.
 
-use dynalock::{Error, Versioned, Wait, error::Lost, private::ClockAhead as _};
-use serde::{Deserialize, Serialize};
-
-use crate::support::{Shop, Table, expect_error, s};
+use crate::support::{Parcel, Shop, Table, expect_error, s};
+use dynalock::{Error, Lost, Wait};
 
 cases![
-    the_holder_writes_and_nobody_else,
-    a_dead_lease_is_passed_and_learns_it,
-    the_head_of_a_queue_writes_and_nobody_else,
-    a_dead_head_is_in_nobodys_way,
+    only_the_holder_writes,
+    an_expired_lease_refuses_no_write_and_its_holder_learns_of_the_loss,
+    only_the_head_of_a_queue_writes,
+    an_expired_head_refuses_no_write,
 ];
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "crates")]
-#[lockable]
-struct Crate {
-    #[dynalock(partition_key)]
-    id: String,
-    items: u32,
-}
-
-async fn one_crate(shop: &Shop) -> Table<Crate> {
-    let table = shop.table::<Crate>().await;
-    table.items.create(Crate { id: "a".to_owned(), items: 0 }).await.unwrap();
+async fn one_crate(shop: &Shop) -> Table<Parcel> {
+    let (table, _) = shop.created(Parcel::new("a", 0)).await;
     table.raw.set("a", "color", s("red")).await;
     table
 }
 
-async fn the_holder_writes_and_nobody_else(shop: &Shop) {
+async fn only_the_holder_writes(shop: &Shop) {
     let table = one_crate(shop).await;
     let mut lease = table.items.lock("a").await.unwrap();
     lease.update(|it| it.items += 1).await.unwrap();
@@ -43,7 +31,7 @@ async fn the_holder_writes_and_nobody_else(shop: &Shop) {
     assert!(!item.contains_key("_owner") && !item.contains_key("_until"), "{item:?}");
 }
 
-async fn a_dead_lease_is_passed_and_learns_it(shop: &Shop) {
+async fn an_expired_lease_refuses_no_write_and_its_holder_learns_of_the_loss(shop: &Shop) {
     let table = one_crate(shop).await;
     let later = table.items.clone().clock_ahead_by_millis(60_000);
     let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
@@ -52,7 +40,7 @@ async fn a_dead_lease_is_passed_and_learns_it(shop: &Shop) {
     assert_eq!(table.items.get("a").await.unwrap().unwrap().items, 10);
 }
 
-async fn the_head_of_a_queue_writes_and_nobody_else(shop: &Shop) {
+async fn only_the_head_of_a_queue_writes(shop: &Shop) {
     let table = one_crate(shop).await;
     let mut lease = table.items.lock("a").fair().await.unwrap();
     lease.update(|it| it.items += 1).await.unwrap();
@@ -69,13 +57,13 @@ async fn the_head_of_a_queue_writes_and_nobody_else(shop: &Shop) {
     assert_eq!((stored.items, stored.version()), (3, 4));
     expect_error!(table.items.update_with("a", |it| it.items += 10).await, Error::Locked(_));
     let next = queued.await.unwrap();
-    assert_eq!(*next, Crate { id: "a".to_owned(), items: 3 });
+    assert_eq!(*next, Parcel::new("a", 3));
     next.release().await.unwrap();
     table.items.update_with("a", |it| it.items += 10).await.unwrap();
     assert_eq!(table.raw.get("a").await.unwrap()["color"], s("red"));
 }
 
-async fn a_dead_head_is_in_nobodys_way(shop: &Shop) {
+async fn an_expired_head_refuses_no_write(shop: &Shop) {
     let table = one_crate(shop).await;
     let later = table.items.clone().clock_ahead_by_millis(60_000);
     let mut lease = table.items.lock("a").heartbeat(false).fair().await.unwrap();

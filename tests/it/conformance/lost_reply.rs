@@ -30,16 +30,14 @@ cases![
 
 /// An item at version 1 with stock 5, and a next write whose reply is lost.
 async fn doubt(shop: &Shop, operation: &str) -> (Table<Product>, dynalock::Stored<Product>) {
-    let table = shop.table::<Product>().await;
-    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.stored(Product::new("a", 5)).await;
     shop.faults.script_on(operation, 0, Fault::LoseReply);
     (table, product)
 }
 
 /// Writes the item this often between the first and the second attempt of an operation.
 fn meanwhile(shop: &Shop, table: &Table<Product>, operation: &str, writes: usize) {
-    let others = table.others.clone();
-    shop.rival.before(operation, 1, async move || {
+    shop.rival.before_through(&table.others, operation, 1, async move |others| {
         for _ in 0..writes {
             others.update_with("a", |product| product.stock += 100).await.unwrap();
         }
@@ -96,8 +94,7 @@ async fn an_upsert_recognises_its_create(shop: &Shop) {
 }
 
 async fn an_adoption_recognises_itself(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5))])]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
     assert_eq!((product.stock, product.version()), (6, 1));
@@ -138,8 +135,7 @@ async fn an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate(sh
 
 async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
     for writes in [1, 15] {
-        let table = shop.table::<Product>().await;
-        let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+        let (table, mut product) = shop.stored(Product::new("a", 5)).await;
         shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
         meanwhile(shop, &table, "UpdateItem", writes);
         product.stock = 6;
@@ -150,8 +146,7 @@ async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
 }
 
 async fn an_update_that_lost_before_any_write_id_was_there_is_indeterminate(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5)), ("_version", n(3))])]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "UpdateItem", 1);
     let update = table.items.update_with("a", |product| product.stock += 1);
@@ -163,8 +158,7 @@ async fn an_update_that_lost_before_any_write_id_was_there_is_indeterminate(shop
 async fn a_create_that_met_another_item_in_doubt_is_indeterminate(shop: &Shop) {
     let table = shop.table::<Product>().await;
     shop.faults.script_on("PutItem", 0, Fault::LoseRequest);
-    let others = table.others.clone();
-    shop.rival.before("PutItem", 1, async move || {
+    shop.rival.before_through(&table.others, "PutItem", 1, async |others| {
         others.create(Product::new("a", 7)).await.unwrap();
     });
     let told = expect_error!(
@@ -182,8 +176,7 @@ async fn a_delete_in_doubt_whose_item_is_gone_says_so(shop: &Shop) {
 }
 
 async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.stored(Product::new("a", 5)).await;
     shop.faults.script_on("DeleteItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "DeleteItem", 20);
     let lost = expect_error!(table.items.delete(product).await, Error::Conflict(lost) => lost);
@@ -192,7 +185,7 @@ async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
 
 /// The newest write id in a request.
 fn id(update: &serde_json::Value) -> Vec<u8> {
-    let writes = &crate::support::sent::written(update)["_writes"];
+    let writes = &crate::support::written(update)["_writes"];
     let writes = writes.as_ref().unwrap()["B"].as_str().unwrap();
     aws_smithy_types::base64::decode(writes).unwrap()[8..16].to_vec()
 }
@@ -211,8 +204,7 @@ async fn a_write_id_stays_over_attempts_and_is_new_for_the_next_write(shop: &Sho
 }
 
 async fn a_write_id_stays_over_conflicts_of_one_call(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
     meanwhile(shop, &table, "UpdateItem", 1);
     let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
@@ -250,8 +242,7 @@ async fn writers_that_keep_fewer_ids_mislead_nobody(shop: &Shop) {
         (Fault::LoseRequest, 3, Some(false)),
         (Fault::LoseRequest, 4, None),
     ] {
-        let table = shop.table::<Product>().await;
-        let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+        let (table, mut product) = shop.stored(Product::new("a", 5)).await;
         shop.faults.script_on("UpdateItem", 0, fault.clone());
         let brief = Repository::<Brief>::new(&shop.plain).table(table.name());
         shop.rival.before("UpdateItem", 1, async move || {

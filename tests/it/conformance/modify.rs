@@ -27,16 +27,14 @@ cases![
 /// Lets somebody else increment `stock` by 100 before each of the first `count` updates.
 fn conflicts(shop: &Shop, table: &Table<Product>, count: usize) {
     for nth in 0..count {
-        let others = table.others.clone();
-        shop.rival.before("UpdateItem", nth, async move || {
+        shop.rival.before_through(&table.others, "UpdateItem", nth, async |others| {
             others.update_with("a", |product| product.stock += 100).await.unwrap();
         });
     }
 }
 
 async fn update_with_returns_the_value_that_it_wrote(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let product = table.items.update_with("a", |product| product.stock -= 3).await.unwrap();
     assert_eq!((product.stock, product.version()), (2, 2));
     assert_eq!(table.others.get("a").await.unwrap(), Some(product));
@@ -51,8 +49,7 @@ async fn update_with_on_nothing_is_not_found(shop: &Shop) {
 }
 
 async fn a_closure_that_leaves_the_value_as_it_was_writes_nothing(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let product = table.items.update_with("a", |product| product.stock = product.stock.max(3)).await.unwrap();
     assert_eq!((product.stock, product.version()), (5, 1));
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 0]);
@@ -72,8 +69,7 @@ fn reserve(product: &mut Product, count: i64) -> Result<(), ShopError> {
 }
 
 async fn a_domain_error_stops_at_once_and_nothing_is_written(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let stored = table.raw.get("a").await;
     let stock = expect_error!(
         table.items.try_update_with("a", |product| reserve(product, 6)).await,
@@ -87,11 +83,9 @@ async fn a_domain_error_stops_at_once_and_nothing_is_written(shop: &Shop) {
 }
 
 async fn a_domain_error_after_a_conflict_stops_at_once(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let raw = table.raw.clone();
-    let others = table.others.clone();
-    shop.rival.before("UpdateItem", 0, async move || {
+    shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         others.update_with("a", |product| product.stock = 2).await.unwrap();
     });
     let stock = expect_error!(
@@ -121,8 +115,7 @@ async fn upsert_with_creates_and_then_updates(shop: &Shop) {
 
 async fn upsert_with_lost_against_another_create_updates_that(shop: &Shop) {
     let table = shop.table::<Product>().await;
-    let others = table.others.clone();
-    shop.rival.before("PutItem", 0, async move || {
+    shop.rival.before_through(&table.others, "PutItem", 0, async |others| {
         others.create(Product::new("a", 7)).await.unwrap();
     });
     let product = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
@@ -131,8 +124,7 @@ async fn upsert_with_lost_against_another_create_updates_that(shop: &Shop) {
 }
 
 async fn upsert_with_whose_item_was_deleted_creates_it_anew(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 7)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 7)]).await;
     let raw = table.raw.clone();
     shop.rival.before("UpdateItem", 0, async move || raw.delete("a").await);
     let product = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 100).await.unwrap();
@@ -150,8 +142,7 @@ async fn upsert_with_whose_init_has_another_key_writes_nothing(shop: &Shop) {
 }
 
 async fn update_with_whose_item_was_deleted_between_is_not_found(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 7)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 7)]).await;
     let raw = table.raw.clone();
     shop.rival.before("UpdateItem", 0, async move || raw.delete("a").await);
     expect_error!(table.items.update_with("a", |product| product.stock = 1).await, Error::NotFound { .. });
@@ -161,8 +152,7 @@ async fn update_with_whose_item_was_deleted_between_is_not_found(shop: &Shop) {
 async fn n_conflicts_within_the_budget_cost_n_writes_more_and_no_read(shop: &Shop) {
     for (pace, budget) in [(Pace::Balanced, 3), (Pace::Latency, 6), (Pace::Economy, 0)] {
         for count in 0..=budget {
-            let table = shop.table::<Product>().await;
-            table.others.create(Product::new("a", 0)).await.unwrap();
+            let table = shop.table_of([Product::new("a", 0)]).await;
             conflicts(shop, &table, count);
             let [reads, writes] = shop.counts(["GetItem", "UpdateItem"]);
             let product = table.items.update_with("a", |product| product.stock += 1).pace(pace).await.unwrap();
@@ -176,8 +166,7 @@ async fn n_conflicts_within_the_budget_cost_n_writes_more_and_no_read(shop: &Sho
 async fn after_the_budget_each_sleep_is_followed_by_a_read(shop: &Shop) {
     for (pace, budget) in [(Pace::Balanced, 3), (Pace::Latency, 6), (Pace::Economy, 0)] {
         for sleeps in 1..=2 {
-            let table = shop.table::<Product>().await;
-            table.others.create(Product::new("a", 0)).await.unwrap();
+            let table = shop.table_of([Product::new("a", 0)]).await;
             let count = budget + sleeps;
             conflicts(shop, &table, count);
             let [reads, writes] = shop.counts(["GetItem", "UpdateItem"]);
@@ -201,8 +190,7 @@ async fn a_big_item_is_retried_at_once_less_often(shop: &Shop) {
 }
 
 async fn every_write_asks_for_the_item_that_it_may_lose_to(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 0)).await.unwrap();
+    let (table, mut product) = shop.created(Product::new("a", 0)).await;
     product.stock = 1;
     let product = table.items.update(product).await.unwrap();
     let product = table.items.touch(product).await.unwrap();
@@ -217,8 +205,7 @@ async fn every_write_asks_for_the_item_that_it_may_lose_to(shop: &Shop) {
 }
 
 async fn attempts_bound_the_writes(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 0)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 0)]).await;
     for allowed in 1..=3 {
         conflicts(shop, &table, 3);
         let [before] = shop.counts(["UpdateItem"]);
@@ -238,8 +225,7 @@ async fn attempts_bound_the_writes(shop: &Shop) {
 }
 
 async fn a_closure_sees_each_item_once_and_its_last_run_alone_is_written(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(0)), ("_version", n(4))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(0)), ("_version", n(4))])]).await;
     conflicts(shop, &table, 2);
     let mut seen = Vec::new();
     let product = table

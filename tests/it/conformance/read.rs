@@ -24,8 +24,7 @@ async fn get_of_nothing_is_none(shop: &Shop) {
 }
 
 async fn get_is_strongly_consistent_unless_asked_otherwise(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let strong = table.items.get("a").await.unwrap().unwrap();
     let weak = table.items.get("a").eventually_consistent().await.unwrap().unwrap();
     assert_eq!((strong.stock, weak.stock), (5, 5));
@@ -51,8 +50,7 @@ async fn an_item_of_the_wrong_shape_is_a_decode_error_that_names_the_attribute_a
 }
 
 async fn an_item_without_a_field_is_a_decode_error(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("note", s(SECRET))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("note", s(SECRET))])]).await;
     let error = expect_error!(table.items.get("a").await, Error::Decode(error) => error);
     assert!(matches!(error.reason(), CodecReason::MissingField { field, .. } if &**field == "stock"), "{error:?}");
     assert!(!format!("{error} {error:?}").contains(SECRET));
@@ -102,8 +100,7 @@ async fn a_flattened_map_holds_no_bookkeeping(shop: &Shop) {
 }
 
 async fn a_conflict_shows_no_content(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stale = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut stale) = shop.created(Product::new("a", 5)).await;
     table.raw.set("a", "note", s(SECRET)).await;
     table.others.update_with("a", |product| product.stock = 6).await.unwrap();
     let exists =

@@ -37,8 +37,7 @@ async fn a_write_of_an_earlier_life_is_refused_though_the_version_fits(shop: &Sh
 }
 
 async fn update_with_goes_on_from_the_new_life(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let (raw, others) = (table.raw.clone(), table.others.clone());
     shop.rival.before("UpdateItem", 0, async move || {
         raw.delete("a").await;
@@ -49,8 +48,7 @@ async fn update_with_goes_on_from_the_new_life(shop: &Shop) {
 }
 
 async fn a_write_in_doubt_of_an_earlier_life_is_indeterminate(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut product) = shop.stored(Product::new("a", 5)).await;
     let (raw, others) = (table.raw.clone(), table.others.clone());
     shop.faults.script_on("UpdateItem", 0, dynalock::local::Fault::LoseReply);
     shop.rival.before("UpdateItem", 1, async move || {

@@ -3,12 +3,12 @@
 use dynalock::{Error, Expiry, Transaction, Versioned, error::Lost, private::ClockAhead as _};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Digest, Shop, b, expect_error, stolen_by};
+use crate::support::{Digest, Parcel, Shop, b, commit, commit_under, expect_error, stolen_by};
 
 cases![
-    a_lease_in_a_row_beside_the_item_keeps_everybody_else_out,
-    a_dead_lease_in_a_row_beside_the_item_is_taken_away_by_a_write,
-    a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once,
+    a_separate_lease_refuses_every_other_writer,
+    a_write_removes_an_expired_separate_lease,
+    a_guard_and_a_write_of_its_item_check_the_lease_row_once,
     a_delete_asks_for_a_lease_without_its_end,
 ];
 
@@ -31,7 +31,7 @@ fn key(name: &[u8]) -> ScanKey {
     Digest(name.to_vec()).into()
 }
 
-async fn a_lease_in_a_row_beside_the_item_keeps_everybody_else_out(shop: &Shop) {
+async fn a_separate_lease_refuses_every_other_writer(shop: &Shop) {
     let table = shop.table::<Scan>().await;
     let (items, others) = (&table.items, &table.others);
     let stored = items.create(Scan::new(b"a", 5)).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_lease_in_a_row_beside_the_item_keeps_everybody_else_out(shop: &Shop) 
     others.create(Scan::new(b"a", 1)).await.unwrap();
 }
 
-async fn a_dead_lease_in_a_row_beside_the_item_is_taken_away_by_a_write(shop: &Shop) {
+async fn a_write_removes_an_expired_separate_lease(shop: &Shop) {
     let table = shop.table::<Scan>().await;
     table.items.create(Scan::new(b"a", 5)).await.unwrap();
     let dead = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
@@ -60,15 +60,13 @@ async fn a_dead_lease_in_a_row_beside_the_item_is_taken_away_by_a_write(shop: &S
     late.update_with(key(b"a"), |it| it.pages += 1).await.unwrap();
     expect_error!(dead.extend().await, Error::Lost(Lost::Expired));
     let dead = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
-    let mut tx = Transaction::new(&shop.plain);
-    tx.delete(&late, late.get(key(b"a")).await.unwrap().unwrap());
-    tx.commit().await.unwrap();
+    let stored = late.get(key(b"a")).await.unwrap().unwrap();
+    commit(&shop.plain, |tx| tx.delete(&late, stored)).await.unwrap();
     expect_error!(dead.commit(|it| it.pages = 0).await, Error::Lost(Lost::Expired));
 }
 
-async fn a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once(shop: &Shop) {
-    let table = shop.table::<Scan>().await;
-    let mut stored = table.items.create(Scan::new(b"a", 5)).await.unwrap();
+async fn a_guard_and_a_write_of_its_item_check_the_lease_row_once(shop: &Shop) {
+    let (table, mut stored) = shop.created(Scan::new(b"a", 5)).await;
     let lease = table.items.lock(key(b"a")).heartbeat(false).await.unwrap();
     stored.pages = 6;
     let mut tx = Transaction::new(&shop.client);
@@ -78,27 +76,15 @@ async fn a_guard_and_a_write_of_its_item_ask_for_the_row_beside_it_once(shop: &S
     let stored = tx.commit().await.unwrap().get(update).unwrap();
     assert_eq!((stored.pages, shop.actions().len()), (6, 4));
     let next = table.others.clone().clock_ahead_by_millis(60_000).lock(key(b"a")).await.unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.replace(&table.items, stored);
-    let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
+    let lost = expect_error!(commit_under(&lease, &shop.client, |tx| tx.replace(&table.items, stored)).await, Error::Lost(lost) => lost);
     assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     next.release().await.unwrap();
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "tins")]
-#[lockable]
-struct Tin {
-    #[dynalock(partition_key)]
-    id: String,
-    weight: u32,
-}
-
 async fn a_delete_asks_for_a_lease_without_its_end(shop: &Shop) {
-    let table = shop.table::<Tin>().await;
+    let table = shop.table::<Parcel>().await;
     let observing = table.items.clone().expiry(Expiry::Observed);
-    let stored = observing.create(Tin { id: "a".to_owned(), weight: 1 }).await.unwrap();
+    let stored = observing.create(Parcel::new("a", 1)).await.unwrap();
     let lease = table.others.lock("a").await.unwrap();
     expect_error!(observing.delete(stored.clone()).await, Error::Locked(_));
     lease.release().await.unwrap();

@@ -6,7 +6,7 @@ use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Shop, expect_error, item, n, s, sent::written_by_the_user};
+use crate::support::{Shop, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_item_stored_under_an_alias_is_read_updated_and_read_again,
@@ -54,8 +54,9 @@ async fn an_item_stored_under_an_alias_is_read_updated_and_read_again(shop: &Sho
 }
 
 async fn an_option_stored_under_an_alias_and_set_to_none_is_gone(shop: &Shop) {
-    let table = shop.table::<Aliased>().await;
-    table.raw.put(item([("sku", s("a")), ("quantity", n(5)), ("remark", s("x")), ("_version", n(1))])).await;
+    let table = shop
+        .table_of_raw::<Aliased>([item([("sku", s("a")), ("quantity", n(5)), ("remark", s("x")), ("_version", n(1))])])
+        .await;
     let aliased = table.items.update_with("a", |aliased| aliased.note = None).await.unwrap();
     assert_eq!(aliased.note, None);
     assert_eq!(table.items.get("a").await.unwrap(), Some(aliased));
@@ -63,8 +64,7 @@ async fn an_option_stored_under_an_alias_and_set_to_none_is_gone(shop: &Shop) {
 }
 
 async fn an_attribute_of_an_alias_that_is_not_written_stays(shop: &Shop) {
-    let table = shop.table::<Aliased>().await;
-    table.raw.put(item([("sku", s("a")), ("qty", n(5)), ("_version", n(1))])).await;
+    let table = shop.table_of_raw::<Aliased>([item([("sku", s("a")), ("qty", n(5)), ("_version", n(1))])]).await;
     let aliased = table.items.update_with("a", |aliased| aliased.price = 7).await.unwrap();
     assert_eq!(table.raw.get("a").await.unwrap()["qty"], n(5));
     assert_eq!(table.items.get("a").await.unwrap(), Some(aliased));
@@ -154,8 +154,7 @@ async fn a_set_is_stored_as_a_set_and_an_empty_one_is_refused_by_name(shop: &Sho
 }
 
 async fn a_number_that_is_not_finite_is_refused_by_name(shop: &Shop) {
-    let table = shop.table::<Measured>().await;
-    let created = table.items.create(Measured::new()).await.unwrap();
+    let (table, created) = shop.created(Measured::new()).await;
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let update = table.items.update_with("a", |measured| measured.weight = number);
         let error = expect_error!(update.await, Error::Encode(error) => error);
@@ -225,8 +224,9 @@ struct Reserved {
 }
 
 async fn attributes_may_be_called_like_reserved_words(shop: &Shop) {
-    let table = shop.table::<Reserved>().await;
-    table.raw.put(item([("key", s("a")), ("name", s("x")), ("status", n(1)), ("comment", s("y"))])).await;
+    let table = shop
+        .table_of_raw::<Reserved>([item([("key", s("a")), ("name", s("x")), ("status", n(1)), ("comment", s("y"))])])
+        .await;
     let change = |reserved: &mut Reserved| {
         reserved.status += 1;
         reserved.comment = None;

@@ -23,8 +23,6 @@ cases![
     adoption_fails_if_somebody_else_has_adopted_the_item,
     adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed,
     update_with_adopts_what_a_concurrent_program_wrote,
-    delete_of_an_unversioned_item_fails_if_anything_changed,
-    replace_of_an_unversioned_item_fails_if_anything_changed,
     an_unchanged_unversioned_item_is_deleted_and_replaced,
     touch_of_an_unversioned_item_adopts_it,
     versions_that_others_wrote_are_updated,
@@ -37,20 +35,22 @@ fn foreign() -> Item {
 }
 
 async fn unversioned(shop: &Shop) -> Table<Product> {
-    let table = shop.table::<Product>().await;
-    table.raw.put(foreign()).await;
-    table
+    shop.table_of_raw([foreign()]).await
+}
+
+async fn read_unversioned(shop: &Shop) -> (Table<Product>, Stored<Product>) {
+    let table = unversioned(shop).await;
+    let product = table.items.get("a").await.unwrap().unwrap();
+    (table, product)
 }
 
 async fn an_item_without_a_version_is_read_at_0(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let product = table.items.get("a").await.unwrap().unwrap();
+    let (_, product) = read_unversioned(shop).await;
     assert_eq!((product.version(), &*product), (0, &Product::new("a", 5)));
 }
 
 async fn an_item_without_a_version_is_adopted_by_the_first_update(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
+    let (table, mut product) = read_unversioned(shop).await;
     product.stock = 6;
     let product = table.items.update(product).await.unwrap();
     assert_eq!(product.version(), 1);
@@ -61,8 +61,7 @@ async fn an_item_without_a_version_is_adopted_by_the_first_update(shop: &Shop) {
 }
 
 async fn adoption_fails_if_an_attribute_that_it_writes_was_changed(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
+    let (table, mut product) = read_unversioned(shop).await;
     table.raw.set("a", "stock", n(50)).await;
     product.stock -= 1;
     let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
@@ -72,8 +71,7 @@ async fn adoption_fails_if_an_attribute_that_it_writes_was_changed(shop: &Shop) 
 }
 
 async fn adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
+    let (table, mut product) = read_unversioned(shop).await;
     table.raw.set("a", "note", s("theirs")).await;
     product.note = Some("mine".to_owned());
     expect_error!(table.items.update(product).await, Error::Conflict(_));
@@ -87,19 +85,18 @@ async fn adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed(shop
 
 async fn adoption_fails_if_any_other_attribute_was_changed(shop: &Shop) {
     for write in WRITES {
-        let table = unversioned(shop).await;
-        let mut product = table.items.get("a").await.unwrap().unwrap();
+        let (table, mut product) = read_unversioned(shop).await;
         table.raw.set("a", "color", s("blue")).await;
         product.stock = 6;
         write.is_refused(shop, &table, product).await;
-        assert_eq!(table.raw.get("a").await.unwrap()["color"], s("blue"), "{write:?}");
+        let stored = table.raw.get("a").await.unwrap();
+        assert_eq!((&stored["color"], &stored["stock"]), (&s("blue"), &n(5)), "{write:?}");
     }
 }
 
 async fn adoption_fails_if_another_attribute_of_its_type_was_added(shop: &Shop) {
     for write in WRITES {
-        let table = unversioned(shop).await;
-        let mut product = table.items.get("a").await.unwrap().unwrap();
+        let (table, mut product) = read_unversioned(shop).await;
         table.raw.set("a", "note", s("do not lose this")).await;
         product.stock = 6;
         write.is_refused(shop, &table, product).await;
@@ -162,8 +159,7 @@ async fn adoption_begins_an_incarnation_that_no_earlier_writer_fits(shop: &Shop)
 async fn adoption_of_an_item_put_without_write_ids_fails_if_its_content_changed(shop: &Shop) {
     let put = |stock: i64| item([("sku", s("a")), ("stock", n(stock)), ("_version", n(1))]);
     for write in WRITES {
-        let table = shop.table::<Product>().await;
-        table.raw.put(put(5)).await;
+        let table = shop.table_of_raw::<Product>([put(5)]).await;
         let mut stale = table.items.get("a").await.unwrap().unwrap();
         // Another program deletes it and puts a new one: the same version, and no write ids.
         table.raw.delete("a").await;
@@ -226,8 +222,7 @@ async fn an_item_without_write_ids_with_too_many_attributes_to_compare_is_an_err
 }
 
 async fn adoption_fails_if_the_item_was_deleted(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
+    let (table, mut product) = read_unversioned(shop).await;
     table.raw.delete("a").await;
     product.note = Some("mine".to_owned());
     let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
@@ -236,8 +231,7 @@ async fn adoption_fails_if_the_item_was_deleted(shop: &Shop) {
 }
 
 async fn adoption_fails_if_somebody_else_has_adopted_the_item(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
+    let (table, mut product) = read_unversioned(shop).await;
     table.others.update_with("a", |product| product.note = Some("theirs".to_owned())).await.unwrap();
     product.stock = 6;
     let lost = expect_error!(table.items.update(product).await, Error::Conflict(lost) => lost);
@@ -254,8 +248,7 @@ struct Aliased {
 }
 
 async fn adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed(shop: &Shop) {
-    let table = shop.table::<Aliased>().await;
-    table.raw.put(item([("sku", s("a")), ("qty", n(5))])).await;
+    let table = shop.table_of_raw::<Aliased>([item([("sku", s("a")), ("qty", n(5))])]).await;
     let mut aliased = table.items.get("a").await.unwrap().unwrap();
     table.raw.set("a", "qty", n(50)).await;
     aliased.quantity -= 1;
@@ -272,26 +265,8 @@ async fn update_with_adopts_what_a_concurrent_program_wrote(shop: &Shop) {
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 2]);
 }
 
-async fn delete_of_an_unversioned_item_fails_if_anything_changed(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let product = table.items.get("a").await.unwrap().unwrap();
-    table.raw.set("a", "color", s("blue")).await;
-    expect_error!(table.items.delete(product).await, Error::Conflict(_));
-    assert_eq!(table.raw.get("a").await.unwrap()["color"], s("blue"));
-}
-
-async fn replace_of_an_unversioned_item_fails_if_anything_changed(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
-    table.raw.set("a", "color", s("blue")).await;
-    product.stock = 6;
-    expect_error!(table.items.replace(product).await, Error::Conflict(_));
-    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(5));
-}
-
 async fn an_unchanged_unversioned_item_is_deleted_and_replaced(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let product = table.items.get("a").await.unwrap().unwrap();
+    let (table, product) = read_unversioned(shop).await;
     assert_eq!(table.items.replace(product).await.unwrap().version(), 1);
     assert_eq!(table.raw.get("a").await.unwrap().get("color"), None);
     table.raw.put(foreign()).await;
@@ -301,8 +276,7 @@ async fn an_unchanged_unversioned_item_is_deleted_and_replaced(shop: &Shop) {
 }
 
 async fn touch_of_an_unversioned_item_adopts_it(shop: &Shop) {
-    let table = unversioned(shop).await;
-    let product = table.items.get("a").await.unwrap().unwrap();
+    let (table, product) = read_unversioned(shop).await;
     assert_eq!(table.items.touch(product).await.unwrap().version(), 1);
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["_version"], &stored["stock"], &stored["color"]), (&n(1), &n(5), &s("red")));

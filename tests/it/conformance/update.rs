@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use dynalock::Error;
 use serde_json::json;
 
-use crate::support::{
-    Product, Shop, expect_error, item, n, s,
-    sent::{written, written_by_the_user},
-};
+use crate::support::{Product, Shop, expect_error, item, n, s, written, written_by_the_user};
 
 cases![
     update_sends_only_what_changed,
@@ -34,8 +31,7 @@ cases![
 ];
 
 async fn update_sends_only_what_changed(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product { note: Some("x".to_owned()), ..Product::new("a", 5) }).await.unwrap();
+    let (table, mut product) = shop.created(Product { note: Some("x".to_owned()), ..Product::new("a", 5) }).await;
     product.stock -= 3;
     let product = table.items.update(product).await.unwrap();
     assert_eq!((product.version(), product.stock), (2, 2));
@@ -61,16 +57,14 @@ async fn update_keeps_attributes_that_the_struct_does_not_know(shop: &Shop) {
 }
 
 async fn update_of_an_unchanged_value_sends_nothing(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 5)).await;
     let same = table.items.update(product.clone()).await.unwrap();
     assert_eq!(same, product);
     assert_eq!(shop.requests(), 1);
 }
 
 async fn update_of_a_value_that_was_changed_and_changed_back_sends_nothing(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut product) = shop.created(Product::new("a", 5)).await;
     product.stock += 1;
     product.stock -= 1;
     assert_eq!(table.items.update(product).await.unwrap().version(), 1);
@@ -88,8 +82,7 @@ async fn update_of_an_option_set_to_none_stores_what_serde_writes(shop: &Shop) {
 }
 
 async fn update_of_a_stale_value_returns_the_current_item(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stale = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut stale) = shop.created(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     stale.stock = 4;
     let lost = expect_error!(table.items.update(stale).await, Error::Conflict(lost) => lost);
@@ -103,8 +96,7 @@ async fn update_of_a_stale_value_returns_the_current_item(shop: &Shop) {
 }
 
 async fn update_of_a_deleted_item_is_a_conflict_with_nothing(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stale = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut stale) = shop.created(Product::new("a", 5)).await;
     table.raw.delete("a").await;
     stale.stock = 4;
     let lost = expect_error!(table.items.update(stale).await, Error::Conflict(lost) => lost);
@@ -113,8 +105,7 @@ async fn update_of_a_deleted_item_is_a_conflict_with_nothing(shop: &Shop) {
 }
 
 async fn update_goes_on_from_what_a_conflict_carries(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stale = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut stale) = shop.created(Product::new("a", 5)).await;
     table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     stale.stock = 4;
     let lost = expect_error!(table.items.update(stale).await, Error::Conflict(lost) => lost);
@@ -126,8 +117,7 @@ async fn update_goes_on_from_what_a_conflict_carries(shop: &Shop) {
 }
 
 async fn a_changed_key_is_refused_and_nothing_is_sent(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let created = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, created) = shop.created(Product::new("a", 5)).await;
     let mut moved = created.clone();
     moved.sku = "b".to_owned();
     expect_error!(table.items.update(moved.clone()).await, Error::KeyChanged { .. });
@@ -156,15 +146,13 @@ async fn replace_drops_attributes_that_the_struct_does_not_know(shop: &Shop) {
 }
 
 async fn replace_writes_an_unchanged_value_too(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 5)).await;
     assert_eq!(table.items.replace(product).await.unwrap().version(), 2);
     assert_eq!(table.raw.get("a").await.unwrap()["_version"], n(2));
 }
 
 async fn replace_of_a_stale_value_returns_the_current_item(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stale = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut stale) = shop.created(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     stale.stock = 4;
     let lost = expect_error!(table.items.replace(stale).await, Error::Conflict(lost) => lost);
@@ -173,8 +161,7 @@ async fn replace_of_a_stale_value_returns_the_current_item(shop: &Shop) {
 }
 
 async fn touch_counts_the_version_and_changes_nothing_else(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 5)).await;
     table.raw.set("a", "color", s("red")).await;
     let touched = table.items.touch(product.clone()).await.unwrap();
     assert_eq!((touched.version(), &*touched), (2, &*product));
@@ -184,8 +171,7 @@ async fn touch_counts_the_version_and_changes_nothing_else(shop: &Shop) {
 }
 
 async fn touch_makes_a_concurrent_update_fail(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 5)).await;
     let mut concurrent = product.clone();
     table.items.touch(product).await.unwrap();
     concurrent.stock = 4;
@@ -193,8 +179,7 @@ async fn touch_makes_a_concurrent_update_fail(shop: &Shop) {
 }
 
 async fn touch_writes_what_changed_as_well(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut product) = shop.created(Product::new("a", 5)).await;
     product.stock = 6;
     let touched = table.items.touch(product).await.unwrap();
     assert_eq!(table.items.get("a").await.unwrap(), Some(touched.clone()));
@@ -202,8 +187,7 @@ async fn touch_writes_what_changed_as_well(shop: &Shop) {
 }
 
 async fn delete_is_checked(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let stale = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, stale) = shop.created(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     let lost = expect_error!(table.items.delete(stale).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap(), Some(current.clone()));
@@ -213,16 +197,14 @@ async fn delete_is_checked(shop: &Shop) {
 }
 
 async fn delete_of_a_changed_value_needs_its_key(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut product) = shop.created(Product::new("a", 5)).await;
     product.stock = 6;
     assert!(table.items.delete(product).await.unwrap().certain);
     assert_eq!(table.raw.get("a").await, None);
 }
 
 async fn delete_of_an_item_that_is_gone_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 5)).await;
     table.raw.delete("a").await;
     let lost = expect_error!(table.items.delete(product).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap(), None);
@@ -240,8 +222,7 @@ async fn delete_unchecked_deletes_whatever_is_there(shop: &Shop) {
 }
 
 async fn a_value_is_new_only_when_its_write_was_acknowledged(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut product) = shop.created(Product::new("a", 5)).await;
     product.stock = 4;
     let kept = product.clone();
     shop.faults.script_on("UpdateItem", 0, dynalock::local::Fault::AccessDenied);

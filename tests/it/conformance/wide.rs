@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Stored, Transaction, Versioned};
+use dynalock::{Error, Stored, Versioned};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::support::{Shop, Table, expect_error, n, s};
+use crate::support::{Shop, Table, commit, expect_error, n, s};
 
 cases![
     five_hundred_attributes_fit_into_an_update,
@@ -92,9 +92,7 @@ async fn readings(shop: &Shop, count: usize) -> (Table<Readings>, Stored<Reading
 }
 
 async fn samples(shop: &Shop, count: usize) -> Table<Samples> {
-    let table = shop.table::<Samples>().await;
-    table.others.create(Samples { id: "a".to_owned(), values: measurements(count, 1) }).await.unwrap();
-    table
+    shop.table_of([Samples { id: "a".to_owned(), values: measurements(count, 1) }]).await
 }
 
 async fn five_hundred_attributes_fit_into_an_update(shop: &Shop) {
@@ -119,8 +117,7 @@ async fn more_attributes_are_put_as_a_whole(shop: &Shop) {
 
 async fn a_put_of_more_attributes_checks_the_version(shop: &Shop) {
     let (table, mut readings) = readings(shop, 700).await;
-    let others = table.others.clone();
-    shop.rival.before("PutItem", 0, async move || {
+    shop.rival.before_through(&table.others, "PutItem", 0, async |others| {
         others.update_with("a", |readings| readings.values.0.extend([("m0".to_owned(), 50)])).await.unwrap();
     });
     readings.values = measurements(700, 2);
@@ -237,13 +234,9 @@ async fn a_lockable_item_is_replaced_whatever_its_size(shop: &Shop) {
 async fn a_transaction_says_that_the_update_is_too_long(shop: &Shop) {
     let (table, mut readings) = readings(shop, 700).await;
     readings.values = measurements(700, 2);
-    let mut tx = Transaction::new(&shop.client);
-    tx.update(&table.items, readings.clone());
-    let remedy = expect_error!(tx.commit().await, Error::ExpressionTooLong { remedy, .. } => remedy);
+    let remedy = expect_error!(commit(&shop.client, |tx| tx.update(&table.items, readings.clone())).await, Error::ExpressionTooLong { remedy, .. } => remedy);
     assert!(remedy.contains("use `Repository::update`"), "{remedy}");
-    let mut tx = Transaction::new(&shop.client);
-    tx.replace(&table.items, readings);
-    tx.commit().await.unwrap();
+    commit(&shop.client, |tx| tx.replace(&table.items, readings)).await.unwrap();
     assert_eq!(table.others.get("a").await.unwrap().unwrap().values, measurements(700, 2));
 }
 

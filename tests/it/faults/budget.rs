@@ -1,19 +1,14 @@
 //! An outage is not multiplied.
 
-use dynalock::{
-    Error,
-    error::Spent,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Spent, local::Fault};
 
-use crate::support::{Product, Shop, expect_error};
+use crate::support::{Product, Shop, Table, expect_error};
 
 #[tokio::test(start_paused = true)]
 async fn many_calls_in_an_outage_send_little_more_than_one_request_each() {
     const CALLS: usize = 1_000;
     for fault in [Fault::LoseRequest, Fault::Refused, Fault::Throttle, Fault::ServerError] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Product>().await;
+        let (shop, table) = Shop::with_table::<Product>().await;
         shop.faults.always(fault.clone());
         for _ in 0..CALLS {
             expect_error!(table.items.get("a").await, Error::Exhausted { .. });
@@ -23,16 +18,19 @@ async fn many_calls_in_an_outage_send_little_more_than_one_request_each() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn after_an_outage_retries_come_back_with_successes() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+/// Spends the budget by an outage.
+async fn spend(shop: &Shop, table: &Table<Product>) {
     shop.faults.always(Fault::LoseRequest);
     for _ in 0..200 {
         table.items.get("a").await.unwrap_err();
     }
     shop.faults.clear();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_retries_come_back_with_successes() {
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
+    spend(&shop, &table).await;
     for _ in 0..50 {
         table.items.get("a").await.unwrap();
     }
@@ -44,17 +42,10 @@ async fn after_an_outage_retries_come_back_with_successes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_spent_budget_leaves_conflicts_their_retries() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 0)).await.unwrap();
-    shop.faults.always(Fault::LoseRequest);
-    for _ in 0..200 {
-        table.items.get("a").await.unwrap_err();
-    }
-    shop.faults.clear();
+    let (shop, table) = Shop::with_items([Product::new("a", 0)]).await;
+    spend(&shop, &table).await;
     for nth in 0..5 {
-        let others = table.others.clone();
-        shop.rival.before("UpdateItem", nth, async move || {
+        shop.rival.before_through(&table.others, "UpdateItem", nth, async |others| {
             others.update_with("a", |product| product.stock += 100).await.unwrap();
         });
     }
@@ -64,14 +55,8 @@ async fn a_spent_budget_leaves_conflicts_their_retries() {
 
 #[tokio::test(start_paused = true)]
 async fn each_repository_has_a_budget_of_its_own() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
-    shop.faults.always(Fault::LoseRequest);
-    for _ in 0..200 {
-        table.items.get("a").await.unwrap_err();
-    }
-    shop.faults.clear();
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
+    spend(&shop, &table).await;
     shop.faults.script(0, Fault::LoseRequest);
     expect_error!(table.items.clone().get("a").await, Error::Exhausted { spent: Spent { attempts: 1, .. }, .. });
     shop.faults.script(0, Fault::LoseRequest);

@@ -11,9 +11,8 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Builder, Credentials, ProvideCredentials, Region},
 };
 use dynalock::{
-    Error, Locks, Repository, Transaction,
-    error::{Misconfigured, Spent, Unavailable},
-    local::{Database, Fault, Faults},
+    Error, Locks, Misconfigured, Repository, Spent, Transaction, Unavailable,
+    local::{Database, Fault},
 };
 
 use crate::support::{Product, Shop, expect_error, now, secs};
@@ -171,8 +170,7 @@ async fn requests_that_were_never_sent_are_not_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_error_counts_the_requests_before_it() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     shop.faults.always(Fault::ServerError);
     let last = expect_error!(table.items.get("a").attempts(3).await, Error::Exhausted { last, .. } => last);
     let refusal = expect_error!(Err::<(), _>(*last), Error::Unavailable(Unavailable::Server(refusal)) => refusal);

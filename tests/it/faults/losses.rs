@@ -104,8 +104,7 @@ async fn an_uncontended_write_is_never_reported_as_a_conflict_with_itself() {
 /// No condition tells the second time from the first, but nobody takes the second life for the first one.
 #[tokio::test(start_paused = true)]
 async fn a_create_that_arrives_again_after_a_delete_begins_another_life() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     shop.faults.script_on("PutItem", 0, Fault::DeliverLate(secs(1)));
     let product = table.items.create(Product::new("a", 1)).await.unwrap();
     let of_the_first_life = product.clone();

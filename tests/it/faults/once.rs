@@ -18,8 +18,7 @@ fn tokens(shop: &Shop) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn each_write_is_a_transaction_of_one() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     let mut product = table.items.create(Product::new("a", 5)).exactly_once().await.unwrap();
     product.stock = 6;
     let product = table.items.update(product).exactly_once().await.unwrap();
@@ -39,9 +38,7 @@ async fn each_write_is_a_transaction_of_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_stays_over_the_attempts_of_one_evaluation_and_is_new_for_the_next() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     for (nth, fault) in [
         (0, Fault::LoseRequest),
         (1, Fault::Throttle),
@@ -93,12 +90,10 @@ async fn lost_replies_under_contention_leave_nothing_open_while_some_reply_comes
 
 #[tokio::test(start_paused = true)]
 async fn an_update_under_more_writes_than_the_item_keeps_ids_is_still_recognised() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     let mut product = table.others.create(Product::new("a", 0)).await.unwrap();
     shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 1, async move || {
+    shop.rival.before_through(&table.others, "TransactWriteItems", 1, async |others| {
         for _ in 0..20 {
             others.update_with("a", |product| product.stock += 100).await.unwrap();
         }
@@ -112,8 +107,7 @@ async fn an_update_under_more_writes_than_the_item_keeps_ids_is_still_recognised
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_whose_reply_was_lost_is_certain() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     let product = table.others.create(Product::new("a", 0)).await.unwrap();
     shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
     assert!(table.items.delete(product).exactly_once().await.unwrap().certain);
@@ -121,8 +115,7 @@ async fn a_delete_whose_reply_was_lost_is_certain() {
 
 #[tokio::test(start_paused = true)]
 async fn conflicts_are_the_same_as_without() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (_, table) = Shop::with_table::<Product>().await;
     let stale = table.others.create(Product::new("a", 5)).await.unwrap();
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     let mut changed = stale.clone();
@@ -149,8 +142,7 @@ async fn every_code_of_a_cancellation_means_what_it_says() {
         ("NewCode", true),
         ("None", true),
     ] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Product>().await;
+        let (shop, table) = Shop::with_table::<Product>().await;
         shop.faults.script_on("TransactWriteItems", 0, Fault::canceled([code]));
         let result = table.items.create(Product::new("a", 5)).exactly_once().await;
         if permanent {
@@ -184,8 +176,7 @@ async fn upsert_beside_another_life(
     delays: [Fault; 3],
     life: Duration,
 ) -> (Shop, Table<Product>, Result<Stored<Product>>) {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     for (nth, fault) in delays.into_iter().enumerate() {
         shop.faults.script_on("TransactWriteItems", nth, fault);
     }
@@ -227,9 +218,7 @@ async fn an_upsert_returns_what_is_stored_or_says_that_it_cannot_tell() {
 #[tokio::test(start_paused = true)]
 async fn a_create_in_doubt_is_not_called_locked_by_a_lease_that_may_end() {
     for once in [false, true] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Archive>().await;
-        table.others.create(Archive { id: "a".to_owned(), pages: 1 }).await.unwrap();
+        let (shop, table) = Shop::with_items([Archive { id: "a".to_owned(), pages: 1 }]).await;
         let lease = table.others.lock("a").await.unwrap();
         table.others.delete_unchecked("a").await.unwrap();
         shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(5)));

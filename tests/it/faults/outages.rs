@@ -7,18 +7,11 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Region, timeout::TimeoutConfig},
 };
 use dynalock::{
-    Error, Repository,
-    error::{Misconfigured, Spent, Unavailable},
-    local::{Database, Fault, Faults},
+    Error, Misconfigured, Repository, Spent, Unavailable,
+    local::{Database, Fault},
 };
 
-use crate::support::{Product, Shop, Table, expect_error, millis, n, secs};
-
-async fn stocked(shop: &Shop) -> Table<Product> {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
-    table
-}
+use crate::support::{Product, Shop, expect_error, millis, n, secs};
 
 #[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 async fn timed<F: IntoFuture>(call: F) -> (F::Output, Duration) {
@@ -36,8 +29,7 @@ fn ends_at(deadline: Duration, attempt_timeout: Duration, took: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn a_read_from_a_server_that_never_answers_ends_at_the_deadline() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     shop.faults.always(Fault::NeverAnswer);
     for (deadline, attempt_timeout) in [(secs(5), secs(1)), (secs(2), millis(300)), (millis(500), secs(1))] {
         let items = table.items.clone().attempt_timeout(attempt_timeout);
@@ -56,8 +48,7 @@ async fn a_read_from_a_server_that_never_answers_ends_at_the_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_is_five_seconds_and_the_first_timeout_one_by_default() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     shop.faults.always(Fault::NeverAnswer);
     let (result, took) = timed(table.items.get("a")).await;
     expect_error!(result, Error::Exhausted { .. });
@@ -70,8 +61,7 @@ async fn the_deadline_is_five_seconds_and_the_first_timeout_one_by_default() {
 #[tokio::test(start_paused = true)]
 async fn a_write_to_a_server_that_never_answers_is_indeterminate_at_the_deadline() {
     for fault in [Fault::NeverAnswer, Fault::NeverAnswerAfterApply] {
-        let shop = Shop::in_process(Faults::none());
-        let table = stocked(&shop).await;
+        let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
         let product = table.items.get("a").await.unwrap().unwrap();
         let mut changed = product.clone();
         changed.stock = 6;
@@ -100,8 +90,7 @@ async fn a_write_to_a_server_that_never_answers_is_indeterminate_at_the_deadline
 
 #[tokio::test(start_paused = true)]
 async fn a_read_modify_write_that_never_gets_its_read_is_exhausted() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     shop.faults.always(Fault::NeverAnswer);
     let (result, took) = timed(table.items.update_with("a", |product| product.stock = 6)).await;
     expect_error!(result, Error::Exhausted { .. });
@@ -111,8 +100,7 @@ async fn a_read_modify_write_that_never_gets_its_read_is_exhausted() {
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_answer_to_a_read_is_not_an_item_that_is_not_there() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     shop.faults.script_on("GetItem", 0, Fault::EmptyAfterApply);
     shop.faults.script_on("GetItem", 1, Fault::EmptyAfterApply);
     assert_eq!(table.items.get("a").await.unwrap().unwrap().stock, 5);
@@ -124,8 +112,7 @@ async fn an_empty_answer_to_a_read_is_not_an_item_that_is_not_there() {
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_answer_to_a_write_that_was_refused_is_not_its_success() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     let mut stale = table.items.get("a").await.unwrap().unwrap();
     table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     stale.stock = 6;
@@ -136,8 +123,7 @@ async fn an_empty_answer_to_a_write_that_was_refused_is_not_its_success() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_takes_longer_than_an_attempt_may_is_asked_for_again() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     for (fault, requests) in [(Fault::Delay(millis(900)), 1), (Fault::Delay(millis(1100)), 2)] {
         let [before] = shop.counts(["UpdateItem"]);
         shop.faults.script_on("UpdateItem", 0, fault);
@@ -153,8 +139,7 @@ async fn an_answer_that_takes_longer_than_an_attempt_may_is_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn throttling_is_ridden_out() {
     for fault in [Fault::Throttle, Fault::ProvisionedThroughputExceeded, Fault::error("RequestLimitExceeded")] {
-        let shop = Shop::in_process(Faults::none());
-        let table = stocked(&shop).await;
+        let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
         for nth in 0..3 {
             shop.faults.script_on("GetItem", nth, fault.clone());
             shop.faults.script_on("UpdateItem", nth, fault.clone());
@@ -168,8 +153,7 @@ async fn throttling_is_ridden_out() {
 #[tokio::test(start_paused = true)]
 async fn throttling_until_the_deadline_is_exhausted() {
     for fault in [Fault::Throttle, Fault::ProvisionedThroughputExceeded] {
-        let shop = Shop::in_process(Faults::none());
-        let table = stocked(&shop).await;
+        let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
         let product = table.items.get("a").await.unwrap().unwrap();
         shop.faults.always(fault);
         let (create, took) = timed(table.items.create(Product::new("b", 5))).await;
@@ -186,8 +170,7 @@ async fn throttling_until_the_deadline_is_exhausted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_on_the_same_item_is_waited_for() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     for nth in 0..3 {
         shop.faults.script_on("UpdateItem", nth, Fault::TransactionConflict);
         shop.faults.script_on("PutItem", nth, Fault::TransactionConflict);
@@ -202,8 +185,7 @@ async fn a_transaction_on_the_same_item_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_that_does_not_end_is_a_typed_error() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     let mut product = table.items.get("a").await.unwrap().unwrap();
     product.stock = 6;
     shop.faults.always(Fault::TransactionConflict);
@@ -219,8 +201,7 @@ async fn a_transaction_that_does_not_end_is_a_typed_error() {
 async fn a_write_in_doubt_that_is_throttled_or_refused_until_the_end_is_indeterminate() {
     for doubt in [Fault::LoseReply, Fault::LoseRequest, Fault::ServerError, Fault::NeverAnswer] {
         for then in [Fault::Throttle, Fault::TransactionConflict, Fault::Refused, Fault::AccessDenied] {
-            let shop = Shop::in_process(Faults::none());
-            let table = stocked(&shop).await;
+            let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
             let mut product = table.items.get("a").await.unwrap().unwrap();
             product.stock = 6;
             shop.faults.always(then.clone());
@@ -247,8 +228,7 @@ async fn what_is_refused_for_good_is_sent_once() {
     for code in
         ["AccessDeniedException", "ValidationException", "ItemCollectionSizeLimitExceededException", "NewException"]
     {
-        let shop = Shop::in_process(Faults::none());
-        let table = stocked(&shop).await;
+        let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
         let product = table.others.get("a").await.unwrap().unwrap();
         shop.faults.always(Fault::error(code));
         let results = [
@@ -271,8 +251,7 @@ async fn what_is_refused_for_good_is_sent_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_that_refuses_connections_is_named_in_the_error() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     shop.faults.always(Fault::Refused);
     let error = table.items.create(Product::new("b", 5)).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
@@ -282,8 +261,7 @@ async fn an_endpoint_that_refuses_connections_is_named_in_the_error() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_bound_the_retries_of_lost_requests() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     shop.faults.always(Fault::LoseRequest);
     for allowed in 1..=4 {
         let before = shop.requests();
@@ -303,8 +281,7 @@ async fn attempts_bound_the_retries_of_lost_requests() {
 
 #[tokio::test(start_paused = true)]
 async fn conflicts_until_the_deadline_are_exhausted_with_the_last_one() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     let others = table.others.clone();
     shop.rival.before_each("UpdateItem", move || {
         let others = others.clone();
@@ -324,8 +301,7 @@ async fn a_retry_is_never_without_a_pause_and_pauses_grow() {
     for (fault, least) in
         [(Fault::Throttle, millis(10)), (Fault::TransactionConflict, millis(10)), (Fault::LoseRequest, millis(1))]
     {
-        let shop = Shop::in_process(Faults::none());
-        let table = stocked(&shop).await;
+        let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
         let product = table.items.get("a").await.unwrap().unwrap();
         shop.faults.always(fault.clone());
         let mut before = Duration::ZERO;
@@ -341,8 +317,7 @@ async fn a_retry_is_never_without_a_pause_and_pauses_grow() {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_of_the_sdk_is_no_answer_either() {
-    let shop = Shop::in_process(Faults::none());
-    let table = stocked(&shop).await;
+    let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
     for timeouts in [
         TimeoutConfig::builder().operation_timeout(millis(100)),
         TimeoutConfig::builder().operation_attempt_timeout(millis(100)),

@@ -1,10 +1,6 @@
 //! Every public write under every fault: what is returned is held against what is stored.
 
-use dynalock::{
-    Error, Result,
-    error::Unavailable,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Result, Unavailable, local::Fault};
 
 use crate::support::{Product, Shop, Table, n, s, secs};
 
@@ -121,9 +117,15 @@ fn after_it_is_applied() -> Vec<Fault> {
     ]
 }
 
+/// Every write, also exactly once, and every fault.
+fn cases() -> impl Iterator<Item = (Write, bool, Fault)> {
+    let faults = || before_it_is_applied().into_iter().chain(after_it_is_applied());
+    let writes = WRITES.into_iter().flat_map(|write| [(write, false), (write, true)]);
+    writes.flat_map(move |(write, once)| faults().map(move |fault| (write, once, fault)))
+}
+
 async fn shop(write: Write) -> (Shop, Table<Product>) {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     if write.needs_an_item() {
         table.others.create(Product::new("a", 5)).await.unwrap();
     }
@@ -149,66 +151,54 @@ fn agrees(result: &Result<Acknowledged>, stored: Acknowledged, write: Write, wha
 
 #[tokio::test(start_paused = true)]
 async fn every_write_survives_one_fault_of_each_kind() {
-    for write in WRITES {
-        for once in [false, true] {
-            for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
-                let (shop, table) = shop(write).await;
-                for operation in OPERATIONS {
-                    shop.faults.script_on(operation, 0, fault.clone());
-                }
-                let what = format!("{write:?}, {fault:?}, once: {once}");
-                let result = write.run(&table, once).await;
-                assert!(result.is_ok(), "{what}: {result:?}");
-                agrees(&result, stored(&table).await, write, &what);
-            }
+    for (write, once, fault) in cases() {
+        let (shop, table) = shop(write).await;
+        for operation in OPERATIONS {
+            shop.faults.script_on(operation, 0, fault.clone());
         }
+        let what = format!("{write:?}, {fault:?}, once: {once}");
+        let result = write.run(&table, once).await;
+        assert!(result.is_ok(), "{what}: {result:?}");
+        agrees(&result, stored(&table).await, write, &what);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_write_is_reported_as_done_or_undone_against_the_store_while_all_requests_fail() {
-    for write in WRITES {
-        for once in [false, true] {
-            for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
-                let (shop, table) = shop(write).await;
-                shop.faults.always(fault.clone());
-                let what = format!("{write:?}, always {fault:?}, once: {once}");
-                let result = write.run(&table, once).await;
-                assert!(result.is_err(), "{what}: {result:?}");
-                agrees(&result, stored(&table).await, write, &what);
-            }
-        }
+    for (write, once, fault) in cases() {
+        let (shop, table) = shop(write).await;
+        shop.faults.always(fault.clone());
+        let what = format!("{write:?}, always {fault:?}, once: {once}");
+        let result = write.run(&table, once).await;
+        assert!(result.is_err(), "{what}: {result:?}");
+        agrees(&result, stored(&table).await, write, &what);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_every_attempt_fails_is_exhausted_or_indeterminate_by_what_the_faults_prove() {
-    for write in WRITES {
-        for once in [false, true] {
-            for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
-                let (shop, table) = shop(write).await;
-                for operation in OPERATIONS {
-                    for nth in 0..50 {
-                        shop.faults.script_on(operation, nth, fault.clone());
-                    }
-                }
-                let what = format!("{write:?}, each write {fault:?}, once: {once}");
-                let result = write.run(&table, once).await;
-                agrees(&result, stored(&table).await, write, &what);
-                match (fault, result) {
-                    (Fault::Refused, Err(Error::Exhausted { last, .. })) => {
-                        assert!(matches!(*last, Error::Unavailable(Unavailable::Refused)), "{what}: {last:?}");
-                    }
-                    (Fault::Throttle, Err(Error::Exhausted { last, .. })) => {
-                        assert!(matches!(*last, Error::Throttled(_)), "{what}: {last:?}");
-                    }
-                    (Fault::Refused | Fault::Throttle, other) => panic!("{what}: {other:?}"),
-                    (_, Err(Error::Indeterminate { last: Some(last), .. })) => {
-                        assert!(matches!(*last, Error::Unavailable(_)), "{what}: {last:?}");
-                    }
-                    (_, other) => panic!("{what}: {other:?}"),
-                }
+    for (write, once, fault) in cases() {
+        let (shop, table) = shop(write).await;
+        for operation in OPERATIONS {
+            for nth in 0..50 {
+                shop.faults.script_on(operation, nth, fault.clone());
             }
+        }
+        let what = format!("{write:?}, each write {fault:?}, once: {once}");
+        let result = write.run(&table, once).await;
+        agrees(&result, stored(&table).await, write, &what);
+        match (fault, result) {
+            (Fault::Refused, Err(Error::Exhausted { last, .. })) => {
+                assert!(matches!(*last, Error::Unavailable(Unavailable::Refused)), "{what}: {last:?}");
+            }
+            (Fault::Throttle, Err(Error::Exhausted { last, .. })) => {
+                assert!(matches!(*last, Error::Throttled(_)), "{what}: {last:?}");
+            }
+            (Fault::Refused | Fault::Throttle, other) => panic!("{what}: {other:?}"),
+            (_, Err(Error::Indeterminate { last: Some(last), .. })) => {
+                assert!(matches!(*last, Error::Unavailable(_)), "{what}: {last:?}");
+            }
+            (_, other) => panic!("{what}: {other:?}"),
         }
     }
 }

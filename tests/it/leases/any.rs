@@ -1,20 +1,14 @@
-use dynalock::{Error, Expiry, Wait, error::Spent, local::Faults};
+use dynalock::{Error, Expiry, Spent, Wait};
 
-use super::{Crate, SKEW, TTL, kill};
-use crate::support::{Shop, Table, expect_error, millis, secs, travel};
+use crate::support::{Crate, SKEW, Shop, TTL, Table, expect_error, kill, millis, secs, travel};
 
-async fn crates(shop: &Shop) -> Table<Crate> {
-    let table = shop.table::<Crate>().await;
-    for id in ["a", "b", "c"] {
-        table.others.create(Crate::new(id, 5)).await.unwrap();
-    }
-    table
+async fn crates() -> (Shop, Table<Crate>) {
+    Shop::with_items(["a", "b", "c"].map(|id| Crate::new(id, 5))).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_free_one_is_granted_in_the_order_of_the_keys() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+    let (shop, table) = crates().await;
     let first = table.others.lock_any(["b", "a"]).await.unwrap();
     assert_eq!(first.id, "b");
     let second = table.items.lock_any(["b", "missing", "a", "c"]).await.unwrap();
@@ -27,10 +21,9 @@ async fn the_first_free_one_is_granted_in_the_order_of_the_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_with_the_first_that_is_released_or_dies() {
+async fn a_wait_for_any_item_ends_with_the_first_release_or_expiry() {
     for expiry in [Expiry::default(), Expiry::Observed] {
-        let shop = Shop::in_process(Faults::none());
-        let table = crates(&shop).await;
+        let (_, table) = crates().await;
         let (items, others) = (table.items.clone().expiry(expiry), table.others.clone().expiry(expiry));
         let [a, b, c] = ["a", "b", "c"].map(|id| others.lock(id));
         let (a, b, c) = (a.await.unwrap(), b.await.unwrap(), c.await.unwrap());
@@ -53,9 +46,8 @@ async fn a_wait_ends_with_the_first_that_is_released_or_dies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_to_lock_is_not_found() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+async fn lock_any_of_missing_items_is_not_found() {
+    let (_, table) = crates().await;
     expect_error!(table.items.lock_any(["x", "y"]).await, Error::NotFound { spent: Spent { attempts: 1, .. }, .. });
     expect_error!(
         table.items.lock_any(Vec::<&str>::new()).await,
@@ -65,8 +57,7 @@ async fn nothing_to_lock_is_not_found() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_goes_away_leaves_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+    let (_, table) = crates().await;
     let held = table.others.lock("a").await.unwrap();
     let waiting = tokio::spawn(table.items.lock_any(["a"]).into_future());
     travel(millis(700)).await;

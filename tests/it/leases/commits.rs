@@ -1,22 +1,9 @@
 //! Commits whose reply was lost: the end of the lease proves them where no write id does.
 
-use dynalock::{
-    Error, Versioned,
-    error::Lost,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Lost, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, Table, expect_error, n, s};
-
-#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "slips")]
-#[lockable(ttl = "10s")]
-struct Slip {
-    #[dynalock(partition_key)]
-    id: String,
-    lines: u32,
-}
+use crate::support::{Crate, Shop, expect_error, n, s};
 
 /// One that keeps as few as can be.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -28,54 +15,42 @@ struct Note {
     lines: u32,
 }
 
-async fn slips(shop: &Shop) -> Table<Slip> {
-    let table = shop.table::<Slip>().await;
-    table.others.create(Slip { id: "a".to_owned(), lines: 1 }).await.unwrap();
-    table
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_doubt_whose_ids_were_taken_out_is_done_if_its_lease_was_ended() {
     for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::EmptyAfterApply, Fault::NeverAnswerAfterApply] {
-        let shop = Shop::in_process(Faults::none());
-        let table = slips(&shop).await;
+        let (shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
         let lease = table.items.lock("a").heartbeat(false).await.unwrap();
         shop.faults.script_on("UpdateItem", 0, fault.clone());
         let raw = table.raw.clone();
         shop.rival.before("UpdateItem", 1, move || async move { raw.remove("a", "_writes").await });
-        let slip = lease.commit(|slip| slip.lines += 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
-        assert_eq!((slip.lines, slip.version()), (2, 2), "{fault:?}");
-        assert_eq!(table.others.get("a").await.unwrap().unwrap().lines, 2, "{fault:?}");
+        let it = lease.commit(|it| it.items += 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!((it.items, it.version()), (2, 2), "{fault:?}");
+        assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 2, "{fault:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_doubt_is_done_also_if_the_next_holder_has_it_and_writes() {
-    let shop = Shop::in_process(Faults::none());
-    let table = slips(&shop).await;
+    let (shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
     let lease = table.items.lock("a").heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let others = table.others.clone();
-    shop.rival.before("UpdateItem", 1, move || async move {
+    shop.rival.before_through(&table.others, "UpdateItem", 1, async |others| {
         let mut next = others.lock("a").heartbeat(false).await.unwrap();
-        next.update(|slip| slip.lines += 10).await.unwrap();
+        next.update(|it| it.items += 10).await.unwrap();
         drop(next.detach());
     });
-    let slip = lease.commit(|slip| slip.lines += 1).await.unwrap();
-    assert_eq!((slip.lines, slip.version()), (2, 2));
+    let it = lease.commit(|it| it.items += 1).await.unwrap();
+    assert_eq!((it.items, it.version()), (2, 2));
     let now = table.others.get("a").await.unwrap().unwrap();
-    assert_eq!((now.lines, now.version()), (12, 3));
+    assert_eq!((now.items, now.version()), (12, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_doubt_whose_id_was_pushed_out_is_done_at_its_own_version() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Note>().await;
-    table.others.create(Note { id: "a".to_owned(), lines: 1 }).await.unwrap();
+    let (shop, table) = Shop::with_items([Note { id: "a".to_owned(), lines: 1 }]).await;
     let lease = table.items.lock("a").heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let others = table.others.clone();
-    shop.rival.before("UpdateItem", 1, move || async move {
+    shop.rival.before_through(&table.others, "UpdateItem", 1, async |others| {
         for _ in 0..4 {
             others.update_with("a", |note| note.lines += 10).await.unwrap();
         }
@@ -90,8 +65,7 @@ async fn a_commit_in_doubt_whose_id_was_pushed_out_is_done_at_its_own_version() 
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_doubt_after_which_another_holder_released_cannot_be_told() {
-    let shop = Shop::in_process(Faults::none());
-    let table = slips(&shop).await;
+    let (shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
     let lease = table.items.lock("a").heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     let (others, raw) = (table.others.clone(), table.raw.clone());
@@ -99,18 +73,17 @@ async fn a_commit_in_doubt_after_which_another_holder_released_cannot_be_told() 
         others.lock("a").await.unwrap().release().await.unwrap();
         raw.remove("a", "_writes").await;
     });
-    let error = lease.commit(|slip| slip.lines += 1).await;
+    let error = lease.commit(|it| it.items += 1).await;
     expect_error!(error, Error::Indeterminate { expected: Some(1), found: Some(2), .. });
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_never_arrived_is_not_done() {
-    let shop = Shop::in_process(Faults::none());
-    let table = slips(&shop).await;
+    let (shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
     let lease = table.items.lock("a").heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
     table.raw.set("a", "_owner", s("an operator")).await;
-    let error = lease.commit(|slip| slip.lines += 1).await;
+    let error = lease.commit(|it| it.items += 1).await;
     expect_error!(error, Error::Lost(Lost::Stolen { .. }));
-    assert_eq!(table.raw.get("a").await.unwrap()["lines"], n(1));
+    assert_eq!(table.raw.get("a").await.unwrap()["items"], n(1));
 }

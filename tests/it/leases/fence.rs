@@ -1,13 +1,8 @@
 //! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
 
-use dynalock::{
-    Error, LeaseGuard, LockToken, Transaction,
-    error::Lost,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Lease, LockToken, Lost, local::Fault};
 
-use super::Crate;
-use crate::support::{Shop, Table, expect_error, millis, n, secs, travel};
+use crate::support::{Crate, Shop, Table, commit_under, expect_error, millis, n, secs, travel};
 
 /// The time after which a copy of the first acquire arrives.
 const LATE: std::time::Duration = secs(10);
@@ -19,10 +14,8 @@ struct Ground {
 
 impl Ground {
     /// A lease of two seconds that is not renewed, and a copy of its acquire that is still on its way.
-    async fn new() -> (Self, LeaseGuard<Crate>) {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Crate>().await;
-        table.others.create(Crate::new("a", 5)).await.unwrap();
+    async fn new() -> (Self, Lease<Crate>) {
+        let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(LATE));
         // A slow request is waited for.
         let items = table.items.clone().attempt_timeout(secs(60)).deadline(secs(60));
@@ -76,10 +69,10 @@ async fn a_transaction_under_a_lease_is_refused_though_the_name_of_its_holder_is
     ground.comes_back(lease.fence()).await;
     let mut read = items.get("a").await.unwrap().unwrap();
     read.items = 99;
-    let mut tx = Transaction::new(&ground.shop.client);
-    tx.guard(&lease);
-    tx.update(items, read);
-    expect_error!(tx.commit().await, Error::Lost(Lost::Expired));
+    expect_error!(
+        commit_under(&lease, &ground.shop.client, |tx| tx.update(items, read)).await,
+        Error::Lost(Lost::Expired)
+    );
     assert_eq!(ground.items().await, "5");
 }
 
@@ -94,9 +87,7 @@ async fn a_token_of_a_lease_that_has_ended_is_refused_though_the_name_of_its_hol
 
 #[tokio::test(start_paused = true)]
 async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stands_there_again() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(LATE));
     let lease = table.items.lock("a").fair().ttl(secs(2)).heartbeat(false).await.unwrap();
     let first = lease.fence();
@@ -108,9 +99,9 @@ async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stan
     assert_eq!(waiters, 1, "the copy has brought it back: the test can fail");
     let mut read = table.items.get("a").await.unwrap().unwrap();
     read.items = 99;
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.update(&table.items, read);
-    expect_error!(tx.commit().await, Error::Lost(Lost::Expired));
+    expect_error!(
+        commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await,
+        Error::Lost(Lost::Expired)
+    );
     assert!(lease.fence() == first && table.raw.get("a").await.unwrap()["items"] == n(5));
 }

@@ -1,9 +1,9 @@
 use std::time::UNIX_EPOCH;
 
-use dynalock::{Error, Expiry, Repository, Versioned, local::Faults};
+use dynalock::{Error, Expiry, Repository, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, expect_error, millis, n, now, s, secs, travel};
+use crate::support::{Shop, expect_error, kill, millis, n, now, s, secs, travel};
 
 /// A table that another program locks too, by names and a unit of its own.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -17,9 +17,7 @@ struct Job {
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Job>().await;
-    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
     table.raw.set("a", "lockedBy", s("cron-7")).await;
     let now = epoch();
     table.raw.set("a", "lockTime", n(now + 30)).await;
@@ -35,9 +33,7 @@ async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_ends_early() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Job>().await;
-    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
     table.raw.set("a", "comment", s("keep")).await;
     let lease = table.items.lock("a").owner("me").await.unwrap();
     let row = table.raw.get("a").await.unwrap();
@@ -59,8 +55,7 @@ fn epoch() -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Job>().await;
+    let (_, table) = Shop::with_table::<Job>().await;
     let stored = table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
     table.raw.set("a", "lockedBy", s("cron-7")).await;
     table.raw.set("a", "lockTime", n(epoch() + 3)).await;
@@ -77,9 +72,7 @@ async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
 async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
     // A beat may be left from a holder before.
     for beat in [None, Some(3)] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Job>().await;
-        table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+        let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
         table.raw.set("a", "lockedBy", s("cron-7")).await;
         table.raw.set("a", "lockTime", n(epoch() + 30)).await;
         if let Some(beat) = beat {
@@ -99,8 +92,7 @@ async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
 
 /// A job that another program has locked, and let go by removing its name alone.
 async fn job_with_an_end(shop: &Shop, end: u64) -> (Repository<Job>, Repository<Job>) {
-    let table = shop.table::<Job>().await;
-    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    let table = shop.table_of([Job { id: "a".to_owned(), runs: 0 }]).await;
     table.raw.set("a", "lockTime", n(end)).await;
     (table.items, table.others)
 }
@@ -109,7 +101,7 @@ async fn job_with_an_end(shop: &Shop, end: u64) -> (Repository<Job>, Repository<
 async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
     // An hour ago, and a moment ago.
     for ago in [3_600, 3] {
-        let shop = Shop::in_process(Faults::none());
+        let shop = Shop::without_faults();
         let (items, others) = job_with_an_end(&shop, epoch() - ago).await;
         let mut lease = items.lock("a").fair().heartbeat(false).await.unwrap();
         let locked = expect_error!(others.lock("a").fair().wait(millis(500)).await, Error::Locked(it) => it);
@@ -124,23 +116,19 @@ async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fair_holder_that_dies_is_taken_out_where_another_program_has_left_its_end() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let (items, others) = job_with_an_end(&shop, epoch() - 3_600).await;
-    let dead = items.lock("a").fair().await.unwrap();
-    let fence = dead.fence();
-    drop(dead.detach());
+    let fence = kill(items.lock("a").fair().await.unwrap());
     travel(secs(13)).await;
     let next = others.try_lock("a").await.unwrap().unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_lock_of_a_program_whose_owners_are_numbers_is_taken_over() {
+async fn an_expired_lock_of_a_program_with_numeric_owners_is_taken_over() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         for is_fair in [false, true] {
-            let shop = Shop::in_process(Faults::none());
-            let table = shop.table::<Job>().await;
-            table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+            let (shop, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
             table.raw.set("a", "lockedBy", n(4711)).await;
             table.raw.set("a", "lockTime", n(epoch() + 5)).await;
             let items = table.items.clone().expiry(expiry);
@@ -157,9 +145,8 @@ async fn a_dead_lock_of_a_program_whose_owners_are_numbers_is_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_of_several_dead_locks_of_such_a_program_is_taken_over() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Job>().await;
+async fn any_of_several_expired_locks_of_such_a_program_is_taken_over() {
+    let (shop, table) = Shop::with_table::<Job>().await;
     for id in ["a", "b"] {
         table.others.create(Job { id: id.to_owned(), runs: 0 }).await.unwrap();
         table.raw.set(id, "lockedBy", n(4711)).await;

@@ -128,8 +128,8 @@ impl<T: Counted> Ground<T> {
     /// An item that begins a life of its own.
     pub(super) fn newborn(&mut self) -> T {
         self.begun += 1;
-        let mut item = T::empty("a");
-        *item.marks() = Some(format!("l{} ", self.begun - 1));
+        let mut item = T::new("a", 0);
+        *item.label() = Some(format!("l{} ", self.begun - 1));
         item
     }
 

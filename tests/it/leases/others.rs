@@ -1,89 +1,84 @@
-use dynalock::{Error, Expiry, Transaction, local::Faults};
+use super::separate::{action, actions};
+use dynalock::{Error, Expiry, Transaction};
 
-use super::{Crate, SKEW, TTL, kill};
-use crate::support::{Product, Shop, expect_error, millis, s, secs, travel};
+use crate::support::{
+    Crate, Kept, Product, SKEW, Shop, TTL, expect_error, for_both_kinds, kept::WRITES, kept::nobody_writes,
+    kept::write_by, kill, millis, s, secs, travel,
+};
 
-#[tokio::test(start_paused = true)]
-async fn everybody_elses_writes_are_refused_and_say_who_holds_the_item() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    let stored = table.others.create(Crate::new("a", 5)).await.unwrap();
-    let lease = table.items.lock("a").owner("packer").await.unwrap();
+for_both_kinds![
+    writes_of_other_callers_are_refused_and_name_the_holder,
+    a_write_that_ignores_the_lease_passes_and_the_holder_continues_from_it,
+    a_write_after_the_end_of_a_lease_removes_it_so_that_no_late_heartbeat_renews_it,
+    an_observing_writer_waits_for_the_release_of_a_dead_lease,
+];
+
+async fn writes_of_other_callers_are_refused_and_name_the_holder<T: Kept>() {
+    let (shop, table) = Shop::with_two::<T>().await;
     let others = &table.others;
-    let locked = expect_error!(others.update_with("a", |it| it.items = 0).await, Error::Locked(locked) => locked);
+    let mut changed = others.get("a").await.unwrap().unwrap();
+    let lease = table.items.lock("a").owner("packer").await.unwrap();
+    assert!(lease.owner().starts_with("packer:"), "{lease:?}");
+    let locked = expect_error!(others.update_with("a", |it| *it.items() = 0).await, Error::Locked(locked) => locked);
     assert_eq!((&*locked.owner, locked.fence), (lease.owner(), lease.fence()));
     assert!(locked.remaining <= TTL + SKEW && locked.remaining > secs(9) + SKEW, "{locked:?}");
-    let mut changed = stored.clone();
-    changed.items = 0;
-    expect_error!(others.update(changed.clone()).await, Error::Locked(_));
-    expect_error!(others.replace(changed.clone()).await, Error::Locked(_));
-    expect_error!(others.touch(changed.clone()).await, Error::Locked(_));
-    expect_error!(others.delete(stored.clone()).await, Error::Locked(_));
-    expect_error!(
-        others
-            .try_update_with("a", |it| {
-                it.items = 0;
-                Ok::<_, Error>(())
-            })
-            .await,
-        Error::Locked(_)
-    );
-    expect_error!(others.upsert_with("a", || Crate::new("a", 0), |it| it.items = 0).await, Error::Locked(_));
-    let mut tx = Transaction::new(&shop.plain);
-    tx.update(others, changed.clone());
-    expect_error!(tx.commit().await, Error::Locked(_));
-    let unit = dynalock::transact(&shop.plain, |tx| async move {
-        let mut it = tx.get(others, "a").await?.expect("an item");
-        it.items = 0;
-        tx.update(others, it);
-        Ok::<_, Error>(())
-    });
-    expect_error!(unit.await, Error::Locked(_));
-    assert_eq!(others.get("a").await.unwrap().unwrap().items, 5);
+    nobody_writes(&shop, others).await;
     lease.release().await.unwrap();
+    *changed.items() = 0;
     assert_eq!(others.update(changed).await.unwrap().version(), 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_write_that_ignores_the_lease_passes_and_the_holder_goes_on_from_it() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+async fn a_write_that_ignores_the_lease_passes_and_the_holder_continues_from_it<T: Kept>() {
+    let (_, table) = Shop::with_two::<T>().await;
     let mut lease = table.items.lock("a").await.unwrap();
-    table.others.update_with("a", |it| it.items += 100).ignoring_lease().await.unwrap();
-    lease.update(|it| it.items -= 1).await.unwrap();
-    assert_eq!((lease.items, lease.version()), (104, 3));
+    table.others.update_with("a", |it| *it.items() += 100).ignoring_lease().await.unwrap();
+    lease.update(|it| *it.items() -= 1).await.unwrap();
+    assert_eq!((lease.count(), lease.version()), (104, 3));
+    travel(TTL * 3).await;
+    assert!(lease.remaining() > secs(5), "{lease:?}");
     lease.release().await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_write_through_a_dead_lease_takes_it_away_so_that_no_late_heartbeat_revives_it() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
-    let dead = table.items.lock("a").heartbeat(false).await.unwrap();
-    travel(millis(11_900)).await;
-    expect_error!(table.others.update_with("a", |it| it.items += 1).await, Error::Locked(_));
-    travel(millis(200)).await;
-    table.others.update_with("a", |it| it.items += 1).await.unwrap();
-    expect_error!(dead.extend().await, Error::Lost(_));
-    let row = table.raw.get("a").await.unwrap();
-    assert!(!row.contains_key("_owner"), "{row:?}");
-    assert!(row.contains_key("_fence"), "{row:?}");
+async fn a_write_after_the_end_of_a_lease_removes_it_so_that_no_late_heartbeat_renews_it<T: Kept>() {
+    for kind in ["touch", "replace in a transaction"].into_iter().chain(WRITES) {
+        let (shop, table) = Shop::with_two::<T>().await;
+        let items = &table.items;
+        let stored = items.get("a").await.unwrap().unwrap();
+        let dead = table.others.lock("a").heartbeat(false).await.unwrap();
+        travel(millis(11_900)).await;
+        expect_error!(items.update_with("a", |it| *it.items() += 1).await, Error::Locked(_));
+        travel(millis(200)).await;
+        match kind {
+            "touch" => drop(items.touch(stored).exactly_once().await.unwrap()),
+            "replace in a transaction" => {
+                let mut tx = Transaction::new(&shop.client);
+                tx.replace(items, stored);
+                tx.create(items, T::new("c", 1));
+                tx.commit().await.unwrap();
+            }
+            _ => write_by(&shop, items, kind).await.unwrap(),
+        }
+        if T::IS_SEPARATE {
+            assert_eq!(actions(&shop)[1], action("Update", "a#lock"), "{kind}");
+        }
+        expect_error!(dead.extend().await, Error::Lost(_));
+        let Some(row) = table.raw.get(T::ROW).await else {
+            assert!(kind == "delete" && !T::IS_SEPARATE, "{kind}");
+            continue;
+        };
+        assert!(!row.contains_key("_owner") && row.contains_key("_fence"), "{kind}: {row:?}");
+    }
 }
 
-#[tokio::test(start_paused = true)]
-async fn where_clocks_are_not_asked_a_writer_waits_for_the_release() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+async fn an_observing_writer_waits_for_the_release_of_a_dead_lease<T: Kept>() {
+    let (_, table) = Shop::with_two::<T>().await;
     kill(table.items.lock("a").await.unwrap());
     travel(secs(1000)).await;
     let observing = table.others.clone().expiry(Expiry::Observed);
-    expect_error!(observing.update_with("a", |it| it.items += 1).await, Error::Locked(_));
+    expect_error!(observing.update_with("a", |it| *it.items() += 1).await, Error::Locked(_));
     let next = observing.lock("a").wait(secs(60)).await.unwrap();
     next.release().await.unwrap();
-    observing.update_with("a", |it| it.items += 1).await.unwrap();
+    observing.update_with("a", |it| *it.items() += 1).await.unwrap();
 }
 
 /// The same items, for a program that knows less of them.
@@ -99,8 +94,7 @@ struct Lenient {
 
 #[tokio::test(start_paused = true)]
 async fn replace_removes_what_the_struct_does_not_know_and_keeps_the_fence() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
+    let (shop, table) = Shop::with_table::<Crate>().await;
     let lenient = dynalock::Repository::<Lenient>::new(&shop.client).table(table.name());
     table.others.create(Crate::new("a", 5)).await.unwrap();
     let fence = table.items.lock("a").await.unwrap().fence();
@@ -122,8 +116,7 @@ async fn replace_removes_what_the_struct_does_not_know_and_keeps_the_fence() {
 
 #[tokio::test(start_paused = true)]
 async fn a_type_that_is_not_lockable_asks_for_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     table.items.create(Product::new("a", 1)).await.unwrap();
     table.items.update_with("a", |it| it.stock += 1).await.unwrap();
     let sent = shop.sent("UpdateItem");

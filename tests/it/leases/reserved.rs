@@ -1,10 +1,9 @@
 //! Items that still carry the reserved attribute `crashed`: no value shows it, and no request writes it.
 
-use dynalock::{Transaction, Versioned, local::Faults};
+use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
-use super::{SKEW, TTL};
-use crate::support::{Shop, item, millis, n, s, travel};
+use crate::support::{SKEW, Shop, TTL, commit, item, kill, millis, n, s, travel};
 
 /// A struct that would refuse an attribute that it does not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
@@ -32,7 +31,7 @@ macro_rules! carries {
     ($test:ident, $type:ident, $name:literal, $row:literal) => {
         #[tokio::test(start_paused = true)]
         async fn $test() {
-            let shop = Shop::in_process(Faults::none());
+            let shop = Shop::without_faults();
             let table = shop.table::<$type>().await;
             let (items, raw) = (&table.items, &table.raw);
             // One that another program has written, without a version.
@@ -50,14 +49,10 @@ macro_rules! carries {
             let stored = lease.release().await.unwrap();
 
             let stored = items.replace(stored).await.unwrap();
-            let mut tx = Transaction::new(&shop.client);
-            tx.update(items, stored);
-            tx.commit().await.unwrap();
+            commit(&shop.client, |tx| tx.update(items, stored)).await.unwrap();
             assert_eq!(raw.get($row).await.unwrap()[$name], n(7), "no request removes it");
 
-            let dead = items.lock("a").heartbeat(false).await.unwrap();
-            let fence = dead.fence();
-            drop(dead.detach());
+            let fence = kill(items.lock("a").heartbeat(false).await.unwrap());
             travel(TTL + SKEW + millis(100)).await;
             let next = items.lock("a").await.unwrap();
             assert_eq!((next.litres, next.acquired_after_crash()), (4, Some(fence)));

@@ -1,27 +1,20 @@
 //! A process goes on with the lease of another one, by its token.
 
-use dynalock::{
-    Error, LockToken, Versioned,
-    error::Lost,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, LockToken, Lost, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
 
-use super::Crate;
-use crate::support::{Shop, Table, expect_error, millis, secs, travel};
+use crate::support::{Crate, Shop, Table, expect_error, millis, secs, travel};
 
-async fn detached(shop: &Shop) -> (Table<Crate>, LockToken) {
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+async fn detached() -> (Shop, Table<Crate>, LockToken) {
+    let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let token = table.others.lock("a").ttl(secs(600)).await.unwrap().detach();
-    (table, token)
+    (shop, table, token)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_token_is_kept_over_a_resume_whose_read_or_heartbeat_failed() {
     for operation in ["GetItem", "UpdateItem"] {
-        let shop = Shop::in_process(Faults::none());
-        let (table, token) = detached(&shop).await;
+        let (shop, table, token) = detached().await;
         shop.faults.script_on(operation, 0, Fault::AccessDenied);
         expect_error!(table.items.resume(token.clone()).await, Error::Rejected(_));
         travel(secs(1)).await;
@@ -34,8 +27,7 @@ async fn a_token_is_kept_over_a_resume_whose_read_or_heartbeat_failed() {
 #[tokio::test(start_paused = true)]
 async fn a_token_is_kept_over_a_resume_that_was_dropped() {
     for operation in ["GetItem", "UpdateItem"] {
-        let shop = Shop::in_process(Faults::none());
-        let (table, token) = detached(&shop).await;
+        let (shop, table, token) = detached().await;
         shop.faults.script_on(operation, 0, Fault::NeverAnswerAfterApply);
         let resuming = tokio::spawn({
             let (items, token) = (table.items.clone(), token.clone());
@@ -61,8 +53,7 @@ struct Strict {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_is_kept_over_a_resume_that_could_not_read_the_item() {
-    let shop = Shop::in_process(Faults::none());
-    let (table, token) = detached(&shop).await;
+    let (shop, table, token) = detached().await;
     let strict = shop.named::<Strict>(table.name());
     expect_error!(strict.resume(token.clone()).await, Error::Decode { .. });
     travel(secs(1)).await;
@@ -71,8 +62,7 @@ async fn a_token_is_kept_over_a_resume_that_could_not_read_the_item() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_of_an_item_that_is_gone_is_lost() {
-    let shop = Shop::in_process(Faults::none());
-    let (table, token) = detached(&shop).await;
+    let (_, table, token) = detached().await;
     table.raw.delete("a").await;
     expect_error!(table.items.resume(token).await, Error::Lost(Lost::Deleted));
     assert_eq!(table.raw.get("a").await, None);

@@ -1,22 +1,16 @@
 //! Holders and plain writers of one item, each with a clock of its own, while everything happens to their requests that can.
 
-#![expect(clippy::print_stdout, reason = "the figures are shown on request")]
-
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, LeaseGuard, Lockable, Repository, Transaction, local::Faults, private::ClockAhead as _};
+use dynalock::{Error, Lease, Repository, Transaction};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
-use super::{
-    Crate, CrateKey, SKEW, TTL,
-    ground::{Grant, Ground},
-    separate::Archive,
-};
+use super::ground::{Grant, Ground};
 use crate::{
-    storms::{Deviation, Tally, Weather, ahead, seeds, shows, storms},
-    support::{Shop, millis, secs, travel},
+    storms::{Deviation, Tally, Weather, ahead, deviations, seeds, survives},
+    support::{Archive, Crate, Kept, SKEW, Shop, TTL, layer::Layer, millis, secs, travel},
 };
 
 const SEEDS: u64 = 16;
@@ -32,58 +26,26 @@ enum Lives {
 }
 
 /// An item that counts its writes, and keeps a mark of each.
-pub(super) trait Counted: Lockable + Clone {
-    /// Whether its fences go on when the item is deleted and created again.
-    const FENCES_GO_ON: bool;
-
-    fn empty(id: &str) -> Self;
-
-    fn key(id: &str) -> Self::Key;
-
-    fn count(&mut self) -> &mut u32;
-
-    fn marks(&mut self) -> &mut Option<String>;
-
+pub(super) trait Counted: Kept {
     fn write(&mut self, mark: &str) {
-        *self.count() += 1;
-        let marks = self.marks().get_or_insert_default();
+        *self.items() += 1;
+        let marks = self.label().get_or_insert_default();
         marks.push_str(mark);
         marks.push(' ');
     }
 
-    /// The number of the life in which its fences grow.
+    /// The number of the life in which its fences grow: those of a separate row grow over all lives.
     fn life(&mut self) -> u64 {
-        if Self::FENCES_GO_ON {
+        if Self::IS_SEPARATE {
             return 0;
         }
-        let marks = self.marks().as_deref().unwrap_or_default();
-        marks
-            .split_whitespace()
-            .next()
-            .and_then(|mark| mark.strip_prefix('l')?.parse().ok())
-            .expect("a life has a number")
+        let marks = self.label().as_deref().unwrap_or_default();
+        let number = marks.split_whitespace().next().and_then(|mark| mark.strip_prefix('l')?.parse().ok());
+        number.expect("a life has a number")
     }
 }
 
-impl Counted for Crate {
-    const FENCES_GO_ON: bool = false;
-
-    fn empty(id: &str) -> Self {
-        Self::new(id, 0)
-    }
-
-    fn key(id: &str) -> CrateKey {
-        id.into()
-    }
-
-    fn count(&mut self) -> &mut u32 {
-        &mut self.items
-    }
-
-    fn marks(&mut self) -> &mut Option<String> {
-        &mut self.label
-    }
-}
+impl<T: Kept> Counted for T {}
 
 #[derive(Clone)]
 struct Process<T> {
@@ -105,8 +67,8 @@ impl<T: Counted> Process<T> {
     }
 
     /// In the queue or beside it, until it is granted, refused or dropped.
-    async fn ask(&self, rng: &mut Rng) -> Option<LeaseGuard<T>> {
-        let lock = self.items.lock(<T as Counted>::key("a")).heartbeat(rng.f64() < 0.8).wait(secs(rng.u64(1..60)));
+    async fn ask(&self, rng: &mut Rng) -> Option<Lease<T>> {
+        let lock = self.items.lock("a").heartbeat(rng.f64() < 0.8).wait(secs(rng.u64(1..60)));
         let lock = if rng.bool() { lock.fair().into_future() } else { lock.into_future() };
         let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
         let mut task = tokio::spawn(lock);
@@ -183,12 +145,12 @@ impl<T: Counted> Process<T> {
     }
 
     /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
-    async fn delete(&self, lease: LeaseGuard<T>) {
-        let Ok(Some(mut stored)) = self.items.get(<T as Counted>::key("a")).await else { return };
-        let marks = stored.marks().clone();
+    async fn delete(&self, lease: Lease<T>) {
+        let Ok(Some(mut stored)) = self.items.get("a").await else { return };
+        let marks = stored.label().clone();
         let life = self.ground.lock().unwrap().end_of_life();
-        let mut grave = T::empty(&grave(life));
-        *grave.marks() = marks;
+        let mut grave = T::new(&grave(life), 0);
+        *grave.label() = marks;
         let mut tx = Transaction::new(&self.client);
         tx.guard(&lease);
         tx.delete(&self.items, stored);
@@ -207,7 +169,7 @@ impl<T: Counted> Process<T> {
     async fn write(self, name: u64, mut rng: Rng) {
         for round in 0..16 {
             let mark = format!("w{name}.{round}");
-            let written = self.items.update_with(<T as Counted>::key("a"), |it| it.write(&mark)).await.map(drop);
+            let written = self.items.update_with("a", |it| it.write(&mark)).await.map(drop);
             self.ground.lock().unwrap().wrote(mark, &written);
             travel(millis(rng.u64(0..5_000))).await;
         }
@@ -221,8 +183,7 @@ fn grave(life: u64) -> String {
 
 /// One storm.
 async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, lives: Lives) -> Tally {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<T>().await;
+    let (shop, table) = Shop::with_table::<T>().await;
     let mut ground = Ground::default();
     table.others.create(ground.newborn()).await.unwrap();
     let ground = Arc::new(Mutex::new(ground));
@@ -247,27 +208,27 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
     // What is on its way arrives, what was dropped is released.
     travel(weather.late + secs(1)).await;
     let others = table.others.clone().expiry(weather.expiry);
-    if others.get(<T as Counted>::key("a")).await.unwrap().is_none() {
+    if others.get("a").await.unwrap().is_none() {
         let newborn = ground.lock().unwrap().newborn();
         others.create(newborn).await.unwrap();
     }
     // One who died, and a grant that nobody knows of, cost a ttl each.
-    let last = others.lock(<T as Counted>::key("a")).fair().wait(3 * (TTL + SKEW + SKEW / 2)).await;
-    let mut stored = others.get(<T as Counted>::key("a")).await.unwrap().unwrap();
-    let (version, count) = (stored.version(), *stored.count());
-    let marks = stored.marks().clone().unwrap_or_default();
+    let last = others.lock("a").fair().wait(3 * (TTL + SKEW + SKEW / 2)).await;
+    let mut stored = others.get("a").await.unwrap().unwrap();
+    let (version, count) = (stored.version(), stored.count());
+    let marks = stored.label().clone().unwrap_or_default();
     // The number of the life is a mark, too.
     assert_eq!([version, marks.split_whitespace().count() as u64], [u64::from(count) + 1; 2], "seed {seed}");
     let ended = ground.lock().unwrap().ended();
     let mut lives = Vec::new();
     for life in 0..ended {
-        if let Some(mut grave) = others.get(<T as Counted>::key(&grave(life))).await.unwrap() {
-            lives.push(grave.marks().clone().unwrap_or_default());
+        if let Some(mut grave) = others.get(&*grave(life)).await.unwrap() {
+            lives.push(grave.label().clone().unwrap_or_default());
         }
     }
     let ended = lives.len() as u64;
     lives.push(marks);
-    if T::FENCES_GO_ON {
+    if T::IS_SEPARATE {
         lives = vec![lives.concat()];
     }
     let mut ground = ground.lock().unwrap();
@@ -278,8 +239,8 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
 }
 
 fn storms_of<T: Counted>(weather: Weather, seeds: u64) {
-    let tally = storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, weather, Deviation::None, Lives::One));
-    println!("{}, {:?}, {seeds} seeds: {tally:?}", T::MODEL.table, weather.expiry);
+    let label = format!("{}, {:?}", T::MODEL.table, weather.expiry);
+    let tally = survives(&label, seeds, |seed| storm::<T>(seed, weather, Deviation::None, Lives::One));
     assert!(tally.grants > seeds * 10, "{tally:?}");
     assert!(tally.writes > seeds * 10, "{tally:?}");
     assert!(tally.takeovers > seeds, "{tally:?}");
@@ -305,9 +266,8 @@ fn a_storm_lets_one_at_a_time_write_an_item_whatever_the_clocks_show() {
 }
 
 fn storms_of_lives<T: Counted>(seeds: u64) {
-    let tally =
-        storms(0..seeds, Deviation::None, |seed| storm::<T>(seed, Weather::ROUGH, Deviation::None, Lives::Many));
-    println!("{}, many lives, {seeds} seeds: {tally:?}", T::MODEL.table);
+    let label = format!("{}, many lives", T::MODEL.table);
+    let tally = survives(&label, seeds, |seed| storm::<T>(seed, Weather::ROUGH, Deviation::None, Lives::Many));
     assert!(tally.grants > seeds * 10, "{tally:?}");
     assert!(tally.writes > seeds * 10, "{tally:?}");
     assert!(tally.lives > seeds * 2, "{tally:?}");
@@ -323,17 +283,13 @@ fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_an_item_with_its_leas
     storms_of_lives::<Archive>(seeds(SEEDS));
 }
 
-/// Only the leases beside items are updated without their item.
-fn beside_items_shows(deviation: Deviation, weather: Weather, shown: impl Fn(&Tally) -> u64) {
-    shows(deviation, |seed| storm::<Archive>(seed, weather, deviation, Lives::One), shown);
+/// A storm over separate leases, which alone are updated without their item.
+async fn storm_of_rows(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
+    storm::<Archive>(seed, weather, deviation, Lives::One).await
 }
 
-#[test]
-fn the_storm_of_items_shows_a_lease_that_is_taken_from_its_holder() {
-    beside_items_shows(Deviation::AcquireWhatIsHeld, Weather::ROUGH, |seen| seen.overlaps);
-}
-
-#[test]
-fn the_storm_of_items_shows_releases_without_a_condition() {
-    beside_items_shows(Deviation::ReleaseAlways, Weather::ROUGH, |seen| seen.overlaps);
+deviations! {
+    storm_of_rows;
+    the_storm_of_items_shows_a_lease_that_is_taken_from_its_holder: AcquireWhatIsHeld, ROUGH, overlaps;
+    the_storm_of_items_shows_releases_without_a_condition: ReleaseAlways, ROUGH, overlaps;
 }

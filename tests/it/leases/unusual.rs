@@ -2,47 +2,18 @@
 
 use std::time::Duration;
 
-use dynalock::{
-    Error, Transaction, Versioned,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
-use super::Crate;
-use crate::support::{Shop, expect_error, millis, n, s, secs, settle, travel};
-
-#[tokio::test(start_paused = true)]
-async fn a_write_in_doubt_that_met_a_lease_is_indeterminate_since_a_late_copy_may_pass_after_it() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    let mut stored = table.others.create(Crate::new("a", 5)).await.unwrap();
-    stored.items = 9;
-    let others = table.others.clone();
-    shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(4)));
-    shop.rival.before("UpdateItem", 1, async move || {
-        let lease = others.lock("a").await.unwrap();
-        tokio::spawn(async move {
-            travel(secs(2)).await;
-            lease.release().await.unwrap();
-        });
-    });
-    expect_error!(table.items.update(stored).await, Error::Indeterminate { .. });
-    settle().await;
-    assert_eq!(table.raw.get("a").await.unwrap()["items"], n(9));
-}
+use crate::support::{Crate, Shop, commit, commit_under, expect_error, millis, n, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_finds_its_change_made_releases() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let lease = table.items.lock("a").await.unwrap();
     let mut read = table.items.get("a").await.unwrap().unwrap();
     read.items = 4;
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.update(&table.items, read);
-    tx.commit().await.unwrap();
+    commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await.unwrap();
     let stored = lease.commit(|it| it.items = 4).await.unwrap();
     assert_eq!((stored.items, stored.version()), (4, 2));
     table.others.update_with("a", |it| it.items += 1).await.unwrap();
@@ -62,9 +33,7 @@ struct Customer {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_starts_from_what_is_stored_and_not_from_what_serde_writes() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Customer>().await;
-    table.others.create(Customer { id: "a".to_owned(), limit: 0, credit: 0 }).await.unwrap();
+    let (_, table) = Shop::with_items([Customer { id: "a".to_owned(), limit: 0, credit: 0 }]).await;
     table.raw.set("a", "credit", n(700)).await;
     let mut lease = table.items.lock("a").await.unwrap();
     lease.update(|it| it.limit = it.credit * 2).await.unwrap();
@@ -75,8 +44,7 @@ async fn a_change_starts_from_what_is_stored_and_not_from_what_serde_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_leased_types_can_be_made_again_under_its_token() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
+    let (shop, table) = Shop::with_table::<Crate>().await;
     let stored = table.others.create(Crate::new("a", 5)).await.unwrap();
     for _ in 0..3 {
         let mut stored = stored.clone();
@@ -92,22 +60,16 @@ async fn a_transaction_of_leased_types_can_be_made_again_under_its_token() {
 
 #[tokio::test(start_paused = true)]
 async fn a_create_over_a_leased_item_says_that_it_exists() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let _lease = table.items.lock("a").await.unwrap();
     let conflict = expect_error!(table.others.create(Crate::new("a", 6)).await, Error::AlreadyExists(it) => it);
     assert_eq!(conflict.current::<Crate>().unwrap().unwrap().items, 5);
-    let mut tx = Transaction::new(&shop.plain);
-    tx.create(&table.others, Crate::new("a", 6));
-    expect_error!(tx.commit().await, Error::Cancelled(_));
+    expect_error!(commit(&shop.plain, |tx| tx.create(&table.others, Crate::new("a", 6))).await, Error::Cancelled(_));
 }
 
 #[tokio::test(start_paused = true)]
 async fn owners_and_ends_of_other_shapes_are_taken_as_the_conditions_take_them() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let (_, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
     table.raw.set("a", "_owner", n(7)).await;
     expect_error!(table.items.update_with("a", |it| it.items += 1).await, Error::Locked(_));
@@ -123,9 +85,7 @@ async fn owners_and_ends_of_other_shapes_are_taken_as_the_conditions_take_them()
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_without_an_end_is_a_long_one() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Crate>().await;
-    table.others.create(Crate::new("a", 5)).await.unwrap();
+    let (_, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let lease = table.items.lock("a").ttl(Duration::from_hours(366 * 24)).await.unwrap();
     assert!(lease.remaining() > secs(1_000_000), "{lease:?}");
     lease.commit(|it| it.items = 1).await.unwrap();

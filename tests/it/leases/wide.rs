@@ -5,10 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use dynalock::{
-    Error, Versioned,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, expect_error, millis, n, settle};
@@ -24,11 +21,9 @@ struct Samples {
     values: BTreeMap<String, i64>,
 }
 
-async fn samples(shop: &Shop) -> Table<Samples> {
-    let table = shop.table::<Samples>().await;
+async fn samples() -> (Shop, Table<Samples>) {
     let values = (0..700).map(|index| (format!("m{index}"), 1)).collect();
-    table.others.create(Samples { id: "a".to_owned(), values }).await.unwrap();
-    table
+    Shop::with_items([Samples { id: "a".to_owned(), values }]).await
 }
 
 fn count(samples: &mut Samples) {
@@ -50,8 +45,7 @@ fn refused_for_a_waiter(shop: &Shop, table: &Table<Samples>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_put_in_doubt_that_met_another_queue_is_indeterminate() {
-    let shop = Shop::in_process(Faults::none());
-    let table = samples(&shop).await;
+    let (shop, table) = samples().await;
     let mut lease = table.items.lock("a").fair().await.unwrap();
     refused_for_a_waiter(&shop, &table);
     let mut runs = 0;
@@ -70,8 +64,7 @@ async fn a_put_in_doubt_that_met_another_queue_is_indeterminate() {
 async fn a_put_whose_reply_was_lost_recognises_itself() {
     for fault in [Fault::LoseReply, Fault::LoseRequest, Fault::DeliverTwice, Fault::ErrorAfterApply] {
         for fair in [false, true] {
-            let shop = Shop::in_process(Faults::none());
-            let table = samples(&shop).await;
+            let (shop, table) = samples().await;
             let mut lease = match fair {
                 true => table.items.lock("a").fair().await.unwrap(),
                 false => table.items.lock("a").await.unwrap(),

@@ -1,39 +1,30 @@
 //! A call that was granted the lock, and learns of it when that grant is over.
 
-use dynalock::{
-    Error, Wait,
-    local::{Fault, Faults},
-    private::ClockAhead as _,
-};
+use dynalock::{Error, Wait, local::Fault};
 
-use super::{break_before, kill};
-use crate::support::{Shop, expect_error, millis};
+use super::break_before;
+use crate::support::{Shop, expect_error, millis, row_of};
 
 #[tokio::test(start_paused = true)]
 async fn a_try_whose_own_grant_was_broken_asks_again() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     break_before(&shop, &others, 1);
     let held = locks.try_acquire("report").await.unwrap().expect("nobody has it");
-    let row = others.inspect("report").await.unwrap().unwrap();
-    assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
+    row_of(&others, &held).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_try_whose_own_grant_was_broken_before_its_first_heartbeat_asks_again() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     // The first request is granted, the second one shows that, and the heartbeat comes after the end.
     break_before(&shop, &others, 2);
     let held = locks.try_acquire("report").await.unwrap().expect("nobody has it");
-    let row = others.inspect("report").await.unwrap().unwrap();
-    assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
+    row_of(&others, &held).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_was_longer_on_its_way_than_its_lease_is_renewed_before_it_is_given() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let ttl = millis(600);
     shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(900)));
     let held = locks.acquire("report").ttl(ttl).wait(Wait::No).heartbeat(false).await.unwrap();
@@ -45,14 +36,13 @@ async fn a_grant_that_was_longer_on_its_way_than_its_lease_is_renewed_before_it_
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_somebody_has_taken_over_before_its_first_heartbeat_is_asked_for_again() {
     for is_released in [false, true] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
         // To this clock the lease has ended.
         let ahead = others.clone().clock_ahead_by_millis(60_000);
         shop.rival.before("UpdateItem", 2, move || async move {
             let thief = ahead.acquire("report").owner("thief").heartbeat(false).await.unwrap();
-            if is_released { thief.release().await.unwrap() } else { kill(thief) }
+            if is_released { thief.release().await.unwrap() } else { drop(thief.detach()) }
         });
         let asked = locks.acquire("report").wait(Wait::No).await;
         let row = others.inspect("report").await.unwrap().unwrap();

@@ -2,14 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dynalock::{
-    Error, Expiry, Locks, Wait,
-    error::Unavailable,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Expiry, Locks, Unavailable, Wait, local::Fault};
 
-use super::kill;
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{Shop, acquire, expect_error, kill, millis, now, secs, travel};
 
 /// The error of a call to which nothing answers, and how long it took.
 async fn unanswered<G: std::fmt::Debug>(call: impl IntoFuture<Output = Result<G, Error>>) -> (Error, Duration) {
@@ -29,8 +24,7 @@ const TIMES: [Duration; 4] = [millis(200), secs(1), secs(7), secs(30)];
 #[tokio::test(start_paused = true)]
 async fn a_deadline_ends_each_kind_of_call_at_its_time() {
     for time in TIMES {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, _) = shop.locks().await;
+        let (shop, locks, _) = Shop::with_locks().await;
         let locks = locks.deadline(time);
         shop.faults.always(Fault::NeverAnswer);
         let calls = [
@@ -52,8 +46,7 @@ async fn a_deadline_ends_each_kind_of_call_at_its_time() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_each_kind_of_call_at_its_time() {
     for time in [millis(200), secs(1), secs(4)] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, _) = shop.locks().await;
+        let (shop, locks, _) = Shop::with_locks().await;
         shop.faults.always(Fault::NeverAnswer);
         let calls = [
             unanswered(locks.acquire("a").wait(time)).await,
@@ -80,12 +73,8 @@ async fn cut_while_waiting(locks: Locks, is_fair: bool, wait: Duration) -> (Erro
 async fn a_wait_for_a_holder_ends_at_its_time_though_nothing_answers_any_more() {
     for holder_is_fair in [false, true] {
         for is_fair in [false, true] {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.locks().await;
-            let held = match holder_is_fair {
-                false => others.acquire("report").await.unwrap(),
-                true => others.acquire("report").fair().await.unwrap(),
-            };
+            let (shop, locks, others) = Shop::with_locks().await;
+            let held = acquire(&others, "report", holder_is_fair).await.unwrap();
             let waiting = tokio::spawn(cut_while_waiting(locks, is_fair, secs(3)));
             travel(millis(500)).await;
             shop.faults.always(Fault::NeverAnswer);
@@ -99,8 +88,7 @@ async fn a_wait_for_a_holder_ends_at_its_time_though_nothing_answers_any_more() 
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_ends_also_the_heartbeat_that_a_grant_is_renewed_with() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     // The second request shows that the first was granted; then nothing answers.
     for nth in 2..100 {
@@ -112,10 +100,9 @@ async fn the_deadline_ends_also_the_heartbeat_that_a_grant_is_renewed_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_have_been_granted_after_the_end_is_given_back() {
+async fn a_grant_after_the_end_of_the_call_is_released() {
     for is_fair in [false, true] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("UpdateItem", 0, Fault::NeverAnswerAfterApply);
         let (error, took) = cut_while_waiting(locks, is_fair, millis(200)).await;
         assert!(is_timeout(&error), "{error:?}");
@@ -127,8 +114,7 @@ async fn what_may_have_been_granted_after_the_end_is_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_try_is_ended_by_its_deadline_and_not_by_a_wait_of_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     for wait in [Wait::No, Wait::For(Duration::ZERO)] {
         shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(700)));
         let held = locks.acquire("report").wait(wait).await.unwrap();
@@ -138,8 +124,7 @@ async fn a_try_is_ended_by_its_deadline_and_not_by_a_wait_of_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_many_items_is_not_given_up_on_a_slow_server() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let names = |count: usize| (0..count).map(|number| Arc::from(format!("lock-{number}"))).collect::<Vec<Arc<str>>>();
     // 20 milliseconds for each item but the first, and a second.
     for (items, delay, requests) in
@@ -154,11 +139,10 @@ async fn a_transaction_of_many_items_is_not_given_up_on_a_slow_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_holder_whose_row_is_not_granted_is_asked_for_ever_less_often() {
+async fn requests_for_an_expired_lock_that_stays_refused_back_off() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         for kind in ["plain", "fair", "all", "all in turn"] {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.locks().await;
+            let (shop, locks, others) = Shop::with_locks().await;
             let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
             kill(others.acquire("report").await.unwrap());
             // Refusals for which the row, as it is read then, shows no reason any more.

@@ -1,15 +1,10 @@
-use dynalock::{
-    Error, Wait,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Wait, local::Fault};
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, item, millis, n, now, s, secs, stolen_by, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, item, millis, n, now, s, secs, stolen_by, travel};
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_is_held_is_not_granted_and_says_who_has_it() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+async fn a_held_lock_is_not_granted_and_names_its_holder() {
+    let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").owner("alice").await.unwrap();
     assert!(held.owner().starts_with("alice:"), "{held:?}");
     assert!(others.try_acquire("report").await.unwrap().is_none());
@@ -22,8 +17,7 @@ async fn a_lock_that_is_held_is_not_granted_and_says_who_has_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_try_is_one_request() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     assert!(locks.try_acquire("report").await.unwrap().is_none());
     held.release().await.unwrap();
@@ -34,8 +28,7 @@ async fn a_try_is_one_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_release_lets_the_next_one_in_before_the_ttl() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     let fence = held.fence();
     let waiting = tokio::spawn(locks.acquire("report").wait(secs(60)).into_future());
@@ -49,9 +42,8 @@ async fn a_release_lets_the_next_one_in_before_the_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_is_done_by_reads_and_not_by_writes_that_fail() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+async fn a_waiter_reads_and_does_not_write() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     expect_error!(locks.acquire("report").wait(secs(30)).await, Error::Locked(_));
     let writes = shop.sent("UpdateItem").len();
@@ -63,9 +55,8 @@ async fn waiting_is_done_by_reads_and_not_by_writes_that_fail() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_when_it_is_said_to() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+async fn a_wait_ends_at_its_time() {
+    let (_, locks, others) = Shop::with_locks().await;
     let _held = others.acquire("report").await.unwrap();
     let started = now();
     let locked = expect_error!(locks.acquire("report").wait(secs(3)).await, Error::Locked(locked) => locked);
@@ -76,8 +67,7 @@ async fn a_wait_ends_when_it_is_said_to() {
 
 #[tokio::test(start_paused = true)]
 async fn the_fence_grows_over_releases_and_crashes() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let mut last = 0;
     for round in 0..6 {
         let who = if round % 2 == 0 { &locks } else { &others };
@@ -86,14 +76,13 @@ async fn the_fence_grows_over_releases_and_crashes() {
         let crashed_before = (round > 0 && round % 3 == 0).then_some(last);
         assert_eq!(held.acquired_after_crash(), crashed_before, "{round}");
         last = held.fence();
-        if round % 3 == 2 { kill(held) } else { held.release().await.unwrap() }
+        if round % 3 == 2 { drop(held.detach()) } else { held.release().await.unwrap() }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn other_attributes_and_the_payload_survive() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let raw = shop.raw("locks", "name");
     locks.acquire("report").payload("page 7").await.unwrap().release().await.unwrap();
     raw.set("report", "comment", s("of another program")).await;
@@ -112,8 +101,7 @@ async fn other_attributes_and_the_payload_survive() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_breaks_a_lock_by_its_fence_alone() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     assert!(!others.break_lock("report", held.fence() - 1).await.unwrap());
     assert!(others.break_lock("report", held.fence()).await.unwrap());
@@ -125,8 +113,7 @@ async fn an_operator_breaks_a_lock_by_its_fence_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn all_locks_of_a_table_are_listed_page_by_page() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     assert!(locks.list().next().await.is_none());
     // Each page of a Scan ends at a megabyte.
     let mut held = Vec::new();
@@ -156,8 +143,7 @@ async fn all_locks_of_a_table_are_listed_page_by_page() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_that_was_retired_goes_on_above_its_fence() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     let fence = held.fence();
     assert!(!locks.retire("report").await.unwrap(), "it is held");
@@ -175,8 +161,7 @@ async fn a_name_that_was_retired_goes_on_above_its_fence() {
 
 #[tokio::test(start_paused = true)]
 async fn names_are_checked_and_a_missing_table_is_named() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     expect_error!(locks.acquire("").await, Error::InvalidKey { attribute: "name", .. });
     locks.verify_table().await.unwrap();
     let elsewhere = dynalock::Locks::new(&shop.client, "nowhere");

@@ -1,15 +1,11 @@
-use dynalock::{Error, Expiry, error::Lost, local::Faults, private::ClockAhead as _};
+use dynalock::{Error, Expiry, Lost};
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, stolen_by, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, stolen_by, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_whose_holder_died_is_taken_over_after_its_ttl_and_the_skew() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
-    let dead = others.acquire("report").await.unwrap();
-    let fence = dead.fence();
-    kill(dead);
+    let (_, locks, others) = Shop::with_locks().await;
+    let fence = kill(others.acquire("report").await.unwrap());
     travel(millis(11_900)).await;
     assert!(locks.try_acquire("report").await.unwrap().is_none());
     travel(millis(200)).await;
@@ -20,8 +16,7 @@ async fn a_lock_whose_holder_died_is_taken_over_after_its_ttl_and_the_skew() {
 
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_beats_keeps_its_lock_for_as_long_as_it_likes() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     for _ in 0..40 {
         travel(secs(7)).await;
@@ -33,8 +28,7 @@ async fn a_holder_that_beats_keeps_its_lock_for_as_long_as_it_likes() {
 
 #[tokio::test(start_paused = true)]
 async fn the_longest_time_ends_a_lock() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (_, locks, _) = Shop::with_locks().await;
     let held = locks.acquire("report").max_hold(secs(60)).await.unwrap();
     let started = now();
     assert_eq!(held.lost().await, Lost::Expired);
@@ -44,8 +38,7 @@ async fn the_longest_time_ends_a_lock() {
 
 #[tokio::test(start_paused = true)]
 async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let early = others.clone().clock_ahead_by_millis(1_900);
     let held = locks.acquire("report").heartbeat(false).await.unwrap();
     travel(millis(9_950)).await;
@@ -59,8 +52,7 @@ async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
 
 #[tokio::test(start_paused = true)]
 async fn clocks_that_differ_by_more_than_skew_and_lease_break_the_clock_rule_and_the_fence_holds() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let ahead = others.clone().clock_ahead_by_millis(13_000);
     let held = locks.acquire("report").heartbeat(false).await.unwrap();
     let thief = ahead.try_acquire("report").await.unwrap().expect("the clock rule does not stand this");
@@ -71,8 +63,7 @@ async fn clocks_that_differ_by_more_than_skew_and_lease_break_the_clock_rule_and
 
 #[tokio::test(start_paused = true)]
 async fn the_observed_rule_stands_any_clock() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let mad = others.clone().clock_ahead_by_millis(1_000_000_000).expiry(Expiry::Observed);
     let held = locks.acquire("report").expiry(Expiry::Observed).await.unwrap();
     expect_error!(mad.acquire("report").wait(secs(120)).await, Error::Locked(_));
@@ -86,8 +77,7 @@ async fn the_observed_rule_stands_any_clock() {
 
 #[tokio::test(start_paused = true)]
 async fn a_paused_holder_is_told_and_refused_after_a_takeover() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let paused = locks.acquire("report").heartbeat(false).await.unwrap();
     travel(TTL + SKEW + millis(100)).await;
     let next = others.acquire("report").await.unwrap();
@@ -102,8 +92,7 @@ async fn a_paused_holder_is_told_and_refused_after_a_takeover() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_takes_a_lock_to_another_process_unless_it_comes_too_late() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("a name - with dashes").await.unwrap();
     let (fence, owner) = (held.fence(), held.owner().to_owned());
     let text = serde_json::to_string(&held.detach()).unwrap();

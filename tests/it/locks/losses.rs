@@ -4,10 +4,9 @@ use dynalock::{
     local::{Database, Fault, Faults},
 };
 
-use super::TTL;
 use crate::{
     storms::Deviation,
-    support::{Shop, secs, travel},
+    support::{LOST_REPLIES, Shop, TTL, layer::Layer, row_of, secs, travel},
 };
 
 #[tokio::test(start_paused = true)]
@@ -20,8 +19,7 @@ async fn a_free_lock_is_never_refused_for_an_acquire_of_its_own() {
             let held = locks.try_acquire(format!("lock-{number}")).heartbeat(false).await;
             let held = held.unwrap_or_else(|error| panic!("{number}: {error}"));
             let held = held.unwrap_or_else(|| panic!("{number}: refused at {rate}"));
-            let seen = others.inspect(held.name()).await.unwrap().unwrap();
-            assert_eq!((seen.owner.as_deref(), seen.fence), (Some(held.owner()), held.fence()));
+            row_of(&others, &held).await;
             drop(held.detach());
         }
     }
@@ -39,22 +37,14 @@ async fn no_lease_is_lost_over_twenty_heartbeats_with_lost_replies() {
     travel(20 * TTL / 3).await;
     for held in all {
         assert!(held.remaining() > secs(1), "{held:?}");
-        let seen = others.inspect(held.name()).await.unwrap().unwrap();
-        assert_eq!((seen.owner.as_deref(), seen.fence), (Some(held.owner()), held.fence()));
+        row_of(&others, &held).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_to_a_release_frees_the_lock_once() {
-    for fault in [
-        Fault::LoseReply,
-        Fault::ErrorAfterApply,
-        Fault::GarbageAfterApply,
-        Fault::EmptyAfterApply,
-        Fault::NeverAnswerAfterApply,
-    ] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+    for fault in LOST_REPLIES {
+        let (shop, locks, others) = Shop::with_locks().await;
         let held = locks.acquire("report").heartbeat(false).await.unwrap();
         shop.faults.script_on("UpdateItem", 0, fault.clone());
         held.release().await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));

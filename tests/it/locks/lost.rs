@@ -7,19 +7,13 @@ use std::{
     task::{Context, Poll},
 };
 
-use dynalock::{
-    Error,
-    error::Lost,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Lost, local::Fault};
 
-use super::{TTL, kill};
-use crate::support::{Shop, expect_error, millis, secs, travel};
+use crate::support::{Shop, TTL, expect_error, kill, millis, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn work_is_dropped_before_anybody_else_may_enter() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     shop.faults.always(Fault::NeverAnswer);
     let waiting = tokio::spawn(others.acquire("report").into_future());
@@ -31,8 +25,7 @@ async fn work_is_dropped_before_anybody_else_may_enter() {
 
 #[tokio::test(start_paused = true)]
 async fn work_that_ends_gives_its_result() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (_, locks, _) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     let work = async {
         travel(secs(100)).await;
@@ -69,8 +62,7 @@ impl Future for Work {
 
 #[tokio::test(start_paused = true)]
 async fn work_is_not_polled_after_the_end_of_the_lease_on_a_runtime_that_stood_still() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (_, locks, _) = Shop::with_locks().await;
     let held = locks.acquire("report").heartbeat(false).await.unwrap();
     let (polls, work) = Work::new();
     // In a task that wakes itself: it is polled again before the runtime looks at its timers.
@@ -87,8 +79,7 @@ async fn work_is_not_polled_after_the_end_of_the_lease_on_a_runtime_that_stood_s
 
 #[tokio::test(start_paused = true)]
 async fn a_row_that_was_deleted_is_a_lost_lock() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     shop.raw("locks", "name").delete("report").await;
     assert_eq!(held.lost().await, Lost::Deleted);
@@ -97,8 +88,7 @@ async fn a_row_that_was_deleted_is_a_lost_lock() {
 #[tokio::test(start_paused = true)]
 async fn six_seconds_of_trouble_do_not_end_a_lease_of_ten() {
     for fault in [Fault::Throttle, Fault::ServerError, Fault::LoseRequest, Fault::NeverAnswer, Fault::LoseReply] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let held = locks.acquire("report").await.unwrap();
         travel(millis(2_333)).await;
         shop.faults.always(fault.clone());
@@ -112,8 +102,7 @@ async fn six_seconds_of_trouble_do_not_end_a_lease_of_ten() {
 
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_is_dropped_releases() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     drop(locks.acquire("report").await.unwrap());
     travel(secs(1)).await;
     drop(others.try_acquire("report").await.unwrap().expect("it was released"));
@@ -123,8 +112,7 @@ async fn a_guard_that_is_dropped_releases() {
 fn a_guard_that_outlives_its_runtime_does_not_panic() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let held = runtime.block_on(async {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, _) = shop.locks().await;
+        let (_, locks, _) = Shop::with_locks().await;
         locks.acquire("report").await.unwrap()
     });
     drop(runtime);
@@ -133,8 +121,7 @@ fn a_guard_that_outlives_its_runtime_does_not_panic() {
 
 #[tokio::test(start_paused = true)]
 async fn an_acquire_that_is_dropped_leaves_no_lock_behind() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     for polls in 0..500_u32 {
         let mut acquire = locks.acquire(format!("report-{polls}")).into_future();
         for _ in 0..polls % 7 {
@@ -154,8 +141,7 @@ async fn an_acquire_that_is_dropped_leaves_no_lock_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_is_dropped_does_not_enter_later() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     let waiting = tokio::spawn(locks.acquire("report").into_future());
     travel(secs(3)).await;

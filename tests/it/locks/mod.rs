@@ -15,31 +15,9 @@ mod storm;
 mod together;
 mod unusual;
 
-use std::time::Duration;
+use dynalock::{Locks, local::Fault};
 
-use dynalock::{LockGuard, Locks, local::Fault};
-
-use crate::support::{Shop, secs};
-
-/// How long a lock lasts in these tests without a heartbeat.
-const TTL: Duration = secs(10);
-
-/// How far clocks are taken to differ.
-const SKEW: Duration = secs(2);
-
-impl Shop {
-    /// The locks of a table of their own, by the client that faults stand in front of, and by everybody else's.
-    async fn locks(&self) -> (Locks, Locks) {
-        let [mine, others] = [&self.client, &self.plain].map(|client| Locks::new(client, "locks").ttl(TTL));
-        others.create_table().await.unwrap();
-        (mine, others)
-    }
-}
-
-/// A process that dies: it never beats again, and releases nothing.
-fn kill(held: LockGuard) {
-    drop(held.detach());
-}
+use crate::support::Shop;
 
 /// Loses the reply to the first write of `report`, and breaks the lock before the write with this number.
 fn break_before(shop: &Shop, others: &Locks, nth: usize) {

@@ -2,12 +2,14 @@
 
 use std::{env, fmt::Debug, fs::File, process::Command};
 
-use dynalock::{Error, Heartbeat, Locks, Result, error::Unavailable, local::Faults};
+use dynalock::{Error, Heartbeat, Locks, Result, Unavailable};
 
 use crate::support::{Shop, expect_error};
 
-/// Set for the process that [`without_a_thread`] runs in.
+/// Set for the child process that may open few files.
 const FEW_FILES: &str = "DYNALOCK_TEST_FEW_FILES";
+
+const TEST: &str = "locks::no_thread::a_lock_is_not_asked_for_if_its_heartbeat_thread_cannot_be_started";
 
 fn assert_no_thread<T: Debug>(result: Result<T>) {
     expect_error!(result, Error::Unavailable(Unavailable::NoThread(_)));
@@ -18,13 +20,9 @@ fn all_files() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
-#[tokio::test]
-#[ignore = "run by the test beside it, in a process of its own"]
+/// The cases, in a process that may open few files.
 async fn without_a_thread() {
-    if env::var(FEW_FILES).is_err() {
-        return;
-    }
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let locks = Locks::new(&shop.client, "locks").heartbeat(Heartbeat::Thread);
     locks.create_table().await.unwrap();
     let token = locks.acquire("resumed").heartbeat(Heartbeat::Off).await.unwrap().detach();
@@ -45,13 +43,16 @@ async fn without_a_thread() {
     locks.resume(token).await.unwrap().release().await.unwrap();
 }
 
-#[test]
-fn a_lock_is_not_asked_for_if_its_heartbeat_thread_cannot_be_started() {
+#[tokio::test]
+async fn a_lock_is_not_asked_for_if_its_heartbeat_thread_cannot_be_started() {
+    if env::var(FEW_FILES).is_ok() {
+        return without_a_thread().await;
+    }
     let test = env::current_exe().unwrap();
     let output = Command::new("sh")
         .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
         .arg(test)
-        .args(["locks::no_thread::without_a_thread", "--exact", "--ignored", "--nocapture"])
+        .args(["--exact", TEST, "--nocapture"])
         .env(FEW_FILES, "yes")
         .output()
         .unwrap();

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use dynalock::{Error, Expiry, Versioned, local::Faults};
-use serde::{Deserialize, Serialize};
+use dynalock::{Error, Expiry};
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{Crate, SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 const EXPIRIES: [Expiry; 2] = [Expiry::Clock { max_skew: SKEW }, Expiry::Observed];
 
@@ -19,8 +17,7 @@ fn end(ttl: Duration, expiry: Expiry) -> Duration {
 async fn a_takeover_costs_two_writes_and_twenty_reads_in_a_ttl_and_comes_at_the_end_of_the_lease() {
     for expiry in EXPIRIES {
         for ttl in [TTL, secs(2), secs(60)] {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.locks().await;
+            let (shop, locks, others) = Shop::with_locks().await;
             let (locks, others) = (locks.ttl(ttl).expiry(expiry), others.ttl(ttl).expiry(expiry));
             kill(others.acquire("report").await.unwrap());
             let started = now();
@@ -42,8 +39,7 @@ async fn a_takeover_costs_two_writes_and_twenty_reads_in_a_ttl_and_comes_at_the_
 #[tokio::test(start_paused = true)]
 async fn a_takeover_of_several_locks_takes_the_dead_owner_away_first() {
     for expiry in EXPIRIES {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
         kill(others.acquire("b").await.unwrap());
         let started = now();
@@ -58,26 +54,16 @@ async fn a_takeover_of_several_locks_takes_the_dead_owner_away_first() {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "desks")]
-#[lockable(ttl = "10s")]
-struct Desk {
-    #[dynalock(partition_key)]
-    id: u32,
-}
-
 #[tokio::test(start_paused = true)]
 async fn one_of_several_items_is_taken_over_as_soon_as_one_lease_has_ended() {
     for expiry in EXPIRIES {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Desk>().await;
+        let (shop, table) = Shop::with_items(["a", "b", "c"].map(|id| Crate::new(id, 1))).await;
         let (items, others) = (table.items.clone().expiry(expiry), table.others.clone().expiry(expiry));
-        for id in 0..3 {
-            others.create(Desk { id }).await.unwrap();
-            drop(others.lock(id).await.unwrap().detach());
+        for id in ["a", "b", "c"] {
+            kill(others.lock(id).await.unwrap());
         }
         let started = now();
-        let lease = items.lock_any([0, 1, 2]).heartbeat(false).await.unwrap();
+        let lease = items.lock_any(["a", "b", "c"]).heartbeat(false).await.unwrap();
         let (took, end) = (started.elapsed(), end(TTL, expiry));
         assert!(took >= end && took < end + millis(20), "{expiry:?}: {took:?}");
         let [writes, reads] = shop.counts(["UpdateItem", "GetItem"]);
@@ -90,8 +76,7 @@ async fn one_of_several_items_is_taken_over_as_soon_as_one_lease_has_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_released_is_taken_within_a_pause_by_one_read_and_one_write() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     let waiting = tokio::spawn(locks.acquire("report").heartbeat(false).into_future());
     travel(secs(25)).await;
@@ -107,8 +92,7 @@ async fn a_lock_that_is_released_is_taken_within_a_pause_by_one_read_and_one_wri
 #[tokio::test(start_paused = true)]
 async fn a_lock_whose_holder_lives_is_read_twenty_times_in_a_ttl_and_not_written() {
     for ttl in [TTL, secs(2)] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.ttl(ttl), others.ttl(ttl));
         let _held = others.acquire("report").await.unwrap();
         expect_error!(locks.acquire("report").wait(20 * ttl).await, Error::Locked(_));

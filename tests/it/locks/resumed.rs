@@ -1,13 +1,8 @@
 //! A process goes on with the token of another one, whose requests may still be on their way.
 
-use dynalock::{
-    Error, LockGuard,
-    error::Lost,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Held, Lost, local::Fault};
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 /// A process that dies while this many of its heartbeats are on their way, which arrive after this time.
 async fn dies_beating(shop: &Shop, held: LockGuard, heartbeats: usize, late: std::time::Duration) {
@@ -31,8 +26,7 @@ async fn dies_beating(shop: &Shop, held: LockGuard, heartbeats: usize, late: std
 async fn a_late_heartbeat_of_a_dead_process_does_not_shorten_the_lease_of_the_one_that_resumed_it() {
     for is_fair in [false, true] {
         for heartbeats in [1, 2, 3] {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.locks().await;
+            let (shop, locks, others) = Shop::with_locks().await;
             let held = match is_fair {
                 false => locks.acquire("report").heartbeat(false).await.unwrap(),
                 true => locks.acquire("report").fair().heartbeat(false).await.unwrap(),
@@ -53,8 +47,7 @@ async fn a_late_heartbeat_of_a_dead_process_does_not_shorten_the_lease_of_the_on
 
 #[tokio::test(start_paused = true)]
 async fn a_token_of_a_process_that_has_beaten_since_is_resumed_above_its_beats() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").heartbeat(false).await.unwrap();
     let token = held.token();
     for _ in 0..5 {
@@ -75,8 +68,7 @@ async fn a_token_of_a_process_that_has_beaten_since_is_resumed_above_its_beats()
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_whose_reply_was_lost_is_sent_again() {
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply, Fault::ErrorAfterApply, Fault::DeliverTwice] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let held = locks.acquire("report").heartbeat(false).await.unwrap();
         travel(secs(5)).await;
         shop.faults.script_on("UpdateItem", 0, fault.clone());
@@ -88,8 +80,7 @@ async fn a_heartbeat_whose_reply_was_lost_is_sent_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_is_resumed_again_after_a_heartbeat_that_failed() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let token = others.acquire("report").await.unwrap().detach();
     shop.faults.script_on("UpdateItem", 0, Fault::AccessDenied);
     expect_error!(locks.resume(token.clone()).await, Error::Rejected(_));

@@ -9,13 +9,11 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, row_of, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn several_locks_are_granted_by_one_transaction_and_one_read() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let earlier = others.acquire("b").await.unwrap();
     let fence = earlier.fence();
     earlier.release().await.unwrap();
@@ -26,8 +24,7 @@ async fn several_locks_are_granted_by_one_transaction_and_one_read() {
     assert_eq!(all.fence("b"), Some(fence + 1));
     assert_eq!(all.fence("d"), None);
     for held in all.iter() {
-        let row = others.inspect(held.name()).await.unwrap().unwrap();
-        assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
+        let row = row_of(&others, held).await;
         assert_eq!((row.payload.as_deref(), held.payload()), (Some(&b"all"[..]), Some(&b"all"[..])));
         assert!(others.try_acquire(held.name()).await.unwrap().is_none());
     }
@@ -40,9 +37,8 @@ async fn several_locks_are_granted_by_one_transaction_and_one_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_taken_is_waited_for_and_none_is_held_meanwhile() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+async fn no_lock_is_held_while_one_of_several_is_taken() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let taken = others.acquire("b").await.unwrap();
     let waiting = tokio::spawn(locks.acquire_all(["a", "b", "c"]).wait(secs(300)).into_future());
     travel(secs(25)).await;
@@ -66,12 +62,9 @@ async fn one_that_is_taken_is_waited_for_and_none_is_held_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_whose_holder_died_is_taken_over() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
-    let dead = others.acquire("b").await.unwrap();
-    let fence = dead.fence();
-    kill(dead);
+async fn an_expired_lock_among_several_is_taken_over() {
+    let (_, locks, others) = Shop::with_locks().await;
+    let fence = kill(others.acquire("b").await.unwrap());
     let started = now();
     let all = locks.acquire_all(["a", "b"]).await.unwrap();
     assert!(started.elapsed() >= TTL + SKEW && started.elapsed() < TTL + SKEW + secs(1));
@@ -80,8 +73,7 @@ async fn one_whose_holder_died_is_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn too_many_none_and_bad_names_are_errors_of_their_own() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let names = |count: u32| (0..count).map(|number| format!("lock-{number}"));
     let why = expect_error!(locks.acquire_all(names(101)).await, Error::InvalidTransaction(why) => why);
     assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");
@@ -94,7 +86,7 @@ async fn too_many_none_and_bad_names_are_errors_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_whose_locks_cross_all_get_their_turn_alone() {
+async fn callers_with_overlapping_locks_hold_them_one_at_a_time() {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let shop = Shop::in_process(Faults::seeded(5));
     let (locks, _) = shop.locks().await;
@@ -142,8 +134,7 @@ async fn a_grant_whose_reply_was_lost_is_a_grant() {
         Fault::canceled(["ThrottlingError", "None"]),
     ];
     for fault in faults {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.locks().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("TransactWriteItems", 0, fault.clone());
         let all = locks.acquire_all(["a", "b"]).wait(Wait::No).heartbeat(false).await;
         let all = all.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
@@ -158,8 +149,7 @@ async fn a_grant_whose_reply_was_lost_is_a_grant() {
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_whose_reply_took_most_of_its_lease_is_renewed_at_once() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     for nth in 0..3 {
         shop.faults.script_on("TransactWriteItems", nth, Fault::NeverAnswer);
     }
@@ -172,8 +162,7 @@ async fn a_grant_whose_reply_took_most_of_its_lease_is_renewed_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_that_is_applied_while_its_caller_waits_is_its_grant() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let taken = others.acquire("b").await.unwrap();
     shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(3)));
     let waiting = tokio::spawn(locks.acquire_all(["a", "b"]).heartbeat(false).into_future());
@@ -186,16 +175,14 @@ async fn a_late_copy_that_is_applied_while_its_caller_waits_is_its_grant() {
     assert_eq!(shop.counts(["TransactWriteItems"]), [3]);
     let all = waiting.await.unwrap().unwrap();
     for held in all.iter() {
-        let row = others.inspect(held.name()).await.unwrap().unwrap();
-        assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()));
+        let row = row_of(&others, held).await;
         assert!(held.remaining() <= row.remaining, "{held:?} {row:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_lost_ends_the_work_and_the_others_are_released() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+async fn the_loss_of_one_lock_ends_the_work_and_releases_the_others() {
+    let (_, locks, others) = Shop::with_locks().await;
     let all = locks.acquire_all(["a", "b"]).await.unwrap();
     assert!(others.break_lock("b", all.fence("b").unwrap()).await.unwrap());
     expect_error!(all.run(std::future::pending::<()>()).await, Error::Lost(Lost::Expired));
@@ -209,8 +196,7 @@ async fn one_that_is_lost_ends_the_work_and_the_others_are_released() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_leaves_no_lock_behind() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     for polls in 0..200_u64 {
         let names = [format!("{polls} a"), format!("{polls} b")];
         shop.faults.script_on("TransactWriteItems", 0, Fault::Delay(millis(polls % 7)));
@@ -230,7 +216,7 @@ async fn a_call_that_is_dropped_leaves_no_lock_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_table_is_named() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let nowhere = dynalock::Locks::new(&shop.client, "nowhere");
     let table = expect_error!(nowhere.acquire_all(["a", "b"]).await, Error::TableNotFound { table, .. } => table);
     assert_eq!(&*table, "nowhere");

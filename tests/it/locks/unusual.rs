@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
-use dynalock::{
-    Error, Wait,
-    error::{Lost, Unavailable},
-    local::{Fault, Faults},
-    private::ClockAhead as _,
-};
+use dynalock::{Error, Lost, Unavailable, Wait, local::Fault};
 
-use super::{SKEW, TTL, break_before, kill};
-use crate::support::{Shop, expect_error, millis, secs, travel};
+use super::break_before;
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, row_of, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_is_used_twice_never_believes_longer_than_its_row_says() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let token = locks.acquire("report").heartbeat(false).await.unwrap().detach();
     let first = locks.clone().resume(token.clone()).await.unwrap();
     for _ in 0..10 {
@@ -36,8 +30,7 @@ async fn a_token_that_is_used_twice_never_believes_longer_than_its_row_says() {
 
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_is_refused_for_its_credentials_is_sent_again() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::AccessDenied);
     shop.faults.script_on("UpdateItem", 1, Fault::error("ExpiredTokenException"));
@@ -52,8 +45,7 @@ async fn a_heartbeat_that_is_refused_for_its_credentials_is_sent_again() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_beyond_all_clocks_are_limits_all_the_same() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let forever =
         locks.acquire("report").ttl(Duration::from_hours(366 * 24)).max_hold(Duration::MAX).wait(Duration::MAX);
     let held = forever.await.unwrap();
@@ -66,8 +58,7 @@ async fn limits_beyond_all_clocks_are_limits_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_an_acquire_that_still_waits_is_its_grant() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     // The first copy is on its way until the lock is free.
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
@@ -78,15 +69,13 @@ async fn a_late_copy_of_an_acquire_that_still_waits_is_its_grant() {
     travel(secs(3)).await;
     assert!(waiting.is_finished(), "it waits for its own ghost");
     let granted = waiting.await.unwrap().unwrap();
-    let row = others.inspect("report").await.unwrap().unwrap();
-    assert_eq!((row.owner.as_deref(), row.fence), (Some(granted.owner()), granted.fence()));
+    let row = row_of(&others, &granted).await;
     assert!(granted.remaining() <= row.remaining);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_was_broken_before_its_reply_came_is_asked_for_again() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     break_before(&shop, &others, 1);
     let held = locks.acquire("report").wait(secs(5)).await.unwrap();
     held.extend().await.unwrap();
@@ -94,8 +83,7 @@ async fn a_grant_that_was_broken_before_its_reply_came_is_asked_for_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_row_that_is_deleted_under_an_acquire_is_made_again() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let raw = shop.raw("locks", "name");
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     shop.rival.before("UpdateItem", 2, move || async move { raw.delete("report").await });
@@ -105,8 +93,7 @@ async fn a_row_that_is_deleted_under_an_acquire_is_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_is_lost_for_its_watchers_before_it_is_released() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("report").await.unwrap();
     let watcher = tokio::spawn(held.lost());
     shop.faults.script_on("UpdateItem", 0, Fault::NeverAnswerAfterApply);
@@ -119,8 +106,7 @@ async fn a_lock_is_lost_for_its_watchers_before_it_is_released() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_is_not_granted_twice_to_one_handle_or_task() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (_, locks, _) = Shop::with_locks().await;
     let outer = locks.acquire("report").owner("me").await.unwrap();
     assert!(locks.try_acquire("report").owner("me").await.unwrap().is_none());
     expect_error!(locks.acquire("report").owner("me").wait(Wait::No).await, Error::Locked(_));
@@ -129,8 +115,7 @@ async fn a_lock_is_not_granted_twice_to_one_handle_or_task() {
 
 #[tokio::test(start_paused = true)]
 async fn the_fence_grows_over_a_row_that_was_deleted() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.locks().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let mut last = 0;
     for _ in 0..5 {
         let held = locks.acquire("report").await.unwrap();
@@ -144,8 +129,7 @@ async fn the_fence_grows_over_a_row_that_was_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_heartbeat_revives_no_lock_that_was_released_or_taken_over() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     for is_released in [true, false] {
         let held = locks.acquire("report").heartbeat(false).await.unwrap();
         let late = if is_released { secs(1) } else { TTL + SKEW + secs(1) };
@@ -153,7 +137,7 @@ async fn a_late_heartbeat_revives_no_lock_that_was_released_or_taken_over() {
         held.extend().await.unwrap();
         match is_released {
             true => held.release().await.unwrap(),
-            false => kill(held),
+            false => drop(held.detach()),
         }
         let next = others.acquire("report").heartbeat(false).await.unwrap();
         let before = others.inspect("report").await.unwrap().unwrap();
@@ -167,8 +151,7 @@ async fn a_late_heartbeat_revives_no_lock_that_was_released_or_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn work_has_ended_when_the_next_one_enters_at_the_very_edge_of_the_skew() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.locks().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let ahead = others.clone().clock_ahead_by_millis(i64::try_from(SKEW.as_millis()).unwrap());
     for _ in 0..50 {
         let held = locks.acquire("report").heartbeat(false).await.unwrap();
@@ -184,7 +167,7 @@ async fn work_has_ended_when_the_next_one_enters_at_the_very_edge_of_the_skew() 
 fn a_release_whose_runtime_was_shut_down_says_that_it_is_open() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (granted_on, waits_on) = (runtime(), runtime());
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let held = granted_on.block_on(async { shop.locks().await.0.acquire("report").await.unwrap() });
     granted_on.shutdown_background();
     let error = waits_on.block_on(held.release());

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Locks, local::Faults, private::ClockAhead as _};
+use dynalock::{Error, Locks};
 use tokio::task::JoinSet;
 
-use super::TTL;
-use crate::support::{Item, Shop, expect_error, millis, secs, travel};
+use crate::support::{Item, Shop, TTL, expect_error, kill, millis, secs, travel};
 
 /// The bytes of a row, as DynamoDB counts them.
 fn size(row: &Item) -> usize {
@@ -27,8 +26,7 @@ async fn row(shop: &Shop) -> Item {
 
 /// So many clients, each of which waits, holds for a moment, and waits again; the writes of a hundred acquisitions.
 async fn busy(clients: usize, rounds: usize) -> (Shop, usize) {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.queues().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let mut tasks = JoinSet::new();
     for client in 0..clients {
         let locks = locks.clone();
@@ -57,7 +55,7 @@ async fn busy(clients: usize, rounds: usize) -> (Shop, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_nobody_wants_costs_two_writes_and_a_cheap_read() {
+async fn a_free_lock_costs_two_writes_and_a_cheap_read() {
     let (shop, units) = busy(1, 50).await;
     assert_eq!(units, 200);
     let reads = shop.faults.requests().into_iter().filter(|request| request.operation == "GetItem");
@@ -66,27 +64,26 @@ async fn a_lock_that_nobody_wants_costs_two_writes_and_a_cheap_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_take_turns_cost_two_writes_each() {
+async fn two_clients_in_turn_cost_two_writes_each() {
     let (_, units) = busy(2, 50).await;
     assert!(units <= 210, "{units}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn sixteen_who_always_wait_cost_two_writes_each() {
+async fn sixteen_waiting_clients_cost_two_writes_each() {
     let (_, units) = busy(16, 12).await;
     assert!(units <= 210, "{units}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn twenty_who_always_wait_cost_two_writes_each() {
+async fn twenty_waiting_clients_cost_two_writes_each() {
     let (_, units) = busy(20, 12).await;
     assert!(units <= 210, "{units}");
 }
 
 /// The units that the last place taken and the first leave cost, by the larger of the row before and after.
 async fn units(waiters: usize) -> (usize, usize) {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let mut queued = Vec::new();
     for _ in 0..waiters {
@@ -99,7 +96,7 @@ async fn units(waiters: usize) -> (usize, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_is_below_a_kilobyte_with_twenty_five_who_wait_and_each_kilobyte_more_costs_two() {
+async fn a_row_with_twenty_five_waiters_is_below_a_kilobyte_and_each_kilobyte_more_costs_two_units() {
     for (waiters, expected) in [(1, 2), (25, 2), (50, 4), (90, 8)] {
         let (bytes, units) = units(waiters).await;
         assert_eq!(units, expected, "{waiters} who wait: {bytes} bytes");
@@ -108,8 +105,7 @@ async fn a_row_is_below_a_kilobyte_with_twenty_five_who_wait_and_each_kilobyte_m
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_try_costs_one_write() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let _held = others.acquire("printer").fair().await.unwrap();
     assert!(locks.try_acquire("printer").fair().await.unwrap().is_none());
     assert_eq!(shop.counts(["UpdateItem"]), [1]);
@@ -120,8 +116,7 @@ async fn a_refused_try_costs_one_write() {
 
 #[tokio::test(start_paused = true)]
 async fn clocks_that_are_apart_cost_no_more_than_a_third_write() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.queues().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     let mut tasks = JoinSet::new();
     for ahead in [-900, -300, 0, 300, 900] {
         let locks: Arc<Locks> = Arc::new(locks.clone().clock_ahead_by_millis(ahead));
@@ -139,10 +134,9 @@ async fn clocks_that_are_apart_cost_no_more_than_a_third_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_costs_each_who_waits_no_more_than_one_write() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
-    super::kill(others.acquire("printer").fair().await.unwrap());
+async fn an_expired_head_costs_each_waiter_at_most_one_write() {
+    let (shop, locks, others) = Shop::with_locks().await;
+    kill(others.acquire("printer").fair().await.unwrap());
     let mut queued = Vec::new();
     for _ in 0..20 {
         queued.push(locks.acquire("printer").fair().enter().await.unwrap());

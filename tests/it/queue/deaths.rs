@@ -1,12 +1,9 @@
 //! A caller that takes a dead holder out is told of it. No other caller is.
 
-use dynalock::{
-    LockGuard, Locks, Wait,
-    local::{Fault, Faults},
-};
+use dynalock::{Held, Locks, Wait, local::Fault};
 
-use super::{SKEW, TTL, attributes, kill};
-use crate::support::{Shop, n, secs, travel};
+use super::attributes;
+use crate::support::{SKEW, Shop, TTL, kill, n, secs, travel};
 
 async fn acquire(locks: &Locks, is_fair: bool) -> LockGuard {
     let request = locks.acquire("printer").heartbeat(false);
@@ -14,13 +11,10 @@ async fn acquire(locks: &Locks, is_fair: bool) -> LockGuard {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_caller_that_takes_a_dead_holder_out_is_told_and_the_next_one_is_not() {
+async fn only_the_caller_that_takes_over_is_told_of_the_crash() {
     for (was_fair, is_fair) in [(true, true), (true, false), (false, true), (false, false)] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
-        let dead = acquire(&others, was_fair).await;
-        let fence = dead.fence();
-        kill(dead);
+        let (_, locks, others) = Shop::with_locks().await;
+        let fence = kill(acquire(&others, was_fair).await);
         let next = acquire(&locks, is_fair).await;
         let told = (next.fence(), next.acquired_after_crash());
         assert_eq!(told, (fence + 1, Some(fence)), "{was_fair} {is_fair}");
@@ -32,13 +26,10 @@ async fn the_caller_that_takes_a_dead_holder_out_is_told_and_the_next_one_is_not
 
 /// The grant has come, and its caller has gone before it took it.
 #[tokio::test(start_paused = true)]
-async fn a_grant_that_nobody_takes_is_released() {
+async fn a_grant_whose_caller_is_gone_is_released() {
     for is_fair in [true, false] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
-        let dead = acquire(&others, is_fair).await;
-        let fence = dead.fence();
-        kill(dead);
+        let (_, locks, others) = Shop::with_locks().await;
+        let fence = kill(acquire(&others, is_fair).await);
         let mut waiting = match is_fair {
             true => locks.acquire("printer").fair().into_future(),
             false => locks.acquire("printer").into_future(),
@@ -55,14 +46,11 @@ async fn a_grant_that_nobody_takes_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_for_several_locks_is_told_of_each_holder_that_it_takes_out() {
+async fn a_call_for_several_locks_is_told_of_each_expired_holder() {
     for was_fair in [true, false] {
         for is_fair in [true, false] {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.queues().await;
-            let dead = acquire(&others, was_fair).await;
-            let fence = dead.fence();
-            kill(dead);
+            let (_, locks, others) = Shop::with_locks().await;
+            let fence = kill(acquire(&others, was_fair).await);
             let request = locks.acquire_all(["printer", "scanner"]);
             let all = if is_fair { request.fair().await.unwrap() } else { request.await.unwrap() };
             let told = |name| all.get(name).unwrap().acquired_after_crash();
@@ -76,8 +64,7 @@ async fn a_call_for_several_locks_is_told_of_each_holder_that_it_takes_out() {
 
 #[tokio::test(start_paused = true)]
 async fn the_holder_before_is_the_one_directly_before() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let dead = others.acquire("printer").fair().await.unwrap();
     let fence = dead.fence();
     let waiting = locks.acquire("printer").fair().enter().await.unwrap();
@@ -92,8 +79,7 @@ async fn the_holder_before_is_the_one_directly_before() {
 /// The reply to the order is lost, and somebody has come since.
 #[tokio::test(start_paused = true)]
 async fn an_order_whose_reply_is_lost_is_known_by_the_grant_that_is_over() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = acquire(&others, false).await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     let breaking = tokio::spawn({
@@ -111,8 +97,7 @@ async fn an_order_whose_reply_is_lost_is_known_by_the_grant_that_is_over() {
 /// No grant had this fence, so the order has ended none.
 #[tokio::test(start_paused = true)]
 async fn an_order_for_a_later_fence_is_refused_also_after_a_lost_reply() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = acquire(&others, false).await;
     let fence = held.fence();
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
@@ -124,8 +109,7 @@ async fn an_order_for_a_later_fence_is_refused_also_after_a_lost_reply() {
 #[tokio::test(start_paused = true)]
 async fn a_release_ends_a_grant_that_a_late_copy_has_brought_back() {
     for is_fair in [true, false] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));
         let held = acquire(&locks, is_fair).await;
         travel(TTL + SKEW + secs(1)).await;
@@ -145,8 +129,7 @@ async fn a_release_ends_a_grant_that_a_late_copy_has_brought_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_row_that_carries_the_reserved_crashed_is_locked_as_any_other() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     acquire(&locks, false).await.release().await.unwrap();
     shop.raw("locks", "name").set("printer", "_crashed", n(7)).await;
     for is_fair in [true, false] {

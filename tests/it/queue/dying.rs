@@ -2,23 +2,20 @@
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Error, Expiry, Locks,
-    error::{Lost, Spent},
+    Error, Expiry, Held, Locks, Lost, Spent,
     local::{Database, Fault, Faults},
     private::ClockAhead as _,
 };
 use tokio::task::JoinHandle;
 
-use super::{SKEW, TTL, kill};
 use crate::{
     storms::Deviation,
-    support::{Shop, expect_error, millis, now, secs, settle, travel},
+    support::{SKEW, Shop, TTL, expect_error, kill, layer::Layer, millis, now, row_of, secs, settle, travel},
 };
 
 /// Somebody who dies while waiting: nobody hears of its requests any more.
 async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
-    let waiter = shop.beside();
-    let locks = Locks::new(&waiter.client, "locks").ttl(TTL);
+    let (waiter, locks) = shop.another_process();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(millis(100)).await;
     waiter.faults.always(Fault::NeverAnswer);
@@ -26,10 +23,9 @@ async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
+async fn a_waiter_that_died_costs_one_ttl_at_the_head() {
     for dead in [1, 3] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let first = others.acquire("printer").fair().await.unwrap();
         for _ in 0..dead {
             dead_waiter(&shop).await;
@@ -50,17 +46,34 @@ async fn a_dead_waiter_costs_one_ttl_when_it_reaches_the_head() {
     }
 }
 
+type Waiting = JoinHandle<Result<Held, Error>>;
+
+/// A holder, a waiter whose process may be cut off, and a waiter behind it.
+struct Line {
+    first: Held,
+    slow: Shop,
+    waiting: Waiting,
+    behind: Waiting,
+    others: Locks,
+}
+
+impl Line {
+    async fn new() -> Self {
+        let (shop, locks, others) = Shop::with_locks().await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        let (slow, slow_locks) = shop.another_process();
+        let slow_locks = slow_locks.deadline(secs(60));
+        let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
+        travel(millis(100)).await;
+        let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
+        travel(secs(1)).await;
+        Self { first, slow, waiting, behind, others }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
-    let first = others.acquire("printer").fair().await.unwrap();
-    let slow = shop.beside();
-    let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
-    let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
-    travel(millis(100)).await;
-    let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
-    travel(secs(1)).await;
+    let Line { first, slow, waiting, behind, .. } = Line::new().await;
     // For most of a ttl nothing of it is heard.
     slow.faults.always(Fault::LoseRequest);
     first.release().await.unwrap();
@@ -75,15 +88,7 @@ async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
-    let first = others.acquire("printer").fair().await.unwrap();
-    let slow = shop.beside();
-    let slow_locks = Locks::new(&slow.client, "locks").ttl(TTL).deadline(secs(60));
-    let waiting = tokio::spawn(slow_locks.acquire("printer").fair().into_future());
-    travel(millis(100)).await;
-    let behind = tokio::spawn(locks.acquire("printer").fair().into_future());
-    travel(secs(1)).await;
+    let Line { first, slow, waiting, behind, others } = Line::new().await;
     slow.faults.always(Fault::LoseRequest);
     first.release().await.unwrap();
     let next = behind.await.unwrap().unwrap();
@@ -96,8 +101,7 @@ async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn an_evicted_holder_is_told_and_nothing_of_it_counts_any_more() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let paused = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
     let waiting = tokio::spawn(others.acquire("printer").fair().into_future());
     travel(TTL.saturating_sub(millis(1))).await;
@@ -108,15 +112,13 @@ async fn an_evicted_holder_is_told_and_nothing_of_it_counts_any_more() {
     expect_error!(paused.extend().await, Error::Lost(_));
     expect_error!(locks.resume(paused.token()).await, Error::Lost(Lost::Stolen { .. }));
     paused.release().await.unwrap();
-    let row = others.inspect("printer").await.unwrap().unwrap();
-    assert_eq!((row.owner.as_deref(), row.fence), (Some(next.owner()), next.fence()));
+    row_of(&others, &next).await;
     next.extend().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_late_heartbeat_of_an_evicted_holder_changes_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));
     shop.faults.script_on("UpdateItem", 1, Fault::LoseRequest);
@@ -134,8 +136,7 @@ async fn a_late_heartbeat_of_an_evicted_holder_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
     for (ahead, behind) in [(1_900, 0), (0, -1_900), (950, -950)] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (_, locks, others) = Shop::with_locks().await;
         let (early, late) = (others.clone().clock_ahead_by_millis(ahead), locks.clock_ahead_by_millis(behind));
         let first = late.acquire("printer").fair().await.unwrap();
         let waiting = tokio::spawn(early.acquire("printer").fair().heartbeat(false).into_future());
@@ -155,8 +156,7 @@ async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
 
 #[tokio::test(start_paused = true)]
 async fn the_observed_rule_stands_any_clock() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let mad = others.clock_ahead_by_millis(1_000_000_000).expiry(Expiry::Observed);
     let locks = locks.expiry(Expiry::Observed);
     for heartbeat in [true, false] {
@@ -182,8 +182,7 @@ async fn the_observed_rule_stands_any_clock() {
 #[tokio::test(start_paused = true)]
 async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
     for expiry in [Expiry::default(), Expiry::Observed] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (_, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
         let first = locks.acquire("printer").fair().ttl(secs(60)).heartbeat(false).await.unwrap();
         let waiting = tokio::spawn(others.acquire("printer").fair().ttl(secs(2)).into_future());
@@ -209,11 +208,8 @@ async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
-    let dead = locks.acquire("printer").fair().await.unwrap();
-    let fence = dead.fence();
-    kill(dead);
+    let (_, locks, others) = Shop::with_locks().await;
+    let fence = kill(locks.acquire("printer").fair().await.unwrap());
     travel((TTL + SKEW).saturating_sub(millis(100))).await;
     assert!(others.try_acquire("printer").await.unwrap().is_none());
     travel(millis(200)).await;
@@ -224,8 +220,7 @@ async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
 /// A turn is as old as the request that began it, however long that was on its way.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = locks.acquire("printer").fair().await.unwrap();
     let waiting = tokio::spawn(others.acquire("printer").fair().heartbeat(false).into_future());
     travel(millis(500)).await;
@@ -241,8 +236,7 @@ async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_head() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(7)));
     locks.acquire("printer").fair().await.unwrap().release().await.unwrap();
     others.acquire("printer").fair().await.unwrap().release().await.unwrap();
@@ -284,9 +278,8 @@ async fn a_head_that_has_shown_itself_is_not_taken_out_for_its_silence_before() 
 
 /// Its entry names the moment at which it entered, not that at which it began to wait for a holder outside of the queue.
 #[tokio::test(start_paused = true)]
-async fn who_waited_long_for_a_plain_holder_is_no_dead_head() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_long_wait_for_a_plain_holder_does_not_shorten_the_turn() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("printer").await.unwrap();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(TTL * 3).await;

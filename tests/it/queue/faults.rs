@@ -7,8 +7,8 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::{SKEW, TTL, attributes};
-use crate::support::{Shop, millis, secs, travel};
+use super::attributes;
+use crate::support::{SKEW, Shop, TTL, kill, millis, row_of, secs, travel};
 
 /// All that a request may meet, and the caller may try again after.
 fn everything() -> Vec<Fault> {
@@ -55,8 +55,7 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
     for fault in everything() {
         for nth in 0..4 {
             let of = format!("{fault:?} of update {nth}");
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.queues().await;
+            let (shop, locks, others) = Shop::with_locks().await;
             shop.faults.script_on("UpdateItem", nth, fault.clone());
             let mut last = 0;
             for _ in 0..2 {
@@ -79,8 +78,7 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
 /// Two who wait, one of whom meets a fault with the nth request of an operation, are served in their order.
 async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
     let of = format!("{fault:?} of {operation} {nth}");
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let before = first.fence();
     shop.faults.script_on(operation, nth, fault);
@@ -127,8 +125,7 @@ async fn giving_a_place_up_may_meet_anything() {
     for fault in everything() {
         for (operation, is_head) in [("UpdateItem", false), ("UpdateItem", true), ("GetItem", false)] {
             let of = format!("{fault:?} of {operation}, {is_head}");
-            let shop = Shop::in_process(Faults::none());
-            let (locks, others) = shop.queues().await;
+            let (shop, locks, others) = Shop::with_locks().await;
             let first = others.acquire("printer").fair().await.unwrap();
             let fence = first.fence();
             let queued = locks.acquire("printer").fair().enter().await.unwrap();
@@ -154,11 +151,8 @@ async fn giving_a_place_up_may_meet_anything() {
 #[tokio::test(start_paused = true)]
 async fn taking_a_dead_head_out_may_meet_anything() {
     for fault in everything() {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
-        let dead = others.acquire("printer").fair().await.unwrap();
-        let fence = dead.fence();
-        super::kill(dead);
+        let (shop, locks, others) = Shop::with_locks().await;
+        let fence = kill(others.acquire("printer").fair().await.unwrap());
         // The first is its place, the second takes the head out.
         shop.faults.script_on("UpdateItem", 1, fault.clone());
         let held = locks.acquire("printer").fair().wait(TTL + SKEW + secs(4)).await;
@@ -175,8 +169,7 @@ async fn taking_a_dead_head_out_may_meet_anything() {
 #[tokio::test(start_paused = true)]
 async fn six_seconds_of_trouble_cost_no_place_and_no_lease_of_ten() {
     for fault in [Fault::Throttle, Fault::ServerError, Fault::LoseRequest, Fault::NeverAnswer, Fault::LoseReply] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let locks = locks.deadline(secs(20));
         let first = others.acquire("printer").fair().await.unwrap();
         let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
@@ -202,14 +195,13 @@ async fn trouble(shop: &Shop, fault: &Fault, time: Duration) {
 async fn a_free_lock_is_never_refused_for_a_place_of_its_own() {
     for rate in [0.05, 0.2] {
         let shop = Shop::in_process(Faults::seeded(7));
-        let (locks, others) = shop.queues().await;
+        let (locks, others) = shop.locks().await;
         shop.faults.clone().rate(Fault::LoseReply, rate);
         for number in 0..1_000 {
             let held = locks.try_acquire(format!("lock-{number}")).fair().heartbeat(false).await;
             let held = held.unwrap_or_else(|error| panic!("{number}: {error}"));
             let held = held.unwrap_or_else(|| panic!("{number}: refused at {rate}"));
-            let seen = others.inspect(held.name()).await.unwrap().unwrap();
-            assert_eq!((seen.owner.as_deref(), seen.fence), (Some(held.owner()), held.fence()));
+            row_of(&others, &held).await;
             drop(held.detach());
         }
     }

@@ -1,10 +1,9 @@
 //! Rows in which another program has left what this one would not write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Expiry, Wait, error::Lost, local::Faults};
+use dynalock::{Error, Expiry, Lost, Wait};
 
-use super::{SKEW, TTL};
-use crate::support::{Shop, expect_error, millis, n, now, s, secs, travel};
+use crate::support::{SKEW, Shop, TTL, acquire, expect_error, millis, n, now, s, secs, travel};
 
 /// What is no number above which a heartbeat could be.
 fn odd_beats() -> [AttributeValue; 5] {
@@ -14,8 +13,7 @@ fn odd_beats() -> [AttributeValue; 5] {
 #[tokio::test(start_paused = true)]
 async fn a_head_in_a_row_with_an_odd_beat_beats_with_pauses_and_is_told_why_it_is_lost() {
     for beat in odd_beats() {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         shop.raw("locks", "name").set("printer", "_beat", beat.clone()).await;
         let held = locks.acquire("printer").fair().await.unwrap();
         expect_error!(held.extend().await, Error::Corrupt { attribute: "_beat", .. });
@@ -34,8 +32,7 @@ async fn a_head_in_a_row_with_an_odd_beat_beats_with_pauses_and_is_told_why_it_i
 
 #[tokio::test(start_paused = true)]
 async fn a_beat_between_two_whole_numbers_is_beaten_by_the_next_one() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.queues().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     shop.raw("locks", "name").set("printer", "_beat", n("7.5")).await;
     let held = locks.acquire("printer").fair().await.unwrap();
     held.extend().await.unwrap();
@@ -46,8 +43,7 @@ async fn a_beat_between_two_whole_numbers_is_beaten_by_the_next_one() {
 async fn an_end_that_another_program_has_left_is_not_that_of_the_head() {
     // A holder without the queue has left a beat, too.
     for has_beat in [false, true] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         if has_beat {
             let plain = others.acquire("printer").await.unwrap();
             plain.extend().await.unwrap();
@@ -73,21 +69,17 @@ fn odd_values() -> [AttributeValue; 4] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_owner_that_is_no_text_is_taken_over_by_each_kind_of_call() {
+async fn each_kind_of_call_takes_over_an_expired_owner_that_is_no_text() {
     for owner in odd_values() {
         for expiry in [Expiry::default(), Expiry::Observed] {
             for is_fair in [false, true] {
-                let shop = Shop::in_process(Faults::none());
-                let (locks, others) = shop.queues().await;
+                let (shop, locks, others) = Shop::with_locks().await;
                 let raw = shop.raw("locks", "name");
                 raw.set("printer", "_owner", owner.clone()).await;
                 let end = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() + 5_000;
                 raw.set("printer", "_until", n(end)).await;
                 let locks = locks.expiry(expiry).wait(secs(60));
-                let held = match is_fair {
-                    false => locks.acquire("printer").await,
-                    true => locks.acquire("printer").fair().await,
-                };
+                let held = acquire(&locks, "printer", is_fair).await;
                 let held = held.unwrap_or_else(|error| panic!("{owner:?} {expiry:?} {is_fair}: {error}"));
                 let [writes] = shop.counts(["UpdateItem"]);
                 assert!(writes <= 4, "{owner:?} {expiry:?} {is_fair}: {writes}");
@@ -98,19 +90,15 @@ async fn a_dead_owner_that_is_no_text_is_taken_over_by_each_kind_of_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_that_is_no_text_is_taken_out_by_each_kind_of_call() {
+async fn each_kind_of_call_evicts_an_expired_head_that_is_no_text() {
     for head in odd_values() {
         for is_fair in [false, true] {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, _) = shop.queues().await;
+            let (shop, locks, _) = Shop::with_locks().await;
             let raw = shop.raw("locks", "name");
             raw.set("printer", "_fence", n(7)).await;
             raw.set("printer", "_queue", AttributeValue::L(vec![head.clone()])).await;
             let locks = locks.expiry(Expiry::Observed).wait(secs(60));
-            let held = match is_fair {
-                false => locks.acquire("printer").await,
-                true => locks.acquire("printer").fair().await,
-            };
+            let held = acquire(&locks, "printer", is_fair).await;
             let held = held.unwrap_or_else(|error| panic!("{head:?} {is_fair}: {error}"));
             assert_eq!(held.acquired_after_crash(), Some(8), "{head:?} {is_fair}");
             let [writes] = shop.counts(["UpdateItem"]);
@@ -120,10 +108,9 @@ async fn a_dead_head_that_is_no_text_is_taken_out_by_each_kind_of_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn signs_of_life_that_are_no_numbers_are_compared_as_they_are() {
+async fn heartbeat_attributes_that_are_no_numbers_are_compared_as_they_are() {
     for attribute in ["_beat", "_until"] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, _) = shop.queues().await;
+        let (shop, locks, _) = Shop::with_locks().await;
         let raw = shop.raw("locks", "name");
         raw.set("printer", "_owner", s("somebody")).await;
         raw.set("printer", attribute, s("soon")).await;
@@ -136,8 +123,7 @@ async fn signs_of_life_that_are_no_numbers_are_compared_as_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_of_another_program_without_an_end_is_waited_for_by_reads() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.queues().await;
+    let (shop, locks, _) = Shop::with_locks().await;
     shop.raw("locks", "name").set("printer", "_owner", s("somebody")).await;
     expect_error!(locks.acquire("printer").wait(secs(5)).await, Error::Locked(_));
     assert_eq!(shop.counts(["UpdateItem"]), [1]);

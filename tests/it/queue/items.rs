@@ -1,19 +1,12 @@
 //! Queues of items: everybody else's writes are refused while somebody stands in one.
 
-use dynalock::{Error, LeaseGuard, Repository, Transaction, Versioned, error::Lost, local::Faults};
+use dynalock::{Error, Lost, Versioned};
 use serde::{Deserialize, Serialize};
 
-use super::{SKEW, TTL};
-use crate::support::{Shop, Table, expect_error, item, millis, n, s, secs, stolen_by, travel};
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "crates")]
-#[lockable(ttl = "10s")]
-struct Crate {
-    #[dynalock(partition_key)]
-    id: String,
-    items: u32,
-}
+use crate::support::{
+    Parcel, SKEW, Shop, TTL, commit_under, expect_error, item, kept::WRITES, kept::nobody_writes, kept::write_by, kill,
+    millis, n, s, secs, stolen_by, travel,
+};
 
 /// By names of its own, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
@@ -25,46 +18,9 @@ struct Job {
     runs: u32,
 }
 
-async fn crates(shop: &Shop) -> Table<Crate> {
-    let table = shop.table::<Crate>().await;
-    for id in ["a", "b"] {
-        table.others.create(Crate { id: id.to_owned(), items: 5 }).await.unwrap();
-    }
-    table
-}
-
-fn kill(lease: LeaseGuard<Crate>) {
-    drop(lease.detach());
-}
-
-/// Every kind of write by somebody else is refused.
-async fn nobody_writes(shop: &Shop, items: &Repository<Crate>) {
-    let stored = items.get("a").await.unwrap().unwrap();
-    expect_error!(items.update_with("a", |it| it.items = 0).await, Error::Locked(_));
-    let mut changed = stored.clone();
-    changed.items = 0;
-    expect_error!(items.update(changed.clone()).await, Error::Locked(_));
-    expect_error!(items.touch(changed.clone()).await, Error::Locked(_));
-    expect_error!(items.delete(stored.clone()).await, Error::Locked(_));
-    let mut tx = Transaction::new(&shop.plain);
-    tx.update(items, changed.clone());
-    expect_error!(tx.commit().await, Error::Locked(_));
-    let unit = dynalock::transact(&shop.plain, |tx| async move {
-        let mut it = tx.get(items, "a").await?.expect("an item");
-        it.items = 0;
-        tx.update(items, it);
-        Ok::<_, Error>(())
-    });
-    expect_error!(unit.await, Error::Locked(_));
-    assert!(items.try_lock("a").await.unwrap().is_none());
-    assert!(items.try_lock("a").fair().await.unwrap().is_none());
-    assert_eq!(items.get("a").await.unwrap().unwrap(), stored);
-}
-
 #[tokio::test(start_paused = true)]
-async fn nobody_else_writes_while_somebody_stands_in_the_queue() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+async fn other_callers_write_nothing_while_the_queue_has_an_entry() {
+    let (shop, table) = Shop::with_two::<Parcel>().await;
     let lease = table.items.lock("a").fair().await.unwrap();
     nobody_writes(&shop, &table.others).await;
     let queued = table.items.lock("a").fair().enter().await.unwrap();
@@ -79,9 +35,8 @@ async fn nobody_else_writes_while_somebody_stands_in_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_head_writes_and_its_last_write_lets_the_next_one_in() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+async fn the_commit_of_the_head_grants_the_lease_to_the_next_waiter() {
+    let (shop, table) = Shop::with_two::<Parcel>().await;
     table.raw.set("a", "foreign", s("keep")).await;
     let mut lease = table.items.lock("a").fair().owner("packer").heartbeat(false).await.unwrap();
     let queued = table.others.lock("a").fair().enter().await.unwrap();
@@ -105,34 +60,26 @@ async fn the_head_writes_and_its_last_write_lets_the_next_one_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_was_taken_out_writes_nothing_any_more() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+async fn an_evicted_head_writes_nothing() {
+    let (shop, table) = Shop::with_two::<Parcel>().await;
     let mut paused = table.items.lock("a").fair().heartbeat(false).await.unwrap();
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").fair().await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (paused.fence() + 1, Some(paused.fence())));
     expect_error!(paused.update(|it| it.items = 0).await, Error::Lost(_));
     let b = table.items.get("b").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&paused);
-    tx.delete(&table.items, b);
-    let lost = expect_error!(tx.commit().await, Error::Lost(lost) => lost);
+    let lost = expect_error!(commit_under(&paused, &shop.client, |tx| tx.delete(&table.items, b)).await, Error::Lost(lost) => lost);
     assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
     let b = table.items.get("b").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.plain);
-    tx.guard(&next);
-    tx.delete(&table.others, b);
-    tx.commit().await.unwrap();
+    commit_under(&next, &shop.plain, |tx| tx.delete(&table.others, b)).await.unwrap();
     assert_eq!(table.raw.get("a").await.unwrap()["items"], n(5));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_is_out_of_the_way_of_every_writer_after_its_ttl_and_the_skew() {
+async fn every_write_passes_an_expired_head_after_the_ttl_and_the_skew() {
     for beats in [0, 1] {
-        for kind in 0..5 {
-            let shop = Shop::in_process(Faults::none());
-            let table = crates(&shop).await;
+        for kind in WRITES {
+            let (shop, table) = Shop::with_two::<Parcel>().await;
             let dead = table.items.lock("a").fair().heartbeat(false).await.unwrap();
             for _ in 0..beats {
                 dead.extend().await.unwrap();
@@ -142,38 +89,18 @@ async fn a_dead_head_is_out_of_the_way_of_every_writer_after_its_ttl_and_the_ske
             nobody_writes(&shop, &table.others).await;
             travel(millis(200)).await;
             let items = &table.others;
-            let mut stored = items.get("a").await.unwrap().unwrap();
-            stored.items += 1;
-            match kind {
-                0 => drop(items.update_with("a", |it| it.items += 1).await.unwrap()),
-                1 => drop(items.update(stored).await.unwrap()),
-                2 => items.delete(stored).await.map(drop).unwrap(),
-                3 => {
-                    let mut tx = Transaction::new(&shop.plain);
-                    tx.update(items, stored);
-                    drop(tx.commit().await.unwrap());
-                }
-                _ => dynalock::transact(&shop.plain, |tx| async move {
-                    let mut it = tx.get(items, "a").await?.expect("an item");
-                    it.items += 1;
-                    tx.update(items, it);
-                    Ok::<_, Error>(())
-                })
-                .await
-                .unwrap(),
-            }
+            write_by(&shop, items, kind).await.unwrap();
             match items.get("a").await.unwrap() {
                 Some(stored) => assert_eq!((stored.items, stored.version()), (6, 2), "{kind}"),
-                None => assert_eq!(kind, 2),
+                None => assert_eq!(kind, "delete"),
             }
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_learn_that_the_item_is_gone_and_bring_nothing_back() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+async fn waiters_learn_of_the_delete_and_create_no_item() {
+    let (_, table) = Shop::with_two::<Parcel>().await;
     let mut lease = table.items.lock("a").fair().await.unwrap();
     let fence = lease.fence();
     let queued = table.items.lock("a").fair().enter().await.unwrap();
@@ -188,16 +115,14 @@ async fn those_who_wait_learn_that_the_item_is_gone_and_bring_nothing_back() {
     expect_error!(table.items.lock("a").fair().await, Error::NotFound { .. });
     travel(secs(60)).await;
     assert_eq!(table.raw.get("a").await, None);
-    table.others.create(Crate { id: "a".to_owned(), items: 1 }).await.unwrap();
+    table.others.create(Parcel::new("a", 1)).await.unwrap();
     let again = table.items.lock("a").fair().await.unwrap();
     assert!(again.fence() > fence, "{again:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn other_names_and_seconds_are_a_queue_like_any_other() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Job>().await;
-    table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
+    let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
     let mut lease = table.items.lock("a").fair().heartbeat(false).await.unwrap();
     lease.update(|job| job.runs += 1).await.unwrap();
     let row = table.raw.get("a").await.unwrap();
@@ -220,8 +145,7 @@ async fn other_names_and_seconds_are_a_queue_like_any_other() {
 
 #[tokio::test(start_paused = true)]
 async fn an_item_without_a_version_has_a_queue_all_the_same() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+    let (_, table) = Shop::with_two::<Parcel>().await;
     table.raw.put(item([("id", s("c")), ("items", n(3))])).await;
     let first = table.items.lock("c").fair().await.unwrap();
     let queued = table.others.lock("c").fair().enter().await.unwrap();
@@ -236,8 +160,7 @@ async fn an_item_without_a_version_has_a_queue_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn plain_any_and_fair_leases_exclude_each_other() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+    let (_, table) = Shop::with_two::<Parcel>().await;
     let fair = table.items.lock("a").fair().await.unwrap();
     assert_eq!(table.others.lock_any(["a", "b"]).await.unwrap().release().await.unwrap().id, "b");
     expect_error!(table.others.lock_any(["a"]).wait(secs(1)).await, Error::Locked(_));
@@ -260,34 +183,8 @@ async fn plain_any_and_fair_leases_exclude_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_fence_grows_over_fair_and_plain_crash_delete_and_recreate() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
-    let mut last = 0;
-    for round in 0..12 {
-        let lease = match round % 2 {
-            0 => table.items.lock("a").fair().await.unwrap(),
-            _ => table.items.lock("a").await.unwrap(),
-        };
-        assert!(lease.fence() > last, "{round}: {lease:?}");
-        last = lease.fence();
-        match round % 3 {
-            0 => kill(lease),
-            1 => drop(lease.commit(|it| it.items += 1).await.unwrap()),
-            _ => {
-                let stored = lease.release().await.unwrap();
-                table.others.delete(stored).await.unwrap();
-                travel(millis(5)).await;
-                table.others.create(Crate { id: "a".to_owned(), items: 5 }).await.unwrap();
-            }
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_token_takes_a_fair_lease_to_another_process() {
-    let shop = Shop::in_process(Faults::none());
-    let table = crates(&shop).await;
+    let (shop, table) = Shop::with_two::<Parcel>().await;
     let lease = table.items.lock("a").fair().await.unwrap();
     let (fence, owner) = (lease.fence(), lease.owner().to_owned());
     let text = lease.detach().to_string();

@@ -1,18 +1,13 @@
 use std::sync::{Arc, Mutex};
 
-use dynalock::{
-    Error, Wait,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Wait, local::Fault};
 use tokio::task::JoinSet;
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_first_is_served_first() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn waiters_are_served_in_the_order_of_entry() {
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let served = Arc::new(Mutex::new(Vec::new()));
     let mut tasks = JoinSet::new();
@@ -34,9 +29,8 @@ async fn who_comes_first_is_served_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_sees_where_it_stands_and_who_holds_the_lock() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_waiter_sees_its_position_and_the_holder() {
+    let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("printer").fair().await.unwrap();
     let fence = held.fence();
     let mut behind = others.acquire("printer").fair().enter().await.unwrap();
@@ -50,8 +44,7 @@ async fn a_waiter_sees_where_it_stands_and_who_holds_the_lock() {
 
 #[tokio::test(start_paused = true)]
 async fn plain_and_fair_requests_exclude_each_other() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let plain = locks.acquire("printer").await.unwrap();
     assert!(others.try_acquire("printer").fair().await.unwrap().is_none());
     let locked = expect_error!(others.acquire("printer").fair().wait(secs(1)).await, Error::Locked(locked) => locked);
@@ -72,8 +65,7 @@ async fn plain_and_fair_requests_exclude_each_other() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_dies_costs_the_queue_one_ttl() {
     for beats in [0, 2] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (_, locks, others) = Shop::with_locks().await;
         let dead = others.acquire("printer").fair().heartbeat(false).await.unwrap();
         for _ in 0..beats {
             dead.extend().await.unwrap();
@@ -90,8 +82,7 @@ async fn a_holder_that_dies_costs_the_queue_one_ttl() {
 
 #[tokio::test(start_paused = true)]
 async fn several_locks_are_queued_for_with_one_ticket() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("b").fair().await.unwrap();
     let served = Arc::new(Mutex::new(Vec::new()));
     let mut tasks = JoinSet::new();
@@ -117,9 +108,8 @@ async fn several_locks_are_queued_for_with_one_ticket() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waited_behind_a_plain_holder_does_not_wait_for_an_empty_queue() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn waiters_behind_a_plain_holder_enter_the_queue_after_its_release() {
+    let (_, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("printer").await.unwrap();
     let mut tasks = JoinSet::new();
     for _ in 0..3 {
@@ -137,8 +127,7 @@ async fn who_waited_behind_a_plain_holder_does_not_wait_for_an_empty_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ticket_on_new_locks_follows_no_crash_and_waits_for_longer_than_it_may_hold() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let all = locks.acquire_all(["a", "b"]).fair().await.unwrap();
     assert_eq!(all.iter().map(dynalock::LockGuard::acquired_after_crash).collect::<Vec<_>>(), [None, None]);
     all.release().await.unwrap();
@@ -151,9 +140,8 @@ async fn a_ticket_on_new_locks_follows_no_crash_and_waits_for_longer_than_it_may
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_who_find_a_dead_head_none_is_refused_for_it() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_try_is_not_refused_because_of_an_expired_head() {
+    let (shop, locks, others) = Shop::with_locks().await;
     for lost in [false, true] {
         kill(others.acquire("printer").fair().await.unwrap());
         travel(TTL + SKEW + secs(1)).await;

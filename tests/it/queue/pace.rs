@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use dynalock::{Expiry, LockGuard, Locks, local::Faults, lock::QueueTicket};
+use dynalock::{Expiry, Held, Locks, Queued};
 
-use super::{TTL, kill};
-use crate::support::{Shop, millis, now, secs, travel};
+use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 
 /// A line of its own for each who waits, so that the requests of each are counted.
 async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTicket<LockGuard>)> {
@@ -26,8 +25,7 @@ fn mean(reads: usize) -> Duration {
 #[tokio::test(start_paused = true)]
 async fn each_place_in_the_queue_is_read_less_often_than_the_one_before_down_to_six_times_a_ttl() {
     for ttl in [TTL, secs(2)] {
-        let shop = Shop::in_process(Faults::none());
-        let (_, others) = shop.queues().await;
+        let (shop, _, others) = Shop::with_locks().await;
         let held = others.acquire("printer").fair().ttl(ttl).await.unwrap();
         let queued = waiters(&shop, 12, ttl).await;
         travel(secs(600)).await;
@@ -46,8 +44,7 @@ async fn each_place_in_the_queue_is_read_less_often_than_the_one_before_down_to_
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_taken_within_the_pause_of_the_next_place_by_one_read() {
-    let shop = Shop::in_process(Faults::none());
-    let (_, others) = shop.queues().await;
+    let (shop, _, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     let mut queued = waiters(&shop, 1, TTL).await;
     let (line, next) = queued.pop().unwrap();
@@ -64,12 +61,9 @@ async fn a_turn_is_taken_within_the_pause_of_the_next_place_by_one_read() {
 #[tokio::test(start_paused = true)]
 async fn a_dead_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() {
     for expiry in [Expiry::default(), Expiry::Observed] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
-        let dead = others.acquire("printer").fair().await.unwrap();
-        let fence = dead.fence();
-        kill(dead);
+        let fence = kill(others.acquire("printer").fair().await.unwrap());
         let started = now();
         let held = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
         // It has watched the head for a ttl, which is enough also where clocks are asked.

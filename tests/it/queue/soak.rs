@@ -1,6 +1,6 @@
 //! Several processes in one queue on a served engine, killed at random as `kill -9` does.
 //!
-//! Each worker is this test program again, told by its environment what to do. `DYNALOCK_SOAK_SECONDS` says for how long it goes on.
+//! Each worker is this test program again, told by its environment to work. `DYNALOCK_SOAK_SECONDS` sets the duration.
 
 #![expect(clippy::print_stdout, reason = "that is how a worker reports to the test")]
 
@@ -25,6 +25,8 @@ const TTL: Duration = secs(1);
 /// All workers are on one machine: their clocks are the same.
 const MAX_SKEW: Duration = millis(100);
 const WORKERS: usize = 5;
+/// The test whose child processes are the workers. A child finds the URL of the engine in its environment.
+const SOAK: &str = "queue::soak::processes_that_are_killed_at_random_leave_the_queue_in_order";
 const URL: &str = "DYNALOCK_SOAK_URL";
 
 #[derive(Debug, Serialize, Deserialize, Versioned)]
@@ -41,11 +43,9 @@ fn at(url: &str) -> (Locks, Repository<Printed>, aws_sdk_dynamodb::Client) {
     (locks, Printed::repository(&client), client)
 }
 
-/// Prints a page for each turn in the queue, if it is told to.
-#[tokio::test]
-async fn worker() {
-    let Ok(url) = env::var(URL) else { return };
-    let (locks, printed, client) = at(&url);
+/// The work of a child process: prints a page for each turn in the queue, until the process is killed.
+async fn print_pages(url: &str) {
+    let (locks, printed, client) = at(url);
     loop {
         let held = match locks.acquire("printer").fair().await {
             Ok(held) => held,
@@ -70,7 +70,7 @@ async fn worker() {
 
 fn start(url: &str, lines: &mpsc::UnboundedSender<String>) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
-    let command = command.args(["--exact", "queue::soak::worker", "--nocapture"]).env(URL, url);
+    let command = command.args(["--exact", SOAK, "--nocapture"]).env(URL, url);
     let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
     let lines = lines.clone();
@@ -85,6 +85,9 @@ fn start(url: &str, lines: &mpsc::UnboundedSender<String>) -> Child {
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "processes live in real time")]
 async fn processes_that_are_killed_at_random_leave_the_queue_in_order() {
+    if let Ok(url) = env::var(URL) {
+        return print_pages(&url).await;
+    }
     let server = local::serve(([127, 0, 0, 1], 0).into()).await.unwrap();
     let (locks, printed, _) = at(&server.url());
     locks.create_table().await.unwrap();

@@ -1,25 +1,19 @@
 //! Several processes stand in the queues of two locks, while everything happens to their requests that can; others take the locks without a
 //! queue, and some of those who wait are killed.
 
-#![expect(clippy::print_stdout, reason = "the figures are shown on request")]
-
 use std::sync::{Arc, Mutex};
 
-use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    LockGuard, Locks,
-    local::{Database, Fault, Faults},
-    private::ClockAhead as _,
+    Held, Locks,
+    local::{Fault, Faults},
 };
 use fastrand::Rng;
 
-use super::{SKEW, TTL};
 use crate::{
-    storms::{Arena, Asked, Deviation, Journal, Tally, Tenant, Weather, ahead, seeds, shows, stale, storms},
-    support::{item, millis, s, secs, travel},
+    storms::{Asked, Deviation, NAMES, Scene, Tally, Tenant, Weather, ahead, deviations, seeds, survives},
+    support::{SKEW, TTL, item, millis, s, secs, travel},
 };
 
-const NAMES: [&str; 2] = ["red", "blue"];
 const PROCESSES: u64 = 5;
 const ROUNDS: u32 = 12;
 const SEEDS: u64 = 40;
@@ -94,46 +88,30 @@ impl Process {
 
 /// One storm.
 async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
-    let database = Database::in_memory().unwrap();
-    let plain = database.client();
-    let locks = |client: &Client| Locks::new(client, "locks").ttl(TTL);
-    locks(&plain).create_table().await.unwrap();
-    let (arena, journal, served) = (Arc::new(Mutex::new(Arena::default())), Journal::default(), Served::default());
+    let mut scene = Scene::new(weather, deviation).await;
+    let served = Served::default();
     let mut rng = Rng::with_seed(seed);
-    let mut tasks = Vec::new();
     for process in 0..PROCESSES {
         let ahead = ahead(process, weather, &mut rng);
-        let of = |faults: &Faults| {
-            let engine = journal.wrap(SharedHttpClient::new(database.connector()));
-            let http = deviation.wrap(faults.wrap(engine));
-            let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
-            (locks(&client).expiry(weather.expiry).clock_ahead_by_millis(ahead), client)
-        };
-        let (faults, cut) = (weather.faults(seed * PROCESSES + process), Faults::none());
-        let ((locks, client), (doomed, _)) = (of(&faults), of(&cut));
-        let (arena, served) = (Arc::clone(&arena), Arc::clone(&served));
-        let process = Process { tenant: Tenant { locks, client, deviation, arena }, doomed: (doomed, cut), served };
-        tasks.push(tokio::spawn(process.live(rng.fork())));
+        let cut = Faults::none();
+        let client = scene.client(&weather.faults(seed * PROCESSES + process));
+        let [locks, doomed] =
+            [&client, &scene.client(&cut)].map(|client| scene.locks(client).clock_ahead_by_millis(ahead));
+        let tenant = scene.tenant(locks, client);
+        let process = Process { tenant, doomed: (doomed, cut), served: Arc::clone(&served) };
+        scene.processes.spawn(process.live(rng.fork()));
     }
-    for task in tasks {
-        task.await.unwrap();
-    }
-    // What is on its way arrives, what was dropped is released.
-    travel(weather.late + secs(1)).await;
-    let mut tally = arena.lock().unwrap().tally.clone();
-    tally.ghosts = arena.lock().unwrap().ghosts();
+    let mut tally = scene.end().await;
     for name in NAMES {
-        let settled = locks(&plain).expiry(weather.expiry);
-        tally.left += left(&settled, name).await;
-        let row = plain.get_item().table_name("locks").set_key(Some(item([("name", s(name))]))).consistent_read(true);
-        let row = row.send().await.unwrap().item.unwrap_or_default();
+        tally.left += left(&scene.locks(&scene.plain), name).await;
+        let raw = scene.plain.get_item().table_name("locks").set_key(Some(item([("name", s(name))])));
+        let row = raw.consistent_read(true).send().await.unwrap().item.unwrap_or_default();
         tally.left +=
             row.keys().filter(|attribute| !["name", "_fence", "payload"].contains(&&***attribute)).count() as u64;
         let mut served = served.lock().unwrap().clone();
         served.retain(|(of, ..)| of == name);
         served.sort_by_key(|(_, fence, _)| *fence);
-        tally.inversions += journal.inversions(name, served.iter().map(|(.., entry)| &**entry));
-        tally.stale += stale(&plain, name).await;
+        tally.inversions += scene.journal.inversions(name, served.iter().map(|(.., entry)| &**entry));
     }
     tally
 }
@@ -153,8 +131,7 @@ async fn left(locks: &Locks, name: &str) -> u64 {
 
 #[test]
 fn a_storm_serves_a_queue_in_its_order_one_at_a_time_and_leaves_nobody_in_it() {
-    let tally = storms(0..seeds(SEEDS), Deviation::None, |seed| storm(seed, Weather::ROUGH, Deviation::None));
-    println!("by the clock, {} seeds: {tally:?}", seeds(SEEDS));
+    let tally = survives("by the clock", seeds(SEEDS), |seed| storm(seed, Weather::ROUGH, Deviation::None));
     assert!(tally.grants > seeds(SEEDS) * 20, "{tally:?}");
     assert!(tally.writes > seeds(SEEDS) * 20, "{tally:?}");
     assert!(tally.takeovers > seeds(SEEDS) * 3, "{tally:?}");
@@ -165,38 +142,20 @@ fn a_storm_serves_a_queue_in_its_order_one_at_a_time_and_leaves_nobody_in_it() {
 #[test]
 fn a_storm_of_slow_and_late_requests_serves_a_queue_in_its_order() {
     for weather in [Weather::SLOW, Weather::TARDY] {
-        let tally = storms(0..seeds(SEEDS) / 4, Deviation::None, |seed| storm(seed, weather, Deviation::None));
-        println!("{weather:?}, {} seeds: {tally:?}", seeds(SEEDS) / 4);
+        survives(&format!("{weather:?}"), seeds(SEEDS) / 4, |seed| storm(seed, weather, Deviation::None));
     }
 }
 
 #[test]
 fn a_storm_serves_a_queue_in_its_order_whatever_the_clocks_show() {
-    let tally = storms(0..seeds(SEEDS) / 4, Deviation::None, |seed| storm(seed, Weather::OBSERVED, Deviation::None));
-    println!("watched, {} seeds: {tally:?}", seeds(SEEDS) / 4);
+    let tally = survives("watched", seeds(SEEDS) / 4, |seed| storm(seed, Weather::OBSERVED, Deviation::None));
     assert!(tally.takeovers > seeds(SEEDS) / 4, "{tally:?}");
 }
 
-#[test]
-fn the_storm_shows_a_plain_acquire_that_does_not_look_at_the_queue() {
-    let deviation = Deviation::AcquireBesideTheQueue;
-    shows(deviation, |seed| storm(seed, Weather::ROUGH, deviation), |seen| seen.overlaps);
-}
-
-#[test]
-fn the_storm_shows_heartbeats_of_those_who_are_not_the_head() {
-    let deviation = Deviation::BeatWithoutTheHead;
-    shows(deviation, |seed| storm(seed, Weather::TARDY, deviation), |seen| seen.overlaps);
-}
-
-#[test]
-fn the_storm_shows_heads_that_leave_without_a_condition() {
-    let deviation = Deviation::LeaveAlways;
-    shows(deviation, |seed| storm(seed, Weather::TARDY, deviation), |seen| seen.overlaps);
-}
-
-#[test]
-fn the_storm_shows_leases_that_are_counted_from_the_answer() {
-    let deviation = Deviation::CountFromTheAnswer;
-    shows(deviation, |seed| storm(seed, Weather::SLOW, deviation), |seen| seen.overlaps);
+deviations! {
+    storm;
+    the_storm_shows_a_plain_acquire_that_does_not_look_at_the_queue: AcquireBesideTheQueue, ROUGH, overlaps;
+    the_storm_shows_heartbeats_of_those_who_are_not_the_head: BeatWithoutTheHead, TARDY, overlaps;
+    the_storm_shows_heads_that_leave_without_a_condition: LeaveAlways, TARDY, overlaps;
+    the_storm_shows_leases_that_are_counted_from_the_answer: CountFromTheAnswer, SLOW, overlaps;
 }

@@ -12,8 +12,7 @@ use dynalock::{
 };
 use tokio::task::JoinSet;
 
-use super::{SKEW, TTL, kill};
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
@@ -21,7 +20,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 async fn tickets_that_cross_are_served_in_the_order_of_each_queue() {
     for seed in 0..6 {
         let shop = Shop::in_process(Faults::seeded(seed));
-        let (locks, others) = shop.queues().await;
+        let (locks, others) = shop.locks().await;
         for fault in [
             Fault::LoseReply,
             Fault::LoseRequest,
@@ -67,8 +66,7 @@ async fn tickets_that_cross_are_served_in_the_order_of_each_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn each_queue_is_served_in_the_order_of_entry() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire_all(NAMES).fair().await.unwrap();
     let served = Arc::new(Mutex::new(Vec::new()));
     let mut tasks = JoinSet::new();
@@ -95,11 +93,9 @@ async fn each_queue_is_served_in_the_order_of_entry() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ticket_that_dies_with_some_of_its_locks_costs_one_ttl() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("c").fair().await.unwrap();
-    let dying = shop.beside();
-    let dying_locks = dynalock::Locks::new(&dying.client, "locks").ttl(TTL);
+    let (dying, dying_locks) = shop.another_process();
     let ticket = tokio::spawn(dying_locks.acquire_all(["a", "b", "c"]).fair().into_future());
     travel(secs(30)).await;
     assert!(!ticket.is_finished() && locks.try_acquire("a").await.unwrap().is_none(), "it keeps what it has");
@@ -118,8 +114,7 @@ async fn a_ticket_that_dies_with_some_of_its_locks_costs_one_ttl() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ticket_keeps_what_it_has_without_heartbeats_of_its_holder() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("b").fair().await.unwrap();
     let ticket = tokio::spawn(locks.acquire_all(["a", "b"]).fair().heartbeat(false).into_future());
     travel(3 * TTL).await;
@@ -136,8 +131,7 @@ async fn a_ticket_keeps_what_it_has_without_heartbeats_of_its_holder() {
 
 #[tokio::test(start_paused = true)]
 async fn holders_without_a_queue_are_waited_for_alive_and_dead() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("b").await.unwrap();
     let ticket = tokio::spawn(locks.acquire_all(["a", "b", "c"]).fair().into_future());
     travel(3 * TTL).await;
@@ -159,8 +153,7 @@ async fn holders_without_a_queue_are_waited_for_alive_and_dead() {
 
 #[tokio::test(start_paused = true)]
 async fn tickets_that_end_or_are_dropped_leave_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("b").fair().await.unwrap();
     let locked = locks.acquire_all(["a", "b", "c"]).fair().wait(Wait::No).await;
     let locked = expect_error!(locked, Error::Locked(locked) => locked);
@@ -193,8 +186,7 @@ async fn tickets_that_end_or_are_dropped_leave_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hundred_are_one_ticket_and_one_more_is_too_many() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let names = |count: u32| (0..count).map(|number| format!("lock-{number}"));
     let why = expect_error!(locks.acquire_all(names(101)).fair().await, Error::InvalidTransaction(why) => why);
     assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");

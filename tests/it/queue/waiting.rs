@@ -6,16 +6,14 @@ use std::{
     task::Poll,
 };
 
-use dynalock::{Error, LockGuard, Wait, error::Spent, local::Faults};
+use dynalock::{Error, Held, Spent, Wait};
 use tokio::task::JoinSet;
 
-use super::TTL;
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_when_it_is_said_to_and_its_place_is_free() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_wait_ends_at_its_time_and_frees_its_place() {
+    let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     for (wait, least) in [(Wait::No, secs(0)), (Wait::For(secs(3)), secs(3)), (Wait::For(millis(1)), millis(1))] {
         let started = now();
@@ -45,8 +43,7 @@ async fn poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_dropped_at_any_point_leaves_nothing() {
     for (held_for, steps) in [(None, 40), (Some(secs(2)), 120)] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (_, locks, others) = Shop::with_locks().await;
         let mut completed = 0;
         for polls in 0..steps {
             let name = format!("printer-{polls}");
@@ -84,9 +81,8 @@ async fn a_request_that_is_dropped_at_any_point_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queued_that_is_dropped_goes_from_the_middle_and_from_the_head() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_dropped_ticket_leaves_the_queue_from_the_middle_and_from_the_head() {
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let middle = locks.acquire("printer").fair().enter().await.unwrap();
     let last = locks.acquire("printer").fair().enter().await.unwrap();
@@ -107,11 +103,8 @@ async fn a_queued_that_is_dropped_goes_from_the_middle_and_from_the_head() {
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_goes_without_having_held_leaves_the_lock_free() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
-    let dead = others.acquire("printer").fair().await.unwrap();
-    let fence = dead.fence();
-    super::kill(dead);
+    let (_, locks, others) = Shop::with_locks().await;
+    let fence = kill(others.acquire("printer").fair().await.unwrap());
     let next = locks.acquire("printer").fair().enter().await.unwrap();
     assert!(others.break_lock("printer", fence).await.unwrap());
     drop(next);
@@ -121,9 +114,8 @@ async fn a_head_that_goes_without_having_held_leaves_the_lock_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hundreds_who_go_away_leave_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn hundreds_of_cancelled_waiters_leave_nothing() {
+    let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     let mut tasks = Vec::new();
     for number in 0..300_u64 {
@@ -145,8 +137,7 @@ async fn hundreds_who_go_away_leave_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn the_place_in_the_queue_only_gets_better() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
     let mut before = JoinSet::new();
     let hold = async |asking: dynalock::lock::Acquire<LockGuard, std::sync::Arc<str>, dynalock::lock::Fair>| {
@@ -184,8 +175,7 @@ async fn the_place_in_the_queue_only_gets_better() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_is_an_error_of_its_own() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     let second = locks.acquire("printer").fair().max_queue(3).enter().await.unwrap();
     let third = locks.acquire("printer").fair().max_queue(3).enter().await.unwrap();
@@ -207,8 +197,7 @@ async fn a_full_queue_is_an_error_of_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_costs_a_read_a_poll_and_no_write() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("printer").fair().await.unwrap();
     let reads =
         |shop: &Shop| shop.sent("GetItem").iter().map(|read| read["ConsistentRead"] == true).collect::<Vec<_>>();
@@ -219,8 +208,8 @@ async fn waiting_costs_a_read_a_poll_and_no_write() {
     assert!((120..=480).contains(&of_the_next.len()), "{}", of_the_next.len());
     assert!(of_the_next.iter().all(|consistent| *consistent));
 
-    let second = shop.beside();
-    let behind = dynalock::Locks::new(&second.client, "locks").ttl(TTL).acquire("printer").fair();
+    let (second, behind) = shop.another_process();
+    let behind = behind.acquire("printer").fair();
     let behind = behind.enter().await.unwrap();
     travel(secs(60)).await;
     let of_the_second = reads(&second);
@@ -232,8 +221,7 @@ async fn waiting_costs_a_read_a_poll_and_no_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_of_its_own_for_each_namespace() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let none = locks.acquire("office 4").fair().await.unwrap();
     let scanner = locks.clone().namespace("scanner").acquire("office 4").fair().await.unwrap();
     let others = others.namespace("scanner");
@@ -250,8 +238,7 @@ async fn a_queue_of_its_own_for_each_namespace() {
 
 #[tokio::test(start_paused = true)]
 async fn operators_see_break_and_retire_queues_and_holds_are_resumed() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+    let (_, locks, others) = Shop::with_locks().await;
     let held = locks.acquire("printer").fair().owner("host-1").await.unwrap();
     let queued = locks.acquire("printer").fair().owner("host-2").enter().await.unwrap();
     let info = others.inspect("printer").await.unwrap().unwrap();

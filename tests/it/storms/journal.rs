@@ -2,25 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
-use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    orchestrator::HttpRequest,
-};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use serde_json::Value;
 
 use super::wire::Kind;
+use crate::support::layer::{HttpRequest, Layer};
 
 /// The names of queues and those who have entered them; a handle.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Journal {
-    /// Right before the engine: what is written down was applied, whether anybody hears of it or not.
-    pub(crate) fn wrap(&self, client: SharedHttpClient) -> SharedHttpClient {
-        SharedHttpClient::new(Writing { inner: client, journal: self.clone() })
-    }
-
     /// How often somebody was served before one who had entered earlier and was served later. Whoever had to enter again stands where that was
     /// applied.
     pub(crate) fn inversions<'a>(&self, name: &str, served: impl IntoIterator<Item = &'a str>) -> u64 {
@@ -59,23 +51,11 @@ impl Journal {
     }
 }
 
-#[derive(Debug)]
-struct Writing<C> {
-    inner: C,
-    journal: Journal,
-}
-
-impl HttpClient for Writing<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Writing { inner, journal: self.journal.clone() })
-    }
-}
-
-impl HttpConnector for Writing<SharedHttpConnector> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+/// Right before the engine: what is written down was applied, whether anybody hears of it or not.
+impl Layer for Journal {
+    fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let entries = Journal::entries(&request);
-        let (reply, journal) = (self.inner.call(request), self.journal.clone());
+        let (reply, journal) = (inner.call(request), self.clone());
         HttpConnectorFuture::new(async move {
             let reply = reply.await?;
             if reply.status().is_success() {

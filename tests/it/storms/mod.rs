@@ -6,12 +6,14 @@
 
 mod arena;
 mod journal;
+mod scene;
 mod tenant;
 mod weather;
 mod wire;
 
 pub(crate) use arena::{Arena, Tally};
 pub(crate) use journal::Journal;
+pub(crate) use scene::{NAMES, Scene};
 pub(crate) use tenant::{Asked, Tenant, stale};
 pub(crate) use weather::Weather;
 pub(crate) use wire::Deviation;
@@ -22,19 +24,12 @@ use std::{
     ops::Range,
     sync::atomic::{AtomicU64, Ordering},
     thread,
-    time::Duration,
 };
 
 use dynalock::Expiry;
 use fastrand::Rng;
 
-use crate::support::secs;
-
-/// How long a lock lasts in storms without a heartbeat.
-const TTL: Duration = secs(10);
-
-/// How far clocks are taken to differ.
-pub(crate) const SKEW: Duration = secs(2);
+use crate::support::SKEW;
 
 /// By how many milliseconds the clock of a process is ahead. The first two are as far apart as may be; for those who watch, clocks may show what
 /// they like.
@@ -77,6 +72,33 @@ where
         }
         total
     })
+}
+
+/// Makes a test of each deviation: storms of this weather must show it by this figure.
+macro_rules! deviations {
+    ($storm:ident; $($(#[$doc:meta])* $test:ident: $deviation:ident, $weather:ident, $figure:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[test]
+            fn $test() {
+                let deviation = crate::storms::Deviation::$deviation;
+                let storm = |seed| $storm(seed, crate::storms::Weather::$weather, deviation);
+                crate::storms::shows(deviation, storm, |seen| seen.$figure);
+            }
+        )*
+    };
+}
+
+pub(crate) use deviations;
+
+/// Storms without a deviation, and their figures.
+pub(crate) fn survives<F>(label: &str, seeds: u64, storm: impl Fn(u64) -> F + Sync) -> Tally
+where
+    F: Future<Output = Tally>,
+{
+    let tally = storms(0..seeds, Deviation::None, storm);
+    println!("{label}, {seeds} seeds: {tally:?}");
+    tally
 }
 
 /// How many are asked for.

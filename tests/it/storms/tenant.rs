@@ -11,8 +11,8 @@ use dynalock::{Error, LockGuard, Locks, error::Lost, lock::LockSetGuard};
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::{Arena, Deviation, TTL, arena::Believer};
-use crate::support::{item, millis, n, s, secs, travel};
+use super::{Arena, Deviation, arena::Believer};
+use crate::support::{TTL, item, millis, n, s, secs, travel};
 
 /// A process that asks for locks of the table `locks` and holds them.
 ///

@@ -5,8 +5,7 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::SKEW;
-use crate::support::{millis, secs};
+use crate::support::{SKEW, millis, secs};
 
 /// How rough it is.
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,10 @@
 //! The protocol with one of its parts taken out: the library is the real one, and its requests are changed on their way.
 
-use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
-use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    orchestrator::HttpRequest,
-};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
+
+use crate::support::layer::{HttpRequest, Layer};
 
 /// What is different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,13 +51,6 @@ const INSIDE: [Deviation; 4] =
 const STRIDE: u64 = 1 << 20;
 
 impl Deviation {
-    pub(crate) fn wrap(self, client: SharedHttpClient) -> SharedHttpClient {
-        match INSIDE.contains(&self) {
-            true => client,
-            false => SharedHttpClient::new(Changed { inner: client, deviation: self }),
-        }
-    }
-
     fn change(self, update: &mut Value) {
         let kind = Kind::of(update);
         let condition = update["ConditionExpression"].as_str().unwrap_or_default().to_owned();
@@ -188,28 +179,15 @@ impl Kind {
     }
 }
 
-#[derive(Debug)]
-struct Changed<C> {
-    inner: C,
-    deviation: Deviation,
-}
-
-impl HttpClient for Changed<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Changed { inner, deviation: self.deviation })
-    }
-}
-
-impl HttpConnector for Changed<SharedHttpConnector> {
-    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+impl Layer for Deviation {
+    fn call(&self, mut request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
-        if target.ends_with(".UpdateItem") {
+        if target.ends_with(".UpdateItem") && !INSIDE.contains(self) {
             let body = request.body().bytes().unwrap_or_default();
             let mut update: Value = serde_json::from_slice(body).expect("an update");
-            self.deviation.change(&mut update);
+            self.change(&mut update);
             *request.body_mut() = SdkBody::from(update.to_string());
         }
-        self.inner.call(request)
+        inner.call(request)
     }
 }

@@ -4,12 +4,15 @@ pub(crate) mod account;
 pub(crate) mod attributes;
 pub(crate) mod digest;
 pub(crate) mod endpoint;
+pub(crate) mod kept;
+pub(crate) mod layer;
+pub(crate) mod leases;
 pub(crate) mod line;
 pub(crate) mod partial;
 pub(crate) mod product;
-pub(crate) mod refused;
+mod refused;
 pub(crate) mod rival;
-pub(crate) mod sent;
+mod sent;
 pub(crate) mod shop;
 
 mod raw;
@@ -17,13 +20,18 @@ mod raw;
 pub(crate) use account::Account;
 pub(crate) use attributes::{Item, b, item, n, s};
 pub(crate) use digest::Digest;
+pub(crate) use kept::{Archive, Crate, Kept, Parcel, for_both_kinds};
+pub(crate) use leases::{SKEW, TTL, acquire, kill, row_of};
 pub(crate) use line::Line;
 pub(crate) use product::Product;
+pub(crate) use refused::{FAILED, NONE, Refused, cancelled, codes, invalid, met};
+pub(crate) use sent::{written, written_by_the_user};
 pub(crate) use shop::{Shop, Table};
 
 use std::time::Duration;
 
-use dynalock::error::Lost;
+use aws_sdk_dynamodb::Client;
+use dynalock::{Committed, Error, Leased, Lost, Transaction, local::Fault};
 
 pub(crate) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -32,6 +40,15 @@ pub(crate) const fn secs(seconds: u64) -> Duration {
 pub(crate) const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
+
+/// The faults that apply a request and lose its reply.
+pub(crate) const LOST_REPLIES: [Fault; 5] = [
+    Fault::LoseReply,
+    Fault::ErrorAfterApply,
+    Fault::GarbageAfterApply,
+    Fault::EmptyAfterApply,
+    Fault::NeverAnswerAfterApply,
+];
 
 /// Lets everything that is still on its way arrive. Only under tokio's paused clock, where it takes no time.
 #[expect(clippy::disallowed_methods, reason = "the clock is paused: it goes on when nothing else is left to do")]
@@ -58,6 +75,29 @@ pub(crate) fn stolen_by(lost: &Lost) -> (&str, u64) {
         Lost::Stolen { by, fence, .. } => (by, *fence),
         other => panic!("expected a stolen lock, not {other:?}"),
     }
+}
+
+/// Commits a transaction of one operation.
+pub(crate) async fn commit<Op>(
+    client: &Client,
+    operation: impl FnOnce(&mut Transaction) -> Op,
+) -> Result<Committed, Error> {
+    let mut tx = Transaction::new(client);
+    drop(operation(&mut tx));
+    tx.commit().await
+}
+
+/// Commits a transaction of one operation, under a lease.
+pub(crate) async fn commit_under<Op>(
+    lease: &impl Leased,
+    client: &Client,
+    operation: impl FnOnce(&mut Transaction) -> Op,
+) -> Result<Committed, Error> {
+    let guarded = |tx: &mut Transaction| {
+        tx.guard(lease);
+        drop(operation(tx));
+    };
+    commit(client, guarded).await
 }
 
 /// Asserts the variant of an error and gives what it carries.

@@ -5,17 +5,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use aws_sdk_dynamodb::{
-    Client,
-    config::{HttpClient, RuntimeComponents, SharedHttpClient},
-};
-use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    orchestrator::{HttpRequest, HttpResponse},
-};
+use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_types::body::SdkBody;
 use dynalock::local::Database;
 use serde_json::{Value, json};
+
+use super::layer::{HttpRequest, HttpResponse, Layer};
 
 /// Answers each BatchGetItem for so many keys of its table, and leaves the others.
 #[derive(Debug, Clone)]
@@ -35,7 +31,7 @@ impl Partial {
     pub(crate) fn client(&self, database: &Database) -> Client {
         let inner = SharedHttpClient::new(database.connector());
         let config = database.client().config().to_builder();
-        Client::from_conf(config.http_client(Batching { inner, partial: self.clone() }).build())
+        Client::from_conf(config.http_client(self.wrap(inner)).build())
     }
 
     /// How many keys each batch has asked for.
@@ -51,37 +47,24 @@ impl Partial {
     }
 }
 
-#[derive(Debug)]
-struct Batching<C> {
-    inner: C,
-    partial: Partial,
-}
-
-impl HttpClient for Batching<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Batching { inner, partial: self.partial.clone() })
-    }
-}
-
-impl HttpConnector for Batching<SharedHttpConnector> {
-    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+impl Layer for Partial {
+    fn call(&self, mut request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let is_batch = request.headers().get("x-amz-target").is_some_and(|target| target.ends_with(".BatchGetItem"));
         if !is_batch {
-            return self.inner.call(request);
+            return inner.call(request);
         }
         let mut body: Value = serde_json::from_slice(request.body().bytes().expect("a body")).expect("JSON");
         let tables = body["RequestItems"].as_object_mut().expect("tables");
         let (table, batch) = tables.iter_mut().next().expect("a table");
         let keys = batch["Keys"].as_array_mut().expect("keys");
-        let left = keys.split_off(self.partial.next(keys.len()));
+        let left = keys.split_off(self.next(keys.len()));
         let left = if left.is_empty() { json!({}) } else { json!({ (table.as_str()): { "Keys": left } }) };
         if keys.is_empty() {
             let nothing = json!({ "Responses": {}, "UnprocessedKeys": left });
             return HttpConnectorFuture::ready(Ok(answer(&nothing)));
         }
         *request.body_mut() = SdkBody::from(body.to_string());
-        let inner = self.inner.call(request);
+        let inner = inner.call(request);
         HttpConnectorFuture::new(async move {
             let reply = inner.await?;
             let mut body: Value = serde_json::from_slice(reply.body().bytes().expect("a body")).expect("JSON");

@@ -8,11 +8,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
-use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    orchestrator::HttpRequest,
-};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
+
+use super::layer::{HttpRequest, Layer};
 
 type Act = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 type Acts = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
@@ -45,16 +43,27 @@ impl Rival {
         script.once.insert((operation.to_owned(), at), Box::new(move || Box::pin(act())));
     }
 
+    /// Acts through a handle before the `nth` request of `operation` from now on.
+    pub(crate) fn before_through<H, F>(
+        &self,
+        handle: &H,
+        operation: &str,
+        nth: usize,
+        act: impl FnOnce(H) -> F + Send + 'static,
+    ) where
+        H: Clone + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let handle = handle.clone();
+        self.before(operation, nth, move || act(handle));
+    }
+
     /// Acts before every request of `operation` from now on.
     pub(crate) fn before_each<F>(&self, operation: &str, act: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
         self.0.lock().unwrap().each.insert(operation.to_owned(), Arc::new(move || Box::pin(act())));
-    }
-
-    pub(super) fn wrap(&self, client: SharedHttpClient) -> SharedHttpClient {
-        SharedHttpClient::new(Watched { inner: client, rival: self.clone() })
     }
 
     fn next(&self, operation: &str) -> Now {
@@ -76,24 +85,11 @@ impl fmt::Debug for Rival {
     }
 }
 
-#[derive(Debug)]
-struct Watched<C> {
-    inner: C,
-    rival: Rival,
-}
-
-impl HttpClient for Watched<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Watched { inner, rival: self.rival.clone() })
-    }
-}
-
-impl HttpConnector for Watched<SharedHttpConnector> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+impl Layer for Rival {
+    fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let now = self.rival.next(target.rsplit('.').next().unwrap_or_default());
-        let inner = self.inner.clone();
+        let now = self.next(target.rsplit('.').next().unwrap_or_default());
+        let inner = inner.clone();
         HttpConnectorFuture::new(async move {
             match now {
                 Now::Nothing => {}

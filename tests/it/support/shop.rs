@@ -7,11 +7,11 @@ use std::{
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Repository, Versioned,
+    Repository, Stored, Versioned,
     local::{Database, Faults},
 };
 
-use super::{endpoint, raw::Raw, rival::Rival, secs};
+use super::{Item, endpoint, layer::Layer, raw::Raw, rival::Rival, secs};
 
 /// A DynamoDB, with a client of the code under test, which faults and a rival stand in front of, and a plain one.
 pub(crate) struct Shop {
@@ -41,13 +41,31 @@ impl Shop {
                 let http = endpoint::http_client(&plain).await;
                 Self { remote: true, ..Self::new(plain, http, Faults::none()) }
             }
-            Err(_) => Self::in_process(Faults::none()),
+            Err(_) => Self::without_faults(),
         }
     }
 
     /// On the engine in the process, where time may be paused.
     pub(crate) fn in_process(faults: Faults) -> Self {
         Self::on(&Database::in_memory().expect("a database"), faults)
+    }
+
+    pub(crate) fn without_faults() -> Self {
+        Self::in_process(Faults::none())
+    }
+
+    /// A shop without faults, and an empty table.
+    pub(crate) async fn with_table<T: Versioned>() -> (Self, Table<T>) {
+        let shop = Self::without_faults();
+        let table = shop.table().await;
+        (shop, table)
+    }
+
+    /// A shop without faults, and a table with these items.
+    pub(crate) async fn with_items<T: Versioned>(items: impl IntoIterator<Item = T>) -> (Self, Table<T>) {
+        let shop = Self::without_faults();
+        let table = shop.table_of(items).await;
+        (shop, table)
     }
 
     pub(crate) fn on(database: &Database, faults: Faults) -> Self {
@@ -71,6 +89,38 @@ impl Shop {
         let table = self.absent_table();
         table.others.create_table().await.expect("a table");
         table
+    }
+
+    /// A table with these items.
+    pub(crate) async fn table_of<T: Versioned>(&self, items: impl IntoIterator<Item = T>) -> Table<T> {
+        let table = self.table().await;
+        for item in items {
+            table.others.create(item).await.unwrap();
+        }
+        table
+    }
+
+    /// A table with these items of another program.
+    pub(crate) async fn table_of_raw<T: Versioned>(&self, items: impl IntoIterator<Item = Item>) -> Table<T> {
+        let table = self.table().await;
+        for item in items {
+            table.raw.put(item).await;
+        }
+        table
+    }
+
+    /// A table with this item, and the item as the code under test has created it.
+    pub(crate) async fn created<T: Versioned>(&self, item: T) -> (Table<T>, Stored<T>) {
+        let table = self.table::<T>().await;
+        let stored = table.items.create(item).await.unwrap();
+        (table, stored)
+    }
+
+    /// A table with this item, and the item as another program has created it with this library.
+    pub(crate) async fn stored<T: Versioned>(&self, item: T) -> (Table<T>, Stored<T>) {
+        let table = self.table::<T>().await;
+        let stored = table.others.create(item).await.unwrap();
+        (table, stored)
     }
 
     pub(crate) fn absent_table<T: Versioned>(&self) -> Table<T> {

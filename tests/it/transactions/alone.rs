@@ -1,13 +1,9 @@
 //! Units of work with a single write, when requests and replies are lost.
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{
-    Error, Repository, Transaction,
-    local::{Fault, Faults},
-    transact,
-};
+use dynalock::{Error, Repository, local::Fault, transact};
 
-use crate::support::{Account, Shop, expect_error, millis, settle, travel};
+use crate::support::{Account, Shop, commit, expect_error, millis, settle, travel};
 
 /// The operations that a delete or a create may be sent as.
 fn script(shop: &Shop, nth: usize, fault: &Fault) {
@@ -30,9 +26,7 @@ async fn take(client: &Client, accounts: &Repository<Account>) -> Result<Option<
 #[tokio::test(start_paused = true)]
 async fn two_units_of_work_never_take_the_same_item() {
     for fault in [Fault::LoseRequest, Fault::LoseReply, Fault::DeliverLate(millis(700)), Fault::DeliverTwice] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Account>().await;
-        table.others.create(Account::new("a", 100)).await.unwrap();
+        let (shop, table) = Shop::with_items([Account::new("a", 100)]).await;
         script(&shop, 0, &fault);
         script(&shop, 1, &Fault::Delay(millis(500)));
         let (client, accounts) = (shop.client.clone(), table.items.clone());
@@ -49,8 +43,7 @@ async fn two_units_of_work_never_take_the_same_item() {
 
 #[tokio::test(start_paused = true)]
 async fn a_unit_of_work_that_creates_does_not_undo_a_delete() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
+    let (shop, table) = Shop::with_table::<Account>().await;
     script(&shop, 0, &Fault::LoseReply);
     script(&shop, 1, &Fault::Delay(millis(500)));
     let (client, accounts) = (shop.client.clone(), table.items.clone());
@@ -68,17 +61,14 @@ async fn a_unit_of_work_that_creates_does_not_undo_a_delete() {
     });
     travel(millis(100)).await;
     let account = table.others.get("a").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.plain);
-    tx.delete(&table.others, account);
-    tx.commit().await.unwrap();
+    commit(&shop.plain, |tx| tx.delete(&table.others, account)).await.unwrap();
     create.await.unwrap().unwrap();
     assert_eq!(table.raw.get("a").await, None, "the unit of work had created it before, and somebody took it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_create_in_doubt_that_met_an_item_is_indeterminate_and_may_still_happen() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
+    let (shop, table) = Shop::with_table::<Account>().await;
     script(&shop, 0, &Fault::DeliverLate(millis(700)));
     script(&shop, 1, &Fault::Delay(millis(100)));
     let (client, accounts) = (shop.client.clone(), table.items.clone());

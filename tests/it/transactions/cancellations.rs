@@ -1,20 +1,10 @@
 //! Every code of a cancellation, alone and mixed.
 
 use aws_sdk_dynamodb::types::CancellationReason;
-use dynalock::{
-    Error, Transaction,
-    error::CancellationClass,
-    local::{Fault, Faults},
-    transact,
-    transaction::{Op, Reason},
-};
+use dynalock::{CancellationClass, Error, Op, Reason, Transaction, local::Fault, transact};
 
 use super::purse::{Stored, purse, stored, transaction};
-use crate::support::{
-    Account, Shop, Table, expect_error, item, n,
-    refused::{cancelled, codes},
-    s,
-};
+use crate::support::{Account, Shop, Table, cancelled, codes, expect_error, item, n, s};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -85,8 +75,7 @@ fn is_of(reason: &Reason<Account>, code: &str) -> bool {
 #[tokio::test(start_paused = true)]
 async fn only_contention_and_lack_of_capacity_are_sent_again() {
     for (reported, class) in table() {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Account>().await;
+        let (shop, table) = Shop::with_table::<Account>().await;
         let (tx, handles) = creates(&shop, &table);
         shop.faults.script_on(TRANSACT, 0, Fault::canceled(reported));
         let result = tx.commit().await;
@@ -114,8 +103,7 @@ async fn only_contention_and_lack_of_capacity_are_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn contention_to_the_end_is_exhausted_with_the_cancellation_inside() {
     for reported in [[CONFLICT, NONE, NONE], [NONE, PROVISIONED, NONE], [NONE, THROTTLED, CONFLICT]] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Account>().await;
+        let (shop, table) = Shop::with_table::<Account>().await;
         let (tx, handles) = creates(&shop, &table);
         shop.faults.always(Fault::canceled(reported));
         let (attempts, last) = expect_error!(
@@ -133,8 +121,7 @@ async fn contention_to_the_end_is_exhausted_with_the_cancellation_inside() {
 #[tokio::test(start_paused = true)]
 async fn reasons_that_do_not_fit_the_operations_are_an_error() {
     for reported in [&[][..], &[FAILED], &[FAILED, NONE], &[CONFLICT], &[NONE, NONE, NONE, FAILED]] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Account>().await;
+        let (shop, table) = Shop::with_table::<Account>().await;
         shop.faults.always(Fault::canceled(reported.iter().copied()));
         let refusal = expect_error!(creates(&shop, &table).0.commit().await, Error::Rejected(refusal) => refusal);
         assert_eq!(refusal.code(), "TransactionCanceledException");
@@ -153,8 +140,7 @@ async fn reasons_that_do_not_fit_the_operations_are_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reason_shows_the_item_that_it_came_with() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
+    let (shop, table) = Shop::with_table::<Account>().await;
     let (tx, handles) = creates(&shop, &table);
     let account = item([("owner", s("b")), ("cents", n(7)), ("transfers", n(1)), ("_version", n(3))]);
     let reason = |code: &str| CancellationReason::builder().code(code).message("m");
@@ -162,7 +148,7 @@ async fn a_reason_shows_the_item_that_it_came_with() {
         vec![reason(NONE).build(), reason(FAILED).set_item(Some(account.clone())).build(), reason(INVALID).build()];
     shop.faults.script_on(TRANSACT, 0, Fault::TransactionCanceled(reasons));
     let cancelled = cancelled(tx.commit().await);
-    let now = crate::support::refused::met(&cancelled, &handles[1]).unwrap();
+    let now = crate::support::met(&cancelled, &handles[1]).unwrap();
     assert_eq!((now.cents, now.version()), (7, 3));
     let reasons: Vec<_> = cancelled.reasons().collect();
     assert_eq!((reasons[1].current_item(), reasons[2].current_item()), (Some(&account), None));
@@ -178,8 +164,7 @@ async fn a_unit_of_work_runs_again_only_where_that_can_help() {
         ([NONE, UNKNOWN, NONE, CONFLICT], 1),
         ([CONFLICT, NONE, THROTTLED, NONE], 2),
     ] {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         let current = table.raw.get("check").await;
         let reasons = reported.iter().map(|code| {
             let item = current.clone().filter(|_| *code == FAILED);
@@ -197,10 +182,8 @@ async fn a_unit_of_work_runs_again_only_where_that_can_help() {
 
 #[tokio::test(start_paused = true)]
 async fn contention_beside_a_conflict_is_decided_anew() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
-    let others = table.others.clone();
-    shop.rival.before(TRANSACT, 1, async move || {
+    let (shop, table) = purse().await;
+    shop.rival.before_through(&table.others, TRANSACT, 1, async |others| {
         others.update_with("check", |account| account.cents = 9).await.unwrap();
     });
     shop.faults.script_on(TRANSACT, 0, Fault::canceled([NONE, NONE, NONE, CONFLICT]));
@@ -208,8 +191,7 @@ async fn contention_beside_a_conflict_is_decided_anew() {
     // It slept over the contention: the second run reads all three items again.
     assert_eq!(shop.counts([TRANSACT, "GetItem"]), [3, 6]);
 
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     shop.faults.script_on(TRANSACT, 0, Fault::canceled([NONE, NONE, NONE, CONFLICT]));
     let done = transaction(&shop, &table).await.commit().await;
     assert!(done.is_ok(), "{done:?}");

@@ -1,11 +1,8 @@
 //! Transactions in doubt that are refused while a copy is still on its way: certain only if that copy can never be applied.
 
-use dynalock::{
-    Error, Stored, Transaction,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Stored, Transaction, local::Fault};
 
-use crate::support::{Account, Shop, Table, expect_error, item, n, refused::cancelled, s, secs, travel};
+use crate::support::{Account, Shop, Table, cancelled, expect_error, item, n, s, secs, travel};
 
 /// Whether a transaction has the user's own condition as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +13,7 @@ enum Condition {
 }
 
 async fn accounts(shop: &Shop) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    table.others.create(Account::new("alice", 5)).await.unwrap();
-    table
+    shop.table_of([Account::new("alice", 5)]).await
 }
 
 async fn read(table: &Table<Account>) -> Stored<Account> {
@@ -50,7 +45,7 @@ async fn has_arrived(table: &Table<Account>) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_false_condition_on_an_item_that_is_updated_too_may_become_true() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = accounts(&shop).await;
     let result = commit(&shop, &table, read(&table).await, Condition::OfTheUser).await;
     expect_error!(result, Error::Indeterminate { .. });
@@ -61,8 +56,7 @@ async fn a_false_condition_on_an_item_that_is_updated_too_may_become_true() {
 #[tokio::test(start_paused = true)]
 async fn the_content_of_an_item_without_a_version_or_without_ids_may_come_back() {
     for version in [None, Some(("_version".to_owned(), n(3)))] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Account>().await;
+        let (shop, table) = Shop::with_table::<Account>().await;
         let put = async |cents: i64| {
             let mut alice = item([("owner", s("alice")), ("cents", n(cents)), ("transfers", n(0))]);
             alice.extend(version.clone());
@@ -79,7 +73,7 @@ async fn the_content_of_an_item_without_a_version_or_without_ids_may_come_back()
 
 #[tokio::test(start_paused = true)]
 async fn ids_that_another_program_took_out_may_be_put_back() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = accounts(&shop).await;
     let (alice, whole) = (read(&table).await, table.raw.get("alice").await.unwrap());
     table.raw.remove("alice", "_writes").await;
@@ -90,7 +84,7 @@ async fn ids_that_another_program_took_out_may_be_put_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_version_that_another_program_put_back_may_fit_again() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = accounts(&shop).await;
     let alice = read(&table).await;
     table.others.update_with("alice", |alice| alice.transfers = 0).await.unwrap();
@@ -103,7 +97,7 @@ async fn a_version_that_another_program_put_back_may_fit_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_version_that_another_program_counted_is_over() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = accounts(&shop).await;
     let alice = read(&table).await;
     table.raw.set("alice", "_version", n(2)).await;
@@ -114,7 +108,7 @@ async fn a_version_that_another_program_counted_is_over() {
 #[tokio::test(start_paused = true)]
 async fn a_life_that_is_over_never_comes_back() {
     for created_again in [false, true] {
-        let shop = Shop::in_process(Faults::none());
+        let shop = Shop::without_faults();
         let table = accounts(&shop).await;
         let alice = read(&table).await;
         table.others.delete_unchecked("alice").await.unwrap();

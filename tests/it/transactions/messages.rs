@@ -1,17 +1,8 @@
 //! What the errors of transactions say, and what they keep to themselves.
 
-use dynalock::{
-    Error, Transaction,
-    error::InvalidTransaction,
-    local::{Fault, Faults},
-    transact,
-};
+use dynalock::{Error, InvalidTransaction, Transaction, local::Fault, transact};
 
-use crate::support::{
-    Account, Product, Shop, item, n,
-    refused::{cancelled, invalid},
-    s,
-};
+use crate::support::{Account, Product, Shop, cancelled, invalid, item, n, s};
 
 const SECRET: &str = "5500005555555559";
 
@@ -26,7 +17,7 @@ fn keeps_to_itself(error: &Error) {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_names_the_operations_the_versions_and_what_to_do() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let (products, accounts) = (shop.table::<Product>().await, shop.table::<Account>().await);
     let stored = products.others.create(secret("a")).await.unwrap();
     products.others.update_with("a", |product| product.stock = 9).await.unwrap();
@@ -53,8 +44,7 @@ async fn a_cancellation_names_the_operations_the_versions_and_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_names_three_operations_and_counts_the_rest() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
+    let (shop, table) = Shop::with_table::<Account>().await;
     let mut tx = Transaction::new(&shop.client);
     for index in 0..10 {
         tx.check_exists(&table.items, index.to_string());
@@ -65,8 +55,7 @@ async fn a_cancellation_names_three_operations_and_counts_the_rest() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_of_another_kind_shows_code_and_message() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
+    let (shop, table) = Shop::with_table::<Account>().await;
     let mut tx = Transaction::new(&shop.client);
     tx.create(&table.items, Account::new("a", 5));
     shop.faults.script(0, Fault::canceled(["SomethingNew"]));
@@ -77,8 +66,7 @@ async fn a_cancellation_of_another_kind_shows_code_and_message() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_item_is_not_shown_by_its_reason() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     table.raw.put(item([("sku", s("a")), ("note", s(SECRET))])).await;
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, Product::new("a", 5));
@@ -89,7 +77,7 @@ async fn an_unreadable_item_is_not_shown_by_its_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_that_cannot_be_sent_says_what_to_do() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = &shop.table::<Product>().await;
     let unit = async |escape: bool| {
         let unit = transact(&shop.client, |tx| async move {
@@ -123,8 +111,7 @@ async fn a_transaction_that_cannot_be_sent_says_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_was_used_is_one_sentence_that_says_what_to_do() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (shop, table) = Shop::with_table::<Product>().await;
     let create = |key| {
         let mut tx = Transaction::new(&shop.client).token("token");
         tx.create(&table.items, secret(key));
@@ -140,7 +127,7 @@ async fn a_token_that_was_used_is_one_sentence_that_says_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn what_carries_items_is_shown_without_them() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = &shop.table::<Product>().await;
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, secret(SECRET));

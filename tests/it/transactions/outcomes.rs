@@ -1,13 +1,9 @@
 //! A transaction under every fault: what is returned is held against what is stored.
 
-use dynalock::{
-    Error, Result,
-    error::{Spent, Unavailable},
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Result, Spent, Unavailable, local::Fault};
 
 use super::purse::{Stored, WAYS, Way, purse, run, stored};
-use crate::support::{Shop, millis, secs, settle};
+use crate::support::{millis, secs, settle};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -76,8 +72,7 @@ async fn agrees(result: &Result<()>, table: &crate::support::Table<crate::suppor
 async fn a_transaction_survives_one_fault_of_each_kind_and_happens_once() {
     for way in WAYS {
         for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()).chain(harmless()) {
-            let shop = Shop::in_process(Faults::none());
-            let table = purse(&shop).await;
+            let (shop, table) = purse().await;
             shop.faults.script_on(TRANSACT, 0, fault.clone());
             let what = format!("{way:?}, {fault:?}");
             let result = run(&shop, &table, way).await;
@@ -95,8 +90,7 @@ async fn a_unit_of_work_survives_a_fault_of_its_reads() {
         if matches!(fault, Fault::TransactionCanceled(_)) {
             continue;
         }
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         shop.faults.script_on("GetItem", 1, fault.clone());
         let what = format!("a read meets {fault:?}");
         let result = run(&shop, &table, Way::Transact).await;
@@ -110,8 +104,7 @@ async fn a_unit_of_work_survives_a_fault_of_its_reads() {
 async fn a_transaction_whose_every_attempt_fails_is_exhausted_or_indeterminate_by_what_the_faults_prove() {
     for way in WAYS {
         for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
-            let shop = Shop::in_process(Faults::none());
-            let table = purse(&shop).await;
+            let (shop, table) = purse().await;
             for nth in 0..300 {
                 shop.faults.script_on(TRANSACT, nth, fault.clone());
             }
@@ -160,8 +153,7 @@ async fn a_transaction_whose_every_attempt_fails_is_exhausted_or_indeterminate_b
 async fn what_is_refused_for_good_is_sent_once() {
     for way in WAYS {
         for fault in final_ones() {
-            let shop = Shop::in_process(Faults::none());
-            let table = purse(&shop).await;
+            let (shop, table) = purse().await;
             shop.faults.script_on(TRANSACT, 0, fault.clone());
             let what = format!("{way:?}, {fault:?}");
             let result = run(&shop, &table, way).await;
@@ -175,11 +167,9 @@ async fn what_is_refused_for_good_is_sent_once() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_is_a_success_also_when_others_have_gone_on_since() {
     for way in WAYS {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         shop.faults.script_on(TRANSACT, 0, Fault::LoseReply);
-        let others = table.others.clone();
-        shop.rival.before(TRANSACT, 1, async move || {
+        shop.rival.before_through(&table.others, TRANSACT, 1, async |others| {
             for _ in 0..20 {
                 others.update_with("update", |account| account.cents += 100).await.unwrap();
             }
@@ -199,8 +189,7 @@ async fn a_plain_write_of_a_unit_survives_each_fault_too() {
         if matches!(fault, Fault::TransactionCanceled(_)) {
             continue;
         }
-        let shop = Shop::in_process(Faults::none());
-        let table = &purse(&shop).await;
+        let (shop, table) = &purse().await;
         shop.faults.script_on("UpdateItem", 0, fault.clone());
         let unit = dynalock::transact(&shop.client, |tx| async move {
             let mut account = tx.get(&table.items, "update").await?.unwrap();

@@ -23,12 +23,8 @@ pub(super) enum Stored {
 }
 
 /// A table before the transaction: `update`, `delete` and `check` are there, `create` is not.
-pub(super) async fn purse(shop: &Shop) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    for owner in ["update", "delete", "check"] {
-        table.others.create(Account::new(owner, 5)).await.unwrap();
-    }
-    table
+pub(super) async fn purse() -> (Shop, Table<Account>) {
+    Shop::with_items(["update", "delete", "check"].map(|owner| Account::new(owner, 5))).await
 }
 
 /// Updates, creates, deletes and checks, within a minute.

@@ -1,11 +1,6 @@
 //! What stays the same over the requests of one transaction, and how long it goes on.
 
-use dynalock::{
-    Error, Transaction,
-    error::InvalidTransaction,
-    local::{Fault, Faults},
-    transact,
-};
+use dynalock::{Error, InvalidTransaction, Transaction, local::Fault, transact};
 
 use super::purse::{Stored, WAYS, Way, purse, run, stored, transaction};
 use crate::support::{Account, Shop, expect_error, millis, secs};
@@ -20,8 +15,7 @@ fn bodies(shop: &Shop) -> Vec<Vec<u8>> {
 #[tokio::test(start_paused = true)]
 async fn each_attempt_is_the_same_to_the_byte_token_included() {
     for way in WAYS {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         for (nth, fault) in [
             Fault::LoseRequest,
             Fault::Throttle,
@@ -49,8 +43,7 @@ async fn each_attempt_is_the_same_to_the_byte_token_included() {
 
 #[tokio::test(start_paused = true)]
 async fn each_evaluation_has_a_token_of_its_own() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let others = table.others.clone();
     shop.faults.script_on(TRANSACT, 0, Fault::LoseRequest);
     shop.rival.before(TRANSACT, 1, async move || {
@@ -66,8 +59,7 @@ async fn each_evaluation_has_a_token_of_its_own() {
 #[tokio::test(start_paused = true)]
 async fn a_transaction_in_progress_is_waited_for() {
     for way in WAYS {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         for nth in 0..8 {
             shop.faults.script_on(TRANSACT, nth, Fault::TransactionInProgress);
         }
@@ -78,18 +70,17 @@ async fn a_transaction_in_progress_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_and_deadline_bound_it() {
-    let shop = Shop::in_process(Faults::none());
-    let table = &purse(&shop).await;
+    let (shop, table) = &purse().await;
     shop.faults.always(Fault::Throttle);
     let attempts = expect_error!(
-        transaction(&shop, table).await.attempts(3).commit().await,
+        transaction(shop, table).await.attempts(3).commit().await,
         Error::Exhausted { spent, .. } => spent.attempts
     );
     assert_eq!((attempts, shop.counts([TRANSACT])), (3, [3]));
     shop.faults.clear();
     shop.faults.always(Fault::canceled(["TransactionConflict", "None", "None", "None"]));
     let (elapsed, last) = expect_error!(
-        transaction(&shop, table).await.deadline(secs(2)).commit().await,
+        transaction(shop, table).await.deadline(secs(2)).commit().await,
         Error::Exhausted { spent, last, .. } => (spent.elapsed, last)
     );
     assert!(elapsed <= secs(2) && matches!(*last, Error::Cancelled(_)), "{elapsed:?} {last:?}");
@@ -98,7 +89,7 @@ async fn attempts_and_deadline_bound_it() {
     for way in WAYS {
         let elapsed = match way {
             Way::Commit => {
-                let tx = transaction(&shop, table).await.attempt_timeout(millis(100)).deadline(secs(1));
+                let tx = transaction(shop, table).await.attempt_timeout(millis(100)).deadline(secs(1));
                 expect_error!(tx.commit().await, Error::Indeterminate { spent, .. } => spent.elapsed)
             }
             Way::Transact => {
@@ -115,8 +106,7 @@ async fn attempts_and_deadline_bound_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_unit_that_meets_conflicts_for_ever_ends_at_its_deadline() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let others = table.others.clone();
     shop.rival.before_each(TRANSACT, move || {
         let others = others.clone();
@@ -139,8 +129,7 @@ async fn a_unit_that_meets_conflicts_for_ever_ends_at_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_transaction_sends_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Account>().await;
+    let (shop, table) = Shop::with_table::<Account>().await;
     let mut tx = Transaction::new(&shop.client);
     tx.create(&table.items, Account::new("a", 5));
     drop(tx.commit());

@@ -1,8 +1,8 @@
 //! Write skew under real concurrency: it happens to those who do not check, and to nobody else.
 
-use dynalock::{Error, Transaction, local::Faults, transact};
+use dynalock::{Error, transact};
 
-use crate::support::{Account, Shop, Table, secs};
+use crate::support::{Account, Shop, Table, commit, secs};
 
 /// Who is on call; each may leave while somebody else stays.
 async fn on_call(shop: &Shop, round: usize) -> Table<Account> {
@@ -42,16 +42,14 @@ async fn leave_without_a_check(shop: &Shop, table: &Table<Account>, me: String, 
     let mut mine = table.items.get(me.as_str()).await.unwrap().unwrap();
     if table.items.get(other).await.unwrap().unwrap().cents == 1 {
         mine.cents = 0;
-        let mut tx = Transaction::new(&shop.client);
-        tx.update(&table.items, mine);
-        tx.commit().await.unwrap();
+        commit(&shop.client, |tx| tx.update(&table.items, mine)).await.unwrap();
     }
 }
 
 /// Both decide at the same time, round after round: who stays.
 macro_rules! rounds {
     ($leave:path) => {{
-        let shop = Shop::in_process(Faults::none());
+        let shop = Shop::without_faults();
         let mut stayed = Vec::new();
         for round in 0..40 {
             let table = on_call(&shop, round).await;

@@ -2,20 +2,12 @@
 
 use std::collections::HashSet;
 
-use dynalock::{
-    Error, Transaction, Versioned,
-    error::Spent,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, Spent, Transaction, Versioned, local::Fault};
 
 use serde::{Deserialize, Serialize};
 
 use super::purse::{Stored, purse, stored, transaction};
-use crate::support::{
-    Account, Shop, Table, expect_error,
-    refused::{cancelled, codes},
-    secs, settle, travel,
-};
+use crate::support::{Account, Shop, Table, cancelled, codes, expect_error, secs, settle, travel};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -40,8 +32,7 @@ async fn two_processes_under_one_token_pay_once_whatever_gets_lost() {
         Fault::DeliverLate(secs(1)),
         Fault::DeliverTwice,
     ] {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         let read = table.others.get("update").await.unwrap().unwrap();
         shop.faults.script_on(TRANSACT, 0, fault.clone());
         shop.faults.script_on(TRANSACT, 1, fault.clone());
@@ -56,8 +47,7 @@ async fn two_processes_under_one_token_pay_once_whatever_gets_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn after_ten_minutes_the_items_show_that_it_was_committed() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let read = table.others.get("update").await.unwrap().unwrap();
     update(&shop, &table, &read).commit().await.unwrap();
     settle().await;
@@ -72,8 +62,7 @@ async fn after_ten_minutes_the_items_show_that_it_was_committed() {
 #[tokio::test(start_paused = true)]
 async fn values_that_were_read_again_after_the_commit_show_that_it_happened() {
     for later in [secs(60), secs(11 * 60)] {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         let pay = async || {
             let read = table.others.get("update").await.unwrap().unwrap();
             update(&shop, &table, &read).commit().await
@@ -99,8 +88,7 @@ struct Tagged {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_in_another_order_under_its_token_was_committed_before() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Tagged>().await;
+    let (shop, table) = Shop::with_table::<Tagged>().await;
     let create = || {
         let mut tx = Transaction::new(&shop.client).token("order-7");
         tx.create(&table.items, Tagged { id: "a".to_owned(), tags: (0..20).map(|tag| tag.to_string()).collect() });
@@ -113,8 +101,7 @@ async fn a_set_in_another_order_under_its_token_was_committed_before() {
 #[tokio::test(start_paused = true)]
 async fn another_content_in_doubt_under_a_token_that_was_committed_is_not_applied() {
     for fault in [Fault::LoseRequest, Fault::LoseReply] {
-        let shop = Shop::in_process(Faults::none());
-        let table = shop.table::<Account>().await;
+        let (shop, table) = Shop::with_table::<Account>().await;
         let create = |cents| {
             let mut tx = Transaction::new(&shop.client).token("order-7");
             tx.create(&table.items, Account::new("a", cents));
@@ -130,8 +117,7 @@ async fn another_content_in_doubt_under_a_token_that_was_committed_is_not_applie
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_is_made_again_from_a_form_was_committed_before_as_another_item_shows() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let etag = table.others.get("delete").await.unwrap().unwrap().etag();
     let take = async || {
         let form = dynalock::Stored::assume(Account::new("delete", 5), etag.clone());
@@ -146,8 +132,7 @@ async fn a_delete_that_is_made_again_from_a_form_was_committed_before_as_another
 
 #[tokio::test(start_paused = true)]
 async fn a_reused_token_stays_an_error_if_the_items_cannot_be_read() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let read = table.others.get("update").await.unwrap().unwrap();
     update(&shop, &table, &read).commit().await.unwrap();
     let mut other = update(&shop, &table, &read);
@@ -160,8 +145,7 @@ async fn a_reused_token_stays_an_error_if_the_items_cannot_be_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_form_that_is_sent_again_under_its_token_says_that_it_was_committed() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let etag = table.others.get("update").await.unwrap().unwrap().etag();
     let send = async |cents| {
         let form = dynalock::Stored::assume(Account::new("update", cents), etag.clone());
@@ -191,8 +175,7 @@ async fn until_the_token_is_forgotten(shop: &Shop, tx: Transaction) -> dynalock:
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_token_is_made_up_for_by_the_write_ids() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let tx = transaction(&shop, &table).await;
     until_the_token_is_forgotten(&shop, tx).await.unwrap();
     assert_eq!((stored(&table).await, shop.counts([TRANSACT])), (Stored::After, [1_501]));
@@ -200,8 +183,7 @@ async fn a_forgotten_token_is_made_up_for_by_the_write_ids() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_token_and_without_an_id_it_cannot_be_told() {
-    let shop = Shop::in_process(Faults::none());
-    let table = purse(&shop).await;
+    let (shop, table) = purse().await;
     let mut tx = Transaction::new(&shop.client);
     tx.delete(&table.items, table.others.get("delete").await.unwrap().unwrap());
     tx.check_exists(&table.items, "check");
@@ -222,8 +204,7 @@ async fn late(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
     for kind in ["when", "exists", "absent", "create"] {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         let mut tx = Transaction::new(&shop.client);
         tx.create(&table.items, Account::new("late", 5));
         match kind {
@@ -245,8 +226,7 @@ async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_for_a_version_is_certain_for_late_copies_too() {
     for kind in ["update", "replace", "delete", "check"] {
-        let shop = Shop::in_process(Faults::none());
-        let table = purse(&shop).await;
+        let (shop, table) = purse().await;
         let mut read = table.others.get("update").await.unwrap().unwrap();
         read.cents = 9;
         table.others.update_with("update", |account| account.cents += 1).await.unwrap();

@@ -57,11 +57,7 @@ async fn task(client: Client, accounts: Repository<Account>, seed: u64, transfer
 }
 
 async fn accounts(shop: &Shop) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    for owner in OWNERS {
-        table.others.create(Account::new(owner, OPENING)).await.unwrap();
-    }
-    table
+    shop.table_of(OWNERS.map(|owner| Account::new(owner, OPENING))).await
 }
 
 /// Lets tasks transfer, and holds the accounts against what they were told.
@@ -89,7 +85,7 @@ async fn exactly(shop: &Shop, table: &Table<Account>, tasks: u64, transfers: usi
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_tasks_transfer_200_times_each_while_the_sum_is_watched() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let table = accounts(&shop).await;
     let (client, items) = (shop.plain.clone(), table.others.clone());
     let watch = tokio::spawn(async move {

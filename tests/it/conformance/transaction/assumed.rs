@@ -2,11 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction};
 
-use crate::support::{
-    Product, Shop, expect_error, item, n,
-    refused::{FAILED, NONE, cancelled, codes, met},
-    s,
-};
+use crate::support::{FAILED, NONE, Product, Shop, cancelled, codes, commit, expect_error, item, met, n, s};
 
 cases![
     assumed_values_are_read_once_and_written,
@@ -46,8 +42,7 @@ async fn assumed_values_are_read_once_and_written(shop: &Shop) {
 }
 
 async fn an_assumed_value_that_says_nothing_new_is_a_check(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let stored = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, stored) = shop.stored(Product::new("a", 5)).await;
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, Stored::assume(Product::new("a", 5), stored.etag()));
     tx.create(&table.items, Product::new("b", 5));
@@ -81,8 +76,7 @@ async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
 async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let mut tx = Transaction::new(&shop.client);
@@ -107,15 +101,15 @@ async fn an_etag_of_another_key_is_refused(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
     table.others.create(Product::new("b", 5)).await.unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.update(&table.items, Stored::assume(Product::new("b", 6), etag));
-    expect_error!(tx.commit().await, Error::KeyChanged { .. });
+    expect_error!(
+        commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), etag))).await,
+        Error::KeyChanged { .. }
+    );
     assert_eq!(shop.requests(), 0);
 }
 
 async fn an_etag_of_an_unversioned_item_is_of_its_content(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a")), ("stock", n(5))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5))])]).await;
     let etag = table.others.get("a").await.unwrap().unwrap().etag();
     let edit = || {
         let mut tx = Transaction::new(&shop.client);

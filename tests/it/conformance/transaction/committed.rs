@@ -3,11 +3,7 @@
 use dynalock::{Error, Stored, Transaction, Versioned, transaction::Reason};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{
-    Account, Product, Shop, expect_error, item, n,
-    refused::{FAILED, NONE, cancelled, codes, met},
-    s,
-};
+use crate::support::{Account, FAILED, NONE, Product, Shop, cancelled, codes, expect_error, item, met, n, s};
 
 cases![
     what_each_operation_left_can_be_written_again_without_a_read,
@@ -72,8 +68,7 @@ async fn what_each_operation_left_can_be_written_again_without_a_read(shop: &Sho
 }
 
 async fn an_update_that_changes_nothing_leaves_the_version(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut same = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut same) = shop.stored(Product::new("a", 5)).await;
     same.stock += 0;
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, same.clone());
@@ -87,8 +82,7 @@ async fn an_update_that_changes_nothing_leaves_the_version(shop: &Shop) {
 }
 
 async fn an_update_that_changes_nothing_is_a_check(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let same = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, same) = shop.stored(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, same);
@@ -135,8 +129,7 @@ async fn a_handle_of_another_transaction_is_an_error(shop: &Shop) {
 }
 
 async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("taken", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("taken", 5)]).await;
     let mut kept = table.others.create(Product::new("a", 5)).await.unwrap();
     kept.stock = 6;
     let mut tx = Transaction::new(&shop.client);
@@ -201,8 +194,7 @@ async fn an_item_without_a_version_is_not_adopted_if_it_changed(shop: &Shop) {
 }
 
 async fn a_changed_key_is_refused_before_sending(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stored = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, mut stored) = shop.stored(Product::new("a", 5)).await;
     stored.sku = "b".to_owned();
     for kind in ["update", "replace", "delete", "check"] {
         let mut tx = Transaction::new(&shop.client);

@@ -90,11 +90,8 @@ async fn what_is_read_in_many_is_checked_like_any_read(shop: &Shop) {
     table.others.create(Product::new("a", 1)).await.unwrap();
     table.others.create(Product::new("sum", 0)).await.unwrap();
     let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
-        others.create(Product::new("b", 2)).await.unwrap();
-    });
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 1, async move || {
+    shop.rival.before("TransactWriteItems", 0, async move || drop(others.create(Product::new("b", 2)).await.unwrap()));
+    shop.rival.before_through(&table.others, "TransactWriteItems", 1, async |others| {
         others.update_with("a", |product| product.stock = 10).await.unwrap();
     });
     let unit = transact(&shop.client, |tx| async move {

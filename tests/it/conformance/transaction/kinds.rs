@@ -7,10 +7,7 @@ use dynalock::{
     transaction::{Op, Reason},
 };
 
-use crate::support::{
-    Account, Line, Product, Shop, Table,
-    refused::{FAILED, NONE, cancelled},
-};
+use crate::support::{Account, FAILED, Line, NONE, Product, Shop, Table, cancelled};
 
 cases![
     all_kinds_happen_together_in_any_order,

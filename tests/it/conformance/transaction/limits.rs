@@ -1,15 +1,8 @@
 //! What DynamoDB would refuse as a whole is refused before it is sent, with the operation to change.
 
-use dynalock::{
-    Error, Stored, Transaction,
-    error::InvalidTransaction,
-    transaction::{Op, Reason},
-};
+use dynalock::{Error, InvalidTransaction, Op, Reason, Transaction};
 
-use crate::support::{
-    Account, Product, Shop, Table, expect_error, n,
-    refused::{cancelled, invalid},
-};
+use crate::support::{Account, Product, Shop, Table, cancelled, expect_error, invalid, n};
 
 cases![
     a_transaction_without_operations_is_refused,
@@ -101,8 +94,7 @@ async fn four_megabytes_are_written_and_no_more(shop: &Shop) {
 }
 
 async fn an_item_of_400_kilobytes_is_refused(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let mut stored: Stored<Product> = table.others.create(Product::new("b", 5)).await.unwrap();
+    let (table, mut stored) = shop.stored(Product::new("b", 5)).await;
     stored.note = large("b", 400 * 1024).note;
     for kind in ["create", "update", "replace"] {
         let mut tx = Transaction::new(&shop.client);
@@ -125,8 +117,7 @@ async fn an_item_of_400_kilobytes_is_refused(shop: &Shop) {
 }
 
 async fn two_writes_of_one_item_are_refused_by_their_names(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let stored = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, stored) = shop.stored(Product::new("a", 5)).await;
     for second in ["create", "update", "replace", "delete"] {
         let mut tx = Transaction::new(&shop.client);
         tx.check_exists(&table.items, "a");

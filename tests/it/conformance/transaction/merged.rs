@@ -7,10 +7,7 @@ use dynalock::{
     transaction::{Op, Reason},
 };
 
-use crate::support::{
-    Product, Shop, Table, n,
-    refused::{FAILED, NONE, cancelled, codes, met},
-};
+use crate::support::{FAILED, NONE, Product, Shop, Table, cancelled, codes, commit, met, n};
 
 cases![
     a_check_and_a_write_of_one_item_are_one_conditional_write,
@@ -166,12 +163,10 @@ async fn a_condition_alone_may_have_every_form(shop: &Shop) {
     product(&table).await;
     for (holds, fails) in conditions() {
         let text = format!("{holds:?}");
-        let mut tx = Transaction::new(&shop.client);
-        tx.when(&table.items, "a", holds);
-        tx.commit().await.unwrap_or_else(|error| panic!("{text}: {error}"));
-        let mut tx = Transaction::new(&shop.client);
-        tx.when(&table.items, "a", fails);
-        cancelled(tx.commit().await);
+        commit(&shop.client, |tx| tx.when(&table.items, "a", holds))
+            .await
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        cancelled(commit(&shop.client, |tx| tx.when(&table.items, "a", fails)).await);
     }
 }
 

@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Stored, error::InvalidTransaction, transact};
 
-use crate::support::{
-    Account, Product, Shop, n,
-    refused::{cancelled, codes, invalid},
-};
+use crate::support::{Account, Product, Shop, cancelled, codes, invalid, n};
 
 cases![
     an_item_that_is_only_read_is_checked,
@@ -25,8 +22,7 @@ async fn an_item_that_is_only_read_is_checked(shop: &Shop) {
     let (products, accounts) = (&shop.table::<Product>().await, &shop.table::<Account>().await);
     products.others.create(Product::new("a", 5)).await.unwrap();
     accounts.others.create(Account::new("a", 0)).await.unwrap();
-    let others = products.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
+    shop.rival.before_through(&products.others, "TransactWriteItems", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let runs = &AtomicU32::new(0);
@@ -48,8 +44,7 @@ async fn an_item_that_is_only_read_is_checked(shop: &Shop) {
 
 async fn an_absent_item_that_is_only_read_is_checked_for_absence(shop: &Shop) {
     let table = &shop.table::<Product>().await;
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.create(Product::new("a", 5)).await.unwrap();
     });
     let runs = &AtomicU32::new(0);
@@ -90,8 +85,7 @@ async fn an_item_that_is_read_twice_is_the_same_whatever_others_write(shop: &Sho
 async fn an_item_that_is_read_twice_at_the_same_time_is_the_same(shop: &Shop) {
     let table = &shop.table::<Product>().await;
     table.others.create(Product::new("a", 5)).await.unwrap();
-    let others = table.others.clone();
-    shop.rival.before("GetItem", 1, async move || {
+    shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let (one, other) = transact(&shop.client, |tx| async move {

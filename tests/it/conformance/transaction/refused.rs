@@ -2,11 +2,7 @@
 
 use dynalock::{Error, Transaction, error::CancellationClass, transaction::Reason};
 
-use crate::support::{
-    Account, Item, Product, Shop, expect_error, item, n,
-    refused::{FAILED, NONE, cancelled, codes, met},
-    s,
-};
+use crate::support::{Account, FAILED, Item, NONE, Product, Shop, cancelled, codes, expect_error, item, met, n, s};
 
 cases![
     an_item_that_does_not_fit_is_a_conflict_that_shows_its_attributes,
@@ -50,8 +46,7 @@ async fn an_item_that_does_not_fit_is_a_conflict_that_shows_its_attributes(shop:
 }
 
 async fn the_current_item_can_be_written_without_a_read(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, Product::new("a", 1));
     tx.create(&table.items, Product::new("b", 1));
@@ -84,8 +79,7 @@ async fn the_current_item_can_be_read_in_a_loop(shop: &Shop) {
 }
 
 async fn a_recreated_item_is_another_one_though_its_version_fits(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let old = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, old) = shop.stored(Product::new("a", 5)).await;
     table.raw.delete("a").await;
     let new = table.others.create(Product::new("a", 5)).await.unwrap();
     assert_eq!((old.version(), &*old), (new.version(), &*new));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Pace, transact};
 
-use crate::support::{Account, Shop, Table, n, refused::Refused};
+use crate::support::{Account, Refused, Shop, Table, n};
 
 cases![
     an_immediate_retry_reads_nothing_and_one_after_a_pause_everything,
@@ -16,11 +16,7 @@ cases![
 ];
 
 async fn accounts(shop: &Shop) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    for owner in ["alice", "bob"] {
-        table.others.create(Account::new(owner, 100)).await.unwrap();
-    }
-    table
+    shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 100))).await
 }
 
 /// Somebody pays a cent to an account before each of the next requests of an operation.
@@ -114,8 +110,7 @@ async fn an_item_that_is_gone_is_read_again(shop: &Shop) {
 
 async fn a_refusal_after_a_conflict_ends_it(shop: &Shop) {
     let table = &accounts(shop).await;
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("alice", |alice| alice.cents = 10).await.unwrap();
     });
     let unit = transact(&shop.client, |tx| async move {
@@ -136,8 +131,7 @@ async fn a_refusal_after_a_conflict_ends_it(shop: &Shop) {
 
 async fn runs_may_read_other_items(shop: &Shop) {
     let table = &accounts(shop).await;
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("alice", |alice| alice.cents = 0).await.unwrap();
     });
     // Whoever has money pays: alice at first, bob in the end.

@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Stored, Transaction, transact};
 
-use crate::support::{
-    Account, Shop, Table, n,
-    refused::{FAILED, NONE, cancelled, codes},
-};
+use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, codes, commit, n};
 
 cases![
     two_who_leave_at_the_same_time_do_not_both_leave,
@@ -78,9 +75,7 @@ async fn without_the_check_both_leave(shop: &Shop) {
     let table = on_call(shop).await;
     bob_leaves(shop, &table);
     let (alice, _) = alice_decides(&table).await;
-    let mut tx = Transaction::new(&shop.client);
-    tx.update(&table.items, alice);
-    tx.commit().await.unwrap();
+    commit(&shop.client, |tx| tx.update(&table.items, alice)).await.unwrap();
     assert_eq!(left(&table).await, [true, true], "the tests beside this one can fail");
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dynalock::{Error, Transaction, error::InvalidTransaction};
 
-use crate::support::{Account, Line, Product, Shop, expect_error, item, n, refused::invalid, s};
+use crate::support::{Account, Line, Product, Shop, expect_error, invalid, item, n, s};
 
 cases![
     several_tables_are_read_in_one_request,
@@ -37,8 +37,7 @@ async fn several_tables_are_read_in_one_request(shop: &Shop) {
 }
 
 async fn items_that_are_asked_for_twice_are_read_once(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let product = table.others.create(Product::new("a", 5)).await.unwrap();
+    let (table, product) = shop.stored(Product::new("a", 5)).await;
     let mut get = Transaction::get(&shop.client);
     let handles = ["a", "b", "a", "b", "a"].map(|key| get.item(&table.items, key));
     let seen = get.fetch().await.unwrap();
@@ -80,9 +79,7 @@ async fn a_handle_of_another_read_is_an_error(shop: &Shop) {
 }
 
 async fn an_item_that_does_not_fit_is_an_error_of_its_own_handle(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.raw.put(item([("sku", s("a"))])).await;
-    table.raw.put(item([("sku", s("b")), ("stock", n(5))])).await;
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a"))]), item([("sku", s("b")), ("stock", n(5))])]).await;
     let mut get = Transaction::get(&shop.client);
     let (a, b) = (get.item(&table.items, "a"), get.item(&table.items, "b"));
     let seen = get.fetch().await.unwrap();

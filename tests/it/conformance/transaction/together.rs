@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Repository, Transaction, Tx, transact};
 
-use crate::support::{Account, Shop, Table, n, refused::Refused};
+use crate::support::{Account, Refused, Shop, Table, n};
 
 cases![
     items_of_one_run_may_be_of_different_moments,

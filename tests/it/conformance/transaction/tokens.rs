@@ -2,10 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction, error::Spent};
 
-use crate::support::{
-    Account, Item, Product, Shop, Table, expect_error, n,
-    refused::{cancelled, codes},
-};
+use crate::support::{Account, Item, Product, Shop, Table, cancelled, codes, expect_error, n};
 
 cases![
     the_same_transaction_under_one_token_happens_once,
@@ -104,8 +101,7 @@ async fn the_same_content_under_another_token_is_another_transaction(shop: &Shop
 }
 
 async fn a_token_of_a_refused_transaction_may_be_used_again(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = shop.table_of([Product::new("a", 5)]).await;
     let create = || {
         let mut tx = Transaction::new(&shop.client).token(table.name());
         tx.create(&table.items, Product::new("a", 6));

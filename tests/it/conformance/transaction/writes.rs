@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Tx, error::InvalidTransaction, transact};
 
-use crate::support::{
-    Product, Shop, Table, expect_error, n,
-    refused::{FAILED, NONE, Refused, cancelled, codes, invalid},
-};
+use crate::support::{FAILED, NONE, Product, Refused, Shop, Table, cancelled, codes, expect_error, invalid, n};
 
 cases![
     one_update_and_nothing_else_is_a_plain_write,

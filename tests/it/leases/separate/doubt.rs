@@ -1,33 +1,13 @@
-use dynalock::{
-    Error,
-    local::{Fault, Faults},
-};
+use dynalock::{Error, local::Fault};
 
-use super::super::{SKEW, TTL};
-use super::{Archive, archives, kill};
-use crate::support::{Shop, expect_error, millis, n, secs, settle, travel};
+use crate::support::{Archive, SKEW, Shop, TTL, expect_error, kill, millis, n, secs, settle, travel};
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_reply_is_neither_lost_nor_done_twice() {
+async fn a_lost_reply_to_a_delete_or_a_create_is_neither_a_loss_nor_a_second_write() {
     for fault in [Fault::LoseReply, Fault::ErrorAfterApply, Fault::GarbageAfterApply, Fault::NeverAnswerAfterApply] {
-        let shop = Shop::in_process(Faults::none());
-        let table = archives(&shop).await;
+        let (shop, table) = Shop::with_two::<Archive>().await;
         let next = |operation| shop.faults.script_on(operation, 0, fault.clone());
-        next("UpdateItem");
-        let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
-        next("UpdateItem");
-        lease.extend().await.unwrap();
-        next("TransactWriteItems");
-        lease.update(|it| it.pages -= 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
-        next("TransactWriteItems");
-        let mut stored = lease.commit(|it| it.pages -= 1).await.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
-        assert_eq!((stored.pages, stored.version()), (3, 3), "{fault:?}");
-        next("TransactWriteItems");
-        stored.pages = 4;
-        let stored = table.items.update(stored).await.unwrap();
-        assert_eq!(stored.version(), 4, "{fault:?}");
-        next("UpdateItem");
-        table.items.lock("a").await.unwrap().release().await.unwrap();
+        let stored = table.items.get("a").await.unwrap().unwrap();
         next("TransactWriteItems");
         assert!(!table.items.delete(stored).await.unwrap().certain, "{fault:?}");
         next("TransactWriteItems");
@@ -39,62 +19,39 @@ async fn a_lost_reply_is_neither_lost_nor_done_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_applied_is_no_victim_of_a_lease_that_came_after_it() {
+async fn a_write_with_a_lost_reply_is_done_although_a_lease_follows() {
     for once in [false, true] {
-        let shop = Shop::in_process(Faults::none());
-        let table = archives(&shop).await;
+        let (shop, table) = Shop::with_two::<Archive>().await;
         let mut stored = table.items.get("a").await.unwrap().unwrap();
-        stored.pages = 9;
+        stored.items = 9;
         let others = table.others.clone();
         shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
         shop.rival.before("TransactWriteItems", 1, async move || {
             let mut lease = others.lock("a").heartbeat(false).await.unwrap();
-            lease.update(|it| it.pages += 1).await.unwrap();
+            lease.update(|it| it.items += 1).await.unwrap();
             kill(lease);
         });
         let update = table.items.update(stored);
         let stored = if once { update.exactly_once().await } else { update.await }.unwrap();
-        assert_eq!((stored.pages, stored.version()), (9, 2));
-        assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(10));
+        assert_eq!((stored.items, stored.version()), (9, 2));
+        assert_eq!(table.raw.get("a").await.unwrap()["items"], n(10));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_in_doubt_that_met_a_lease_is_indeterminate_since_a_late_copy_may_pass_after_it() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
-    let mut stored = table.items.get("a").await.unwrap().unwrap();
-    stored.pages = 9;
-    let others = table.others.clone();
-    shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(4)));
-    shop.rival.before("TransactWriteItems", 1, async move || {
-        let lease = others.lock("a").await.unwrap();
-        tokio::spawn(async move {
-            travel(secs(2)).await;
-            lease.release().await.unwrap();
-        });
-    });
-    expect_error!(table.items.update(stored).await, Error::Indeterminate { .. });
-    settle().await;
-    assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(9));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_write_in_doubt_that_met_a_dead_lease_takes_it_away_and_is_certain() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+async fn a_write_in_doubt_that_meets_an_expired_lease_removes_it_and_is_certain() {
+    let (shop, table) = Shop::with_two::<Archive>().await;
     kill(table.others.lock("a").await.unwrap());
     travel(TTL + SKEW + millis(10)).await;
     shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(4)));
-    table.items.update_with("a", |it| it.pages += 1).await.unwrap();
+    table.items.update_with("a", |it| it.items += 1).await.unwrap();
     settle().await;
-    assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(6));
+    assert_eq!(table.raw.get("a").await.unwrap()["items"], n(6));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_late_release_of_a_lease_of_nothing_does_not_end_a_later_grant_of_the_same_call() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     table.others.delete_unchecked("a").await.unwrap();
     let b = table.others.lock("b").await.unwrap();
     // The row of `a` is granted, its item is missing, and the release of that grant arrives late.

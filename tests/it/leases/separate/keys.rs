@@ -1,27 +1,22 @@
-use dynalock::{Error, LockToken, Transaction, Versioned, local::Faults};
+use dynalock::{Error, LockToken, Versioned};
 use serde::{Deserialize, Serialize};
 
-use super::{Archive, archives};
-use crate::support::{Digest, Product, Shop, b, expect_error, n, s};
+use crate::support::{Archive, Digest, Product, Shop, b, commit, expect_error, n, s};
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_could_be_that_of_a_row_is_refused() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     let create = table.items.create(Archive::new("a#lock", 1)).await;
     expect_error!(create, Error::InvalidKey { attribute: "id", .. });
     expect_error!(table.items.get("a#lock").await, Error::InvalidKey { .. });
     expect_error!(table.items.lock("a#lock").await, Error::InvalidKey { .. });
-    let mut tx = Transaction::new(&shop.client);
-    tx.check_absent(&table.items, "a#lock");
-    expect_error!(tx.commit().await, Error::InvalidKey { .. });
+    expect_error!(commit(&shop.client, |tx| tx.check_absent(&table.items, "a#lock")).await, Error::InvalidKey { .. });
     assert_eq!(shop.requests(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn such_a_key_is_like_any_other_where_there_are_no_rows() {
-    let shop = Shop::in_process(Faults::none());
-    let table = shop.table::<Product>().await;
+    let (_, table) = Shop::with_table::<Product>().await;
     let stored = table.items.create(Product::new("a#lock", 5)).await.unwrap();
     assert_eq!(table.items.get("a#lock").await.unwrap(), Some(stored));
 }
@@ -50,7 +45,7 @@ struct Blob {
 
 #[tokio::test(start_paused = true)]
 async fn the_row_is_in_the_partition_of_its_item_under_its_sort_key_and_a_suffix() {
-    let shop = Shop::in_process(Faults::none());
+    let shop = Shop::without_faults();
     let pages = shop.table::<Page>().await;
     pages.items.create(Page { book: 1, title: "t".to_owned(), text: "x".to_owned() }).await.unwrap();
     let lease = pages.items.lock((1, "t")).await.unwrap();

@@ -1,26 +1,19 @@
-use dynalock::{
-    Error, Transaction,
-    error::{InvalidTransaction, Lost},
-    local::{Fault, Faults},
-};
+use dynalock::{Error, InvalidTransaction, Lost, Transaction, local::Fault};
 
-use super::super::{SKEW, TTL};
-use super::{Archive, action, actions, archives, kill};
+use super::{action, actions};
 use crate::support::{
-    Product, Shop, expect_error, millis, n,
-    refused::{codes, invalid, met},
-    stolen_by, travel,
+    Archive, Product, SKEW, Shop, TTL, codes, commit_under, expect_error, invalid, kill, met, millis, n, stolen_by,
+    travel,
 };
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_in_the_way_is_waited_for() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     for reasons in [["None", "TransactionConflict"], ["TransactionConflict", "None"]] {
         shop.faults.script_on("TransactWriteItems", 0, Fault::canceled(reasons));
-        table.items.update_with("a", |it| it.pages += 1).await.unwrap();
+        table.items.update_with("a", |it| it.items += 1).await.unwrap();
     }
-    assert_eq!(table.raw.get("a").await.unwrap()["pages"], n(7));
+    assert_eq!(table.raw.get("a").await.unwrap()["items"], n(7));
     let stored = table.items.get("a").await.unwrap().unwrap();
     shop.faults.script_on("TransactWriteItems", 0, Fault::canceled(["None", "TransactionConflict"]));
     let mut tx = Transaction::new(&shop.client).attempts(1);
@@ -32,12 +25,11 @@ async fn a_transaction_in_the_way_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_brings_the_row_of_each_item_that_it_writes() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     let products = shop.table::<Product>().await;
     let [first, second] = ["a", "b"].map(|id| table.items.get(id));
     let (mut stale, second) = (first.await.unwrap().unwrap(), second.await.unwrap().unwrap());
-    stale.pages = 6;
+    stale.items = 6;
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&products.items, Product::new("p", 1));
     let update = tx.update(&table.items, stale.clone());
@@ -57,23 +49,22 @@ async fn a_transaction_brings_the_row_of_each_item_that_it_writes() {
         tx.commit().await,
         Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. })
     );
-    table.others.update_with("b", |it| it.pages = 9).await.unwrap();
+    table.others.update_with("b", |it| it.items = 9).await.unwrap();
     let mut tx = Transaction::new(&shop.client);
     tx.create(&table.items, Archive::new("d", 1));
     let mut changed = second;
-    changed.pages = 1;
+    changed.items = 1;
     let update = tx.update(&table.items, changed);
     tx.create(&table.items, Archive::new("a", 1));
     let cancelled = expect_error!(tx.commit().await, Error::Cancelled(cancelled) => cancelled);
     assert_eq!(codes(&cancelled), ["None", "ConditionalCheckFailed", "ConditionalCheckFailed"]);
     let now = met(&cancelled, &update).unwrap();
-    assert_eq!((now.pages, now.version()), (9, 2));
+    assert_eq!((now.items, now.version()), (9, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_rows_count_among_the_hundred_items_of_a_transaction() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     let mut tx = Transaction::new(&shop.client);
     for id in 0..51 {
         tx.create(&table.items, Archive::new(&format!("n{id}"), 1));
@@ -90,30 +81,11 @@ async fn the_rows_count_among_the_hundred_items_of_a_transaction() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_the_lease_is_held() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     let lease = table.items.lock("a").heartbeat(false).await.unwrap();
-    let write = async |pages| {
-        let [a, b] = ["a", "b"].map(|id| table.items.get(id));
-        let (mut a, mut b) = (a.await.unwrap().unwrap(), b.await.unwrap().unwrap());
-        (a.pages, b.pages) = (pages, pages);
-        let mut tx = Transaction::new(&shop.client);
-        tx.guard(&lease);
-        tx.update(&table.items, a);
-        tx.update(&table.items, b);
-        tx.commit().await
-    };
-    write(1).await.unwrap();
-    let (update, check) = ("Update", "ConditionCheck");
-    let expected = [action(update, "a"), action(check, "a#lock"), action(update, "b"), action(check, "b#lock")];
-    assert_eq!(actions(&shop), expected);
-
-    // The guard alone, and beside checks of its item.
+    let check = "ConditionCheck";
     let stored = table.items.get("a").await.unwrap().unwrap();
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.create(&table.items, Archive::new("c", 1));
-    tx.commit().await.unwrap();
+    commit_under(&lease, &shop.client, |tx| tx.create(&table.items, Archive::new("c", 1))).await.unwrap();
     assert_eq!(actions(&shop), [action(check, "a#lock"), action("Put", "c"), action(check, "c#lock")]);
     let mut tx = Transaction::new(&shop.client);
     tx.check(&table.items, &stored);
@@ -125,24 +97,20 @@ async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_th
 
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
-    let lost = expect_error!(write(2).await, Error::Lost(lost) => lost);
-    assert_eq!(stolen_by(&lost), (next.owner(), next.fence()));
-    let mut tx = Transaction::new(&shop.client);
-    tx.guard(&lease);
-    tx.create(&table.items, Archive::new("d", 1));
-    expect_error!(tx.commit().await, Error::Lost(Lost::Stolen { .. }));
-    assert_eq!((next.pages, table.others.get("b").await.unwrap().unwrap().pages), (1, 1));
+    expect_error!(
+        commit_under(&lease, &shop.client, |tx| tx.create(&table.items, Archive::new("d", 1))).await,
+        Error::Lost(Lost::Stolen { .. })
+    );
+    drop(next);
     assert_eq!(table.raw.get("d").await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+    let (shop, table) = Shop::with_two::<Archive>().await;
     let items = &table.items;
-    let others = table.others.clone();
-    shop.rival.before("TransactWriteItems", 0, async move || {
-        others.update_with("a", |it| it.pages += 100).await.unwrap();
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
+        others.update_with("a", |it| it.items += 100).await.unwrap();
     });
     let lease = &items.lock("b").heartbeat(false).await.unwrap();
     let add = async || {
@@ -150,7 +118,7 @@ async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() 
             tx.guard(lease);
             for id in ["a", "b"] {
                 let mut it = tx.get(items, id).await?.expect("an item");
-                it.pages += 1;
+                it.items += 1;
                 tx.update(items, it);
             }
             Ok::<_, Error>(())
@@ -158,7 +126,7 @@ async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() 
         .await
     };
     add().await.unwrap();
-    let pages = async |id| table.others.get(id).await.unwrap().unwrap().pages;
+    let pages = async |id| table.others.get(id).await.unwrap().unwrap().items;
     assert_eq!((pages("a").await, pages("b").await), (106, 6));
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("b").await.unwrap();
@@ -167,9 +135,8 @@ async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_under_a_callers_token_waits_for_the_dead_to_be_taken_away() {
-    let shop = Shop::in_process(Faults::none());
-    let table = archives(&shop).await;
+async fn a_transaction_with_a_callers_token_is_refused_until_the_expired_lease_is_removed() {
+    let (shop, table) = Shop::with_two::<Archive>().await;
     kill(table.others.lock("a").await.unwrap());
     travel(TTL + SKEW + millis(10)).await;
     let stored = table.items.get("a").await.unwrap().unwrap();

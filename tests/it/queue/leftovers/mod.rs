@@ -3,13 +3,10 @@
 mod items;
 mod moments;
 
-use dynalock::{
-    LockGuard, Locks,
-    local::{Fault, Faults},
-};
+use dynalock::{Held, Locks, local::Fault};
 
-use super::{SKEW, TTL, attributes, kill};
-use crate::support::{Shop, n, s, secs, travel};
+use super::attributes;
+use crate::support::{SKEW, Shop, TTL, kill, n, s, secs, travel};
 
 async fn fence_alone_is_left(shop: &Shop) {
     assert_eq!(attributes(shop, "printer").await, ["_fence"]);
@@ -20,9 +17,8 @@ async fn fair(locks: &Locks) -> LockGuard {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_holders_who_came_alone_and_in_turn() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn holders_alone_and_in_turn_leave_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let first = fair(&locks).await;
     let fence = first.fence();
     first.release().await.unwrap();
@@ -40,9 +36,8 @@ async fn of_holders_who_came_alone_and_in_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_holders_who_are_dropped_and_of_heartbeats() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, _) = shop.queues().await;
+async fn a_dropped_holder_and_its_heartbeats_leave_only_the_fence() {
+    let (shop, locks, _) = Shop::with_locks().await;
     let held = fair(&locks).await;
     travel(TTL * 2).await;
     assert!(attributes(&shop, "printer").await.contains(&"_beat".to_owned()));
@@ -53,9 +48,8 @@ async fn of_holders_who_are_dropped_and_of_heartbeats() {
 
 /// Whoever stood behind is known to the holder, and goes before it.
 #[tokio::test(start_paused = true)]
-async fn of_waiters_who_give_up_behind_a_holder_who_has_seen_them() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn waiters_that_give_up_behind_a_holder_leave_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let waiting = others.acquire("printer").fair().enter().await.unwrap();
     held.extend().await.unwrap();
@@ -67,9 +61,8 @@ async fn of_waiters_who_give_up_behind_a_holder_who_has_seen_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_head_that_gives_up_before_it_enters() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_head_that_gives_up_leaves_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let queued = others.acquire("printer").fair().enter().await.unwrap();
     held.release().await.unwrap();
@@ -79,9 +72,8 @@ async fn of_a_head_that_gives_up_before_it_enters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_waits_that_end_with_nothing() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_wait_that_ends_leaves_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     assert!(others.acquire("printer").fair().wait(secs(3)).await.is_err());
     assert!(others.try_acquire("printer").fair().await.unwrap().is_none());
@@ -91,13 +83,10 @@ async fn of_waits_that_end_with_nothing() {
 
 /// Where a holder has died, the caller that takes it out is told its fence, and the row keeps nothing of it.
 #[tokio::test(start_paused = true)]
-async fn of_the_dead_by_whoever_comes_after_them() {
+async fn an_expired_holder_leaves_only_the_fence() {
     for is_fair in [true, false] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
-        let dead = fair(&others).await;
-        let fence = dead.fence();
-        kill(dead);
+        let (shop, locks, others) = Shop::with_locks().await;
+        let fence = kill(fair(&others).await);
         travel(TTL + SKEW + secs(1)).await;
         let next = match is_fair {
             true => fair(&locks).await,
@@ -118,9 +107,8 @@ async fn of_the_dead_by_whoever_comes_after_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_holder_that_an_operator_has_thrown_out() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_lock_that_an_operator_broke_leaves_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     for is_fair in [true, false] {
         let broken = match is_fair {
             true => fair(&locks).await,
@@ -139,9 +127,8 @@ async fn of_a_holder_that_an_operator_has_thrown_out() {
 
 /// One whose place was asked for twice leaves its name, and the late copy is refused.
 #[tokio::test(start_paused = true)]
-async fn but_a_name_by_which_a_late_copy_is_known() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_request_that_was_sent_twice_leaves_the_name_of_its_owner() {
+    let (shop, locks, others) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
     let held = fair(&locks).await;
     let (owner, fence) = (held.owner().to_owned(), held.fence());
@@ -158,13 +145,12 @@ async fn but_a_name_by_which_a_late_copy_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_release_that_meets_a_fault() {
+async fn a_release_with_a_fault_leaves_only_the_fence() {
     let faults =
         [Fault::LoseReply, Fault::LoseRequest, Fault::ErrorAfterApply, Fault::Throttle, Fault::EmptyAfterApply];
     for operation in ["GetItem", "UpdateItem"] {
         for fault in &faults {
-            let shop = Shop::in_process(Faults::none());
-            let (locks, _) = shop.queues().await;
+            let (shop, locks, _) = Shop::with_locks().await;
             let held = fair(&locks).await;
             shop.faults.script_on(operation, 0, fault.clone());
             held.release().await.unwrap();
@@ -174,9 +160,8 @@ async fn of_a_release_that_meets_a_fault() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_queues_with_one_ticket() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn one_ticket_for_several_queues_leaves_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let names = ["a", "b", "c"];
     let all = locks.acquire_all(names).fair().await.unwrap();
     let next = tokio::spawn(others.acquire_all(names).fair().into_future());

@@ -1,18 +1,14 @@
 //! Somebody comes or goes between what was seen of a queue and the request that takes its head out.
 
-use dynalock::local::{Fault, Faults};
+use dynalock::local::Fault;
 
-use super::{
-    super::{SKEW, TTL, kill},
-    fair, fence_alone_is_left,
-};
-use crate::support::{Shop, millis, secs, travel};
+use super::{fair, fence_alone_is_left};
+use crate::support::{SKEW, Shop, TTL, kill, millis, secs, travel};
 
 /// The row shows nobody behind when it is looked at, and somebody when the request to leave comes.
 #[tokio::test(start_paused = true)]
-async fn of_a_queue_that_somebody_joins_at_the_last_moment() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_release_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let fence = held.fence();
     shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(500)));
@@ -29,9 +25,8 @@ async fn of_a_queue_that_somebody_joins_at_the_last_moment() {
 
 /// The answer to the plain request to leave is lost: the next one finds the list empty.
 #[tokio::test(start_paused = true)]
-async fn of_a_lost_answer_to_one_who_knew_of_somebody_behind() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_release_with_a_lost_reply_leaves_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&locks).await;
     let waiting = others.acquire("printer").fair().enter().await.unwrap();
     held.extend().await.unwrap();
@@ -44,9 +39,8 @@ async fn of_a_lost_answer_to_one_who_knew_of_somebody_behind() {
 
 /// Both have looked before either has gone.
 #[tokio::test(start_paused = true)]
-async fn of_two_who_give_up_at_once() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn two_waiters_that_give_up_at_once_leave_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let held = fair(&others).await;
     let first = locks.acquire("printer").fair().enter().await.unwrap();
     let second = others.acquire("printer").fair().enter().await.unwrap();
@@ -62,10 +56,9 @@ async fn of_two_who_give_up_at_once() {
 
 /// Somebody comes between the look of a head that gives up, or of who takes it out, and the request.
 #[tokio::test(start_paused = true)]
-async fn of_a_queue_that_somebody_joins_while_its_head_is_taken_out() {
+async fn an_eviction_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     for is_dead in [false, true] {
-        let shop = Shop::in_process(Faults::none());
-        let (locks, others) = shop.queues().await;
+        let (shop, locks, others) = Shop::with_locks().await;
         let held = fair(&others).await;
         let fence = held.fence();
         let going = match is_dead {
@@ -103,9 +96,8 @@ async fn of_a_queue_that_somebody_joins_while_its_head_is_taken_out() {
 
 /// Who takes a dead head out has seen somebody behind, who has gone since.
 #[tokio::test(start_paused = true)]
-async fn of_a_dead_head_whose_last_follower_goes_at_the_last_moment() {
-    let shop = Shop::in_process(Faults::none());
-    let (locks, others) = shop.queues().await;
+async fn a_broken_lock_whose_last_waiter_leaves_keeps_only_the_fence() {
+    let (shop, locks, others) = Shop::with_locks().await;
     let dead = fair(&others).await;
     let fence = dead.fence();
     let waiting = others.acquire("printer").fair().enter().await.unwrap();

@@ -31,6 +31,32 @@ fn with_faults(flaw: Flaw, kinds: &'static [Kind]) -> Rules {
     Rules { copies: 1, losses: 1, ..with(flaw, kinds) }
 }
 
+/// Makes a test of each flaw that breaks a property.
+macro_rules! flaws {
+    ($($(#[$doc:meta])* $test:ident: $rules:expr => $property:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[test]
+            fn $test() {
+                breaks($rules, Property::$property);
+            }
+        )*
+    };
+}
+
+flaws! {
+    an_eviction_must_raise_the_fence: with(Flaw::EvictKeepsFence, TWO) => FencesGrow;
+    a_holder_must_not_count_from_the_answer: Rules { slow: true, ..with(Flaw::CountsFromAnswer, TWO) } => OneHolder;
+    a_new_head_must_not_count_from_the_read_that_showed_itself: with(Flaw::CountsFromOwnSight, THREE) => OneHolder;
+    /// Its fence would be enough: see `holds.rs`.
+    only_the_holder_may_beat: with(Flaw::BeatIgnoresGrant, THREE) => OneHolder;
+    a_heartbeat_that_is_sent_again_must_have_a_higher_number: with_faults(Flaw::BeatAgainKeepsNumber, ONE_AND_PLAIN) => OneHolder;
+    a_plain_acquire_must_ask_for_an_empty_queue: with(Flaw::AcquireIgnoresQueue, ONE_AND_PLAIN) => OneHolder;
+    /// An enqueue may arrive long after the time that it carries. If it wrote that as the time of the turn, it would end the lease of a head that
+    /// has not beaten. The head notices nothing: it saw the turn before.
+    an_enqueue_must_not_write_the_time_of_the_turn: Rules { rounds: 2, ..by_clock(Flaw::EnqueueWritesTurn, TWO) } => OneHolder;
+}
+
 #[test]
 fn an_eviction_must_name_the_beat_that_was_seen() {
     breaks(with(Flaw::EvictIgnoresBeat, THREE), Property::OneHolder);
@@ -52,27 +78,6 @@ fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
     breaks(rules, Property::OneHolder);
 }
 
-#[test]
-fn an_eviction_must_raise_the_fence() {
-    breaks(with(Flaw::EvictKeepsFence, TWO), Property::FencesGrow);
-}
-
-#[test]
-fn a_holder_must_not_count_from_the_answer() {
-    breaks(Rules { slow: true, ..with(Flaw::CountsFromAnswer, TWO) }, Property::OneHolder);
-}
-
-#[test]
-fn a_new_head_must_not_count_from_the_read_that_showed_itself() {
-    breaks(with(Flaw::CountsFromOwnSight, THREE), Property::OneHolder);
-}
-
-/// Its fence would be enough: see `holds.rs`.
-#[test]
-fn only_the_holder_may_beat() {
-    breaks(with(Flaw::BeatIgnoresGrant, THREE), Property::OneHolder);
-}
-
 /// An evicted holder comes back to the queue by a late copy of its enqueue: it is the head, but others have held the lock in between.
 #[test]
 fn a_beat_must_name_the_fence_of_its_grant() {
@@ -88,11 +93,6 @@ fn a_beat_must_not_repeat_the_number_in_the_row() {
 }
 
 #[test]
-fn a_heartbeat_that_is_sent_again_must_have_a_higher_number() {
-    breaks(with_faults(Flaw::BeatAgainKeepsNumber, ONE_AND_PLAIN), Property::OneHolder);
-}
-
-#[test]
 fn only_the_head_may_leave() {
     breaks(with_faults(Flaw::LeaveIgnoresHead, THREE), Property::OneHolder);
     breaks(with_faults(Flaw::LeaveIgnoresHead, THREE), Property::NobodyIsSkipped);
@@ -103,11 +103,6 @@ fn who_gives_up_must_not_remove_by_the_index_alone() {
     let rules = Rules { patience: true, ..with(Flaw::AbandonIgnoresId, THREE) };
     breaks(rules, Property::NobodyIsSkipped);
     breaks(rules, Property::NothingIsLeft);
-}
-
-#[test]
-fn a_plain_acquire_must_ask_for_an_empty_queue() {
-    breaks(with(Flaw::AcquireIgnoresQueue, ONE_AND_PLAIN), Property::OneHolder);
 }
 
 #[test]
@@ -127,13 +122,6 @@ fn the_clock_rule_needs_clocks_that_agree() {
 fn by_clock(flaw: Flaw, kinds: &'static [Kind]) -> Rules {
     let clock = Some(Clock { offsets: [0, 0, 0], max_skew: 1 });
     Rules { clock, slow: true, beats: 1, ..with(flaw, kinds) }
-}
-
-/// An enqueue may arrive long after the time that it carries. If it wrote that as the time of the turn, it would end the lease of a head that
-/// has not beaten. The head notices nothing: it saw the turn before.
-#[test]
-fn an_enqueue_must_not_write_the_time_of_the_turn() {
-    breaks(Rules { rounds: 2, ..by_clock(Flaw::EnqueueWritesTurn, TWO) }, Property::OneHolder);
 }
 
 /// An enqueue that is sent again keeps its first time, and a leave may arrive late, too: for the others the lease of the new head is over,
