@@ -27,7 +27,7 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Credentials, Region},
 };
 use clap::Parser;
-use dynalock::{Error, Expiry, Held, LockToken, Locks, Versioned, local, transact};
+use dynalock::{Error, Expiry, LockGuard, LockToken, Locks, Versioned, local, transact};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -110,7 +110,7 @@ struct Work {
 }
 
 /// Counts a step, if this grant of the lock is the last one: `DynamoDB` checks the grant in the same transaction.
-async fn write(client: &Client, held: &Held) -> Result<(), Error> {
+async fn write(client: &Client, held: &LockGuard) -> Result<(), Error> {
     let works = &Work::repository(client);
     let count = transact(client, |tx| async move {
         tx.guard(held);

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Op, Pace, Repository, Stored, Transaction, Tx, Versioned, transact};
+use dynalock::{Error, Pace, Repository, Stored, Transaction, Tx, Versioned, transact, transaction::Op};
 
 use crate::support::{Product, Refused, Shop, secs};
 

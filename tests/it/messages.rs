@@ -7,7 +7,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{CodecReason, Error, Lockable, Locks, Versioned, Wait};
+use dynalock::{Error, Lockable, Locks, Versioned, Wait, error::CodecReason};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, commit, expect_error, item, n, s};

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, InvalidSetting, InvalidTransaction, Locks, Spent, Transaction, Wait};
+use dynalock::{
+    Error, Locks, Transaction, Wait,
+    error::{InvalidSetting, InvalidTransaction, Spent},
+};
 
 use crate::support::{Crate, Product, Shop, Table, commit, expect_error, millis};
 

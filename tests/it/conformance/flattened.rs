@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dynalock::{Error, Versioned};
+use dynalock::{Error, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

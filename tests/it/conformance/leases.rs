@@ -1,7 +1,7 @@
 //! Leases on items, plain and fair: what the engine makes of their expressions. Time is not waited for: a clock is set forward.
 
 use crate::support::{Parcel, Shop, Table, expect_error, s};
-use dynalock::{Error, Lost, Wait};
+use dynalock::{Error, Wait, error::Lost, private::ClockAhead as _};
 
 cases![
     only_the_holder_writes,

@@ -1,6 +1,6 @@
 //! An outage is not multiplied.
 
-use dynalock::{Error, Spent, local::Fault};
+use dynalock::{Error, error::Spent, local::Fault};
 
 use crate::support::{Product, Shop, Table, expect_error};
 

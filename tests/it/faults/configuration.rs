@@ -11,7 +11,8 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Builder, Credentials, ProvideCredentials, Region},
 };
 use dynalock::{
-    Error, Locks, Misconfigured, Repository, Spent, Transaction, Unavailable,
+    Error, Locks, Repository, Transaction,
+    error::{Misconfigured, Spent, Unavailable},
     local::{Database, Fault},
 };
 

@@ -7,7 +7,8 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Region, timeout::TimeoutConfig},
 };
 use dynalock::{
-    Error, Misconfigured, Repository, Spent, Unavailable,
+    Error, Repository,
+    error::{Misconfigured, Spent, Unavailable},
     local::{Database, Fault},
 };
 

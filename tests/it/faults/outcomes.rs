@@ -1,6 +1,6 @@
 //! Every public write under every fault: what is returned is held against what is stored.
 
-use dynalock::{Error, Result, Unavailable, local::Fault};
+use dynalock::{Error, Result, error::Unavailable, local::Fault};
 
 use crate::support::{Product, Shop, Table, n, s, secs};
 

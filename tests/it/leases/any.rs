@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Spent, Wait};
+use dynalock::{Error, Expiry, Wait, error::Spent};
 
 use crate::support::{Crate, SKEW, Shop, TTL, Table, expect_error, kill, millis, secs, travel};
 

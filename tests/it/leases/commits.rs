@@ -1,6 +1,6 @@
 //! Commits whose reply was lost: the end of the lease proves them where no write id does.
 
-use dynalock::{Error, Lost, Versioned, local::Fault};
+use dynalock::{Error, Versioned, error::Lost, local::Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Crate, Shop, expect_error, n, s};

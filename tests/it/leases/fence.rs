@@ -1,6 +1,6 @@
 //! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
 
-use dynalock::{Error, Lease, LockToken, Lost, local::Fault};
+use dynalock::{Error, LeaseGuard, LockToken, error::Lost, local::Fault};
 
 use crate::support::{Crate, Shop, Table, commit_under, expect_error, millis, n, secs, travel};
 
@@ -14,7 +14,7 @@ struct Ground {
 
 impl Ground {
     /// A lease of two seconds that is not renewed, and a copy of its acquire that is still on its way.
-    async fn new() -> (Self, Lease<Crate>) {
+    async fn new() -> (Self, LeaseGuard<Crate>) {
         let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(LATE));
         // A slow request is waited for.

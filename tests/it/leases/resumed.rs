@@ -1,6 +1,6 @@
 //! A process goes on with the lease of another one, by its token.
 
-use dynalock::{Error, LockToken, Lost, Versioned, local::Fault};
+use dynalock::{Error, LockToken, Versioned, error::Lost, local::Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Crate, Shop, Table, expect_error, millis, secs, travel};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Lease, Repository, Transaction};
+use dynalock::{Error, LeaseGuard, Repository, Transaction, private::ClockAhead as _};
 use fastrand::Rng;
 use tokio::task::JoinSet;
 
@@ -67,7 +67,7 @@ impl<T: Counted> Process<T> {
     }
 
     /// In the queue or beside it, until it is granted, refused or dropped.
-    async fn ask(&self, rng: &mut Rng) -> Option<Lease<T>> {
+    async fn ask(&self, rng: &mut Rng) -> Option<LeaseGuard<T>> {
         let lock = self.items.lock("a").heartbeat(rng.f64() < 0.8).wait(secs(rng.u64(1..60)));
         let lock = if rng.bool() { lock.fair().into_future() } else { lock.into_future() };
         let patience = if rng.f64() < 0.2 { millis(rng.u64(0..15_000)) } else { secs(600) };
@@ -145,7 +145,7 @@ impl<T: Counted> Process<T> {
     }
 
     /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
-    async fn delete(&self, lease: Lease<T>) {
+    async fn delete(&self, lease: LeaseGuard<T>) {
         let Ok(Some(mut stored)) = self.items.get("a").await else { return };
         let marks = stored.label().clone();
         let life = self.ground.lock().unwrap().end_of_life();

@@ -1,6 +1,6 @@
 //! A call that was granted the lock, and learns of it when that grant is over.
 
-use dynalock::{Error, Wait, local::Fault};
+use dynalock::{Error, Wait, local::Fault, private::ClockAhead as _};
 
 use super::break_before;
 use crate::support::{Shop, expect_error, millis, row_of};

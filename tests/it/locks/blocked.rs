@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Expiry, Heartbeat, LockGuard, Locks, Result, Versioned, error::Lost, local::Database};
+use dynalock::{Error, Expiry, Heartbeat, LockGuard, Locks, Result, Versioned, Wait, error::Lost, local::Database};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,7 +21,7 @@ fn runtime() -> Runtime {
 }
 
 fn locks(client: &Client) -> Locks {
-    Locks::new(client, "locks").ttl(TTL).expiry(EXPIRY)
+    Locks::new(client, "locks").ttl(TTL).wait(Wait::Forever).expiry(EXPIRY)
 }
 
 #[expect(clippy::disallowed_methods, reason = "it is what blocks a runtime")]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dynalock::{Error, Expiry, Locks, Unavailable, Wait, local::Fault};
+use dynalock::{Error, Expiry, Locks, Wait, error::Unavailable, local::Fault};
 
 use crate::support::{Shop, acquire, expect_error, kill, millis, now, secs, travel};
 

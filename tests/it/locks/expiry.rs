@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Lost};
+use dynalock::{Error, Expiry, error::Lost, private::ClockAhead as _};
 
 use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, stolen_by, travel};
 

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use dynalock::{Error, Lost, local::Fault};
+use dynalock::{Error, error::Lost, local::Fault};
 
 use crate::support::{Shop, TTL, expect_error, kill, millis, secs, travel};
 

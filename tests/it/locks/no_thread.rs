@@ -2,7 +2,7 @@
 
 use std::{env, fmt::Debug, fs::File, process::Command};
 
-use dynalock::{Error, Heartbeat, Locks, Result, Unavailable};
+use dynalock::{Error, Heartbeat, Locks, Result, error::Unavailable};
 
 use crate::support::{Shop, expect_error};
 

@@ -1,6 +1,6 @@
 //! A process goes on with the token of another one, whose requests may still be on their way.
 
-use dynalock::{Error, Held, Lost, local::Fault};
+use dynalock::{Error, LockGuard, error::Lost, local::Fault};
 
 use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 

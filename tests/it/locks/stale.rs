@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_types::body::SdkBody;
-use dynalock::{Error, Expiry, Locks, local::Database};
+use dynalock::{Error, Expiry, Locks, Wait, local::Database};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -34,7 +34,8 @@ async fn a_stale_read_of_a_free_lock_does_not_expire_its_holder() {
     for is_fair in [false, true] {
         let database = Database::in_memory().unwrap();
         let plain = database.client();
-        let locks = |client: &Client| Locks::new(client, "locks").ttl(secs(30)).expiry(Expiry::Observed);
+        let locks =
+            |client: &Client| Locks::new(client, "locks").ttl(secs(30)).wait(Wait::Forever).expiry(Expiry::Observed);
         locks(&plain).create_table().await.unwrap();
         let held = acquire(&locks(&plain), "report", is_fair).await.unwrap();
         let stale = Stale.wrap(SharedHttpClient::new(database.connector()));

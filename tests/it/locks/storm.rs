@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::Client;
 use dynalock::{
     Locks,
     local::{Fault, Faults},
+    private::ClockAhead as _,
 };
 use fastrand::Rng;
 

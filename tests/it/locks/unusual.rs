@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use dynalock::{Error, Lost, Unavailable, Wait, local::Fault};
+use dynalock::{
+    Error, Wait,
+    error::{Lost, Unavailable},
+    local::Fault,
+    private::ClockAhead as _,
+};
 
 use super::break_before;
 use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, row_of, secs, travel};

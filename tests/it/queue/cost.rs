@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Locks};
+use dynalock::{Error, Locks, private::ClockAhead as _};
 use tokio::task::JoinSet;
 
 use crate::support::{Item, Shop, TTL, expect_error, kill, millis, secs, travel};

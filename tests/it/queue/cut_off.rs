@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Error, Held, Locks, local::Fault};
+use dynalock::{Error, LockGuard, Locks, local::Fault};
 use tokio::task::JoinSet;
 
 use crate::support::{Shop, expect_error, millis, now, secs, travel};

@@ -1,6 +1,6 @@
 //! A caller that takes a dead holder out is told of it. No other caller is.
 
-use dynalock::{Held, Locks, Wait, local::Fault};
+use dynalock::{LockGuard, Locks, Wait, local::Fault};
 
 use super::attributes;
 use crate::support::{SKEW, Shop, TTL, kill, n, secs, travel};

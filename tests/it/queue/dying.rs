@@ -2,7 +2,8 @@
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Error, Expiry, Held, Locks, Lost, Spent,
+    Error, Expiry, LockGuard, Locks, Wait,
+    error::{Lost, Spent},
     local::{Database, Fault, Faults},
     private::ClockAhead as _,
 };
@@ -46,11 +47,11 @@ async fn a_waiter_that_died_costs_one_ttl_at_the_head() {
     }
 }
 
-type Waiting = JoinHandle<Result<Held, Error>>;
+type Waiting = JoinHandle<Result<LockGuard, Error>>;
 
 /// A holder, a waiter whose process may be cut off, and a waiter behind it.
 struct Line {
-    first: Held,
+    first: LockGuard,
     slow: Shop,
     waiting: Waiting,
     behind: Waiting,
@@ -256,7 +257,7 @@ async fn after_a_late_eviction(deviation: Deviation) -> bool {
     let (plain, faults) = (database.client(), Faults::none());
     let http = deviation.wrap(faults.wrap(SharedHttpClient::new(database.connector())));
     let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
-    let [locks, others] = [&client, &plain].map(|client| Locks::new(client, "locks").ttl(TTL));
+    let [locks, others] = [&client, &plain].map(|client| Locks::new(client, "locks").ttl(TTL).wait(Wait::Forever));
     others.create_table().await.unwrap();
     let token = others.acquire("printer").fair().await.unwrap().detach();
     travel(TTL + SKEW + millis(100)).await;

@@ -1,7 +1,7 @@
 //! Rows in which another program has left what this one would not write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynalock::{Error, Expiry, Lost, Wait};
+use dynalock::{Error, Expiry, Wait, error::Lost};
 
 use crate::support::{SKEW, Shop, TTL, acquire, expect_error, millis, n, now, s, secs, travel};
 

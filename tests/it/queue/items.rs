@@ -1,6 +1,6 @@
 //! Queues of items: everybody else's writes are refused while somebody stands in one.
 
-use dynalock::{Error, Lost, Versioned};
+use dynalock::{Error, Versioned, error::Lost};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{

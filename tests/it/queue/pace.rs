@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Expiry, Held, Locks, Queued};
+use dynalock::{Expiry, LockGuard, Locks, Wait, lock::QueueTicket};
 
 use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 
@@ -11,7 +11,14 @@ async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTi
     let mut all = Vec::new();
     for _ in 0..count {
         let line = shop.beside();
-        let queued = Locks::new(&line.client, "locks").ttl(ttl).acquire("printer").fair().enter().await.unwrap();
+        let queued = Locks::new(&line.client, "locks")
+            .ttl(ttl)
+            .wait(Wait::Forever)
+            .acquire("printer")
+            .fair()
+            .enter()
+            .await
+            .unwrap();
         all.push((line, queued));
     }
     all

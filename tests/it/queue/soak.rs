@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dynalock::{Error, Expiry, Locks, Repository, Transaction, Versioned, local};
+use dynalock::{Error, Expiry, Locks, Repository, Transaction, Versioned, Wait, local};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -39,7 +39,7 @@ struct Printed {
 
 fn at(url: &str) -> (Locks, Repository<Printed>, aws_sdk_dynamodb::Client) {
     let client = endpoint::client(url);
-    let locks = Locks::new(&client, "locks").ttl(TTL).expiry(Expiry::Clock { max_skew: MAX_SKEW });
+    let locks = Locks::new(&client, "locks").ttl(TTL).wait(Wait::Forever).expiry(Expiry::Clock { max_skew: MAX_SKEW });
     (locks, Printed::repository(&client), client)
 }
 

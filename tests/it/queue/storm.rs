@@ -4,8 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use dynalock::{
-    Held, Locks,
+    LockGuard, Locks,
     local::{Fault, Faults},
+    private::ClockAhead as _,
 };
 use fastrand::Rng;
 

@@ -6,7 +6,7 @@ use std::{
     task::Poll,
 };
 
-use dynalock::{Error, Held, Spent, Wait};
+use dynalock::{Error, LockGuard, Wait, error::Spent};
 use tokio::task::JoinSet;
 
 use crate::support::{Shop, TTL, expect_error, kill, millis, now, secs, travel};

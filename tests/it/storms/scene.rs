@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
-    Locks,
+    Locks, Wait,
     local::{Database, Faults},
 };
 use tokio::task::JoinSet;
@@ -44,7 +44,7 @@ impl Scene {
 
     /// The locks as a client sees them.
     pub(crate) fn locks(&self, client: &Client) -> Locks {
-        Locks::new(client, "locks").ttl(TTL).expiry(self.weather.expiry)
+        Locks::new(client, "locks").ttl(TTL).wait(Wait::Forever).expiry(self.weather.expiry)
     }
 
     pub(crate) fn tenant(&self, locks: Locks, client: Client) -> Tenant {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Error, Held, Lease, LockInfo, Lockable, Locks};
+use dynalock::{Error, LeaseGuard, LockGuard, Lockable, Locks, Wait, lock::LockInfo};
 
 use super::{Shop, secs};
 
@@ -15,7 +15,8 @@ pub(crate) const SKEW: Duration = secs(2);
 impl Shop {
     /// The locks of a table of their own: through the client behind the faults, and through the plain client.
     pub(crate) async fn locks(&self) -> (Locks, Locks) {
-        let [mine, others] = [&self.client, &self.plain].map(|client| Locks::new(client, "locks").ttl(TTL));
+        let [mine, others] =
+            [&self.client, &self.plain].map(|client| Locks::new(client, "locks").ttl(TTL).wait(Wait::Forever));
         others.create_table().await.unwrap();
         (mine, others)
     }
@@ -23,7 +24,7 @@ impl Shop {
     /// Another process with the same locks, behind faults of its own.
     pub(crate) fn another_process(&self) -> (Self, Locks) {
         let shop = self.beside();
-        let locks = Locks::new(&shop.client, "locks").ttl(TTL);
+        let locks = Locks::new(&shop.client, "locks").ttl(TTL).wait(Wait::Forever);
         (shop, locks)
     }
 
@@ -41,13 +42,13 @@ pub(crate) trait Granted {
     fn forget(self) -> u64;
 }
 
-impl Granted for Held {
+impl Granted for LockGuard {
     fn forget(self) -> u64 {
         self.detach().fence()
     }
 }
 
-impl<T: Lockable> Granted for Lease<T> {
+impl<T: Lockable> Granted for LeaseGuard<T> {
     fn forget(self) -> u64 {
         self.detach().fence()
     }
@@ -59,13 +60,13 @@ pub(crate) fn kill(granted: impl Granted) -> u64 {
 }
 
 /// Asks for a lock, with or without a place in its queue.
-pub(crate) async fn acquire(locks: &Locks, name: &str, is_fair: bool) -> Result<Held, Error> {
+pub(crate) async fn acquire(locks: &Locks, name: &str, is_fair: bool) -> Result<LockGuard, Error> {
     let request = locks.acquire(name);
     if is_fair { request.fair().await } else { request.await }
 }
 
 /// What the row of a lock says. It names this holder and this fence.
-pub(crate) async fn row_of(locks: &Locks, held: &Held) -> LockInfo {
+pub(crate) async fn row_of(locks: &Locks, held: &LockGuard) -> LockInfo {
     let row = locks.inspect(held.name()).await.unwrap().expect("the lock has a row");
     assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()), "{held:?}");
     row

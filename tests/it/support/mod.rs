@@ -31,7 +31,7 @@ pub(crate) use shop::{Shop, Table};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Committed, Error, Leased, Lost, Transaction, local::Fault};
+use dynalock::{Error, Transaction, error::Lost, local::Fault, lock::Guard, transaction::Committed};
 
 pub(crate) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -89,7 +89,7 @@ pub(crate) async fn commit<Op>(
 
 /// Commits a transaction of one operation, under a lease.
 pub(crate) async fn commit_under<Op>(
-    lease: &impl Leased,
+    lease: &impl Guard,
     client: &Client,
     operation: impl FnOnce(&mut Transaction) -> Op,
 ) -> Result<Committed, Error> {

@@ -1,7 +1,13 @@
 //! Every code of a cancellation, alone and mixed.
 
 use aws_sdk_dynamodb::types::CancellationReason;
-use dynalock::{CancellationClass, Error, Op, Reason, Transaction, local::Fault, transact};
+use dynalock::{
+    Error, Transaction,
+    error::CancellationClass,
+    local::Fault,
+    transact,
+    transaction::{Op, Reason},
+};
 
 use super::purse::{Stored, purse, stored, transaction};
 use crate::support::{Account, Shop, Table, cancelled, codes, expect_error, item, n, s};

@@ -1,6 +1,6 @@
 //! What the errors of transactions say, and what they keep to themselves.
 
-use dynalock::{Error, InvalidTransaction, Transaction, local::Fault, transact};
+use dynalock::{Error, Transaction, error::InvalidTransaction, local::Fault, transact};
 
 use crate::support::{Account, Product, Shop, cancelled, invalid, item, n, s};
 

@@ -1,6 +1,10 @@
 //! A transaction under every fault: what is returned is held against what is stored.
 
-use dynalock::{Error, Result, Spent, Unavailable, local::Fault};
+use dynalock::{
+    Error, Result,
+    error::{Spent, Unavailable},
+    local::Fault,
+};
 
 use super::purse::{Stored, WAYS, Way, purse, run, stored};
 use crate::support::{millis, secs, settle};

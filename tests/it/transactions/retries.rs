@@ -1,6 +1,6 @@
 //! What stays the same over the requests of one transaction, and how long it goes on.
 
-use dynalock::{Error, InvalidTransaction, Transaction, local::Fault, transact};
+use dynalock::{Error, Transaction, error::InvalidTransaction, local::Fault, transact};
 
 use super::purse::{Stored, WAYS, Way, purse, run, stored, transaction};
 use crate::support::{Account, Shop, expect_error, millis, secs};

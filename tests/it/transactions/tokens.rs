@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dynalock::{Error, Spent, Transaction, Versioned, local::Fault};
+use dynalock::{Error, Transaction, Versioned, error::Spent, local::Fault};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,10 @@
 //! What DynamoDB would refuse as a whole is refused before it is sent, with the operation to change.
 
-use dynalock::{Error, InvalidTransaction, Op, Reason, Transaction};
+use dynalock::{
+    Error, Transaction,
+    error::InvalidTransaction,
+    transaction::{Op, Reason},
+};
 
 use crate::support::{Account, Product, Shop, Table, cancelled, expect_error, invalid, n};
 

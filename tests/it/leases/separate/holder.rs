@@ -1,4 +1,4 @@
-use dynalock::{Error, Spent};
+use dynalock::{Error, error::Spent, private::ClockAhead as _};
 
 use crate::support::{Archive, Shop, expect_error, n, s, secs, stolen_by, travel};
 

@@ -1,4 +1,8 @@
-use dynalock::{Error, InvalidTransaction, Lost, Transaction, local::Fault};
+use dynalock::{
+    Error, Transaction,
+    error::{InvalidTransaction, Lost},
+    local::Fault,
+};
 
 use super::{action, actions};
 use crate::support::{

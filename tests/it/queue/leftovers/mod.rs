@@ -3,7 +3,7 @@
 mod items;
 mod moments;
 
-use dynalock::{Held, Locks, local::Fault};
+use dynalock::{LockGuard, Locks, local::Fault};
 
 use super::attributes;
 use crate::support::{SKEW, Shop, TTL, kill, n, s, secs, travel};
