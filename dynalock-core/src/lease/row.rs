@@ -185,7 +185,7 @@ impl Row {
         let condition = format!("{free} AND {fence_name} < {}", to.value(number(fence)));
         let (names, values) = to.finish();
         let (table, key) = (Arc::clone(&self.table), self.key.clone());
-        Write { table, key, action: Action::Delete, condition: Some(condition), names, values, beside: None }
+        Write { table, key, action: Action::Delete, condition: Some(condition), names, values }
     }
 
     /// What tells the row from all others.

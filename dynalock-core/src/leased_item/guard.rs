@@ -11,8 +11,12 @@ use crate::{
         token::LockToken,
     },
     model::{ItemRef, Lockable},
-    repository::{Outcome, Repository, Session},
-    write::guard::{Guard, sealed},
+    repository::{Repository, Session},
+    write::{
+        guard::{Guard, sealed},
+        intent::Change,
+        send::WriteResult,
+    },
 };
 
 /// An item that is leased: [`Repository::lock`]. It derefs to the value, as it was read with the grant and changed since.
@@ -202,8 +206,8 @@ impl<T: Lockable> LeaseGuard<T> {
             }
             changes.apply(T::MODEL, &mut item);
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
-            match session.update(value, &basis, changes).await? {
-                Outcome::Done(stored) => {
+            match session.update(value, Change::Update(basis), changes).await? {
+                WriteResult::Applied(stored) => {
                     if let Ok(written) = stored.origin() {
                         written.state.revision.write_into(T::MODEL.version, &mut item);
                     }
@@ -213,8 +217,8 @@ impl<T: Lockable> LeaseGuard<T> {
                     }
                     return Ok(Wrote::Yes);
                 }
-                Outcome::Lost(met) => {
-                    let met = session.again(&get, &key, expected, met).await?;
+                WriteResult::Conflict(met) => {
+                    let met = session.after_conflict(&get, &key, expected, met).await?;
                     item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
                     // A copy of an earlier attempt may have arrived after all: then the write is done.
                     if session.has_written(&item) {

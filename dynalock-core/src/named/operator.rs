@@ -17,7 +17,7 @@ use crate::{
         record::LockRecord,
     },
     model::LockModel,
-    operation::{Failure, Sending},
+    operation::Failure,
     retry::{Answered, Attempts},
 };
 
@@ -94,7 +94,7 @@ impl Locks {
         let client = self.connection.client.clone();
         let mut attempts = Attempts::new(&self.connection, self.limits);
         let met = attempts.repeat(&self.table, || async {
-            match Box::pin(delete.clone().send(&client, &Sending::Plain)).await {
+            match Box::pin(delete.clone().send(&client)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Condition(met)) => Ok(Some(met)),
                 Err(failure) => Err(failure),

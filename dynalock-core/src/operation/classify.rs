@@ -22,8 +22,6 @@ use crate::{
 pub(crate) enum Failure {
     /// The condition was false; the item as the condition saw it.
     Condition(Option<Item>),
-    /// The condition on the row beside the item was false; the row as that saw it.
-    Beside { own: Own, row: Option<Item> },
     /// A transaction was cancelled, for these reasons of its actions.
     Cancelled(ActionReasons),
     /// The token of a transaction belongs to another one: stop.
@@ -46,14 +44,6 @@ pub(crate) enum Failure {
     NoTable,
     /// It will fail again: stop.
     Permanent(Refusal),
-}
-
-/// What became of the condition of a write, where the one beside it was false.
-pub(crate) enum Own {
-    /// It was false too; the item as it saw it.
-    False(Option<Item>),
-    /// Nothing is known against it, and it may not have been looked at.
-    NotSeen,
 }
 
 impl Failure {

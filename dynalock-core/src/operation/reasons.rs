@@ -1,6 +1,6 @@
 use aws_sdk_dynamodb::types::CancellationReason;
 
-use super::classify::{Failure, Own};
+use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
 
 /// Why a transaction was cancelled: one reason for each action, in their order.
@@ -45,21 +45,6 @@ impl ActionReasons {
     /// Whether capacity is among the reasons.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
-    }
-
-    /// The failure of a write, whose reason is the first, and of what is beside it, whose reason is the second if there is one.
-    pub(super) fn into_failure_of_write(self) -> Failure {
-        match &self.reasons[..] {
-            [own, beside] if beside.class() == Some(CancellationClass::Conflict) => {
-                let own = match own.class() {
-                    Some(CancellationClass::Permanent | CancellationClass::Mixed) => return self.into_failure(),
-                    Some(CancellationClass::Conflict) => Own::False(own.item.clone()),
-                    Some(CancellationClass::Contention | CancellationClass::Capacity) | None => Own::NotSeen,
-                };
-                Failure::Beside { own, row: beside.item.clone() }
-            }
-            _ => self.into_failure(),
-        }
     }
 
     /// The worst of them as a failure of its own, where they need not be told apart.

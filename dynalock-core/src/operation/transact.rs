@@ -31,9 +31,9 @@ impl Transact {
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default() })
     }
 
-    /// The table of an action, by its place.
-    pub(crate) fn table(&self, place: usize) -> &Arc<str> {
-        &self.tables[place]
+    /// The table of an action, by its index.
+    pub(crate) fn table(&self, index: usize) -> &Arc<str> {
+        &self.tables[index]
     }
 
     /// How many writes it has.
@@ -64,14 +64,6 @@ impl Transact {
                 Err(Failure::Permanent(Refusal::new("TransactionCanceledException", message, None)))
             }
             Err(failure) => Err(failure),
-        }
-    }
-
-    /// Sends the transaction of one write, and what is beside it if there is something, whose failure is that of the write.
-    pub(super) async fn send_one(&self, client: &Client) -> Result<(), Failure> {
-        match self.send(client).await {
-            Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure_of_write()),
-            sent => sent,
         }
     }
 }

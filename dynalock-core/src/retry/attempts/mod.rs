@@ -1,11 +1,6 @@
-mod read;
-mod repeated;
-mod transact;
-mod write;
+mod requests;
 
-pub(crate) use repeated::Answered;
-pub(crate) use transact::{Rests, TokenOrigin, Transacted, TransactionAim};
-pub(crate) use write::{Aim, Proof, Release, Written};
+pub(crate) use requests::Answered;
 
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
@@ -184,13 +179,13 @@ impl Attempts {
     }
 
     /// One request for one item.
-    async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+    pub(crate) async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
         self.attempt_of(1, request).await
     }
 
     /// One request for so many items under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch
     /// credentials and open a connection, and one that is cut off there starts anew.
-    async fn attempt_of<O>(
+    pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
         request: impl Future<Output = Result<O, Failure>>,
@@ -198,7 +193,7 @@ impl Attempts {
         self.limits.check().map_err(Failure::InvalidSetting)?;
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
-        let timeout = timeout.min(self.left());
+        let timeout = timeout.min(self.time_left());
         self.count += 1;
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
@@ -213,7 +208,7 @@ impl Attempts {
         }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
         let answered = match &outcome {
-            Ok(_) | Err(Failure::Condition(_) | Failure::Beside { .. }) => true,
+            Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
             Err(_) => false,
         };
@@ -225,8 +220,8 @@ impl Attempts {
         outcome
     }
 
-    /// Sleeps before the next attempt, or says why there is none.
-    async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
+    /// Sleeps before the next attempt, or returns the error that ends the call.
+    pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         let (last, costs) = match failure {
             Failure::NoTable => {
                 return Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() });
@@ -237,7 +232,7 @@ impl Attempts {
                 return Err(mismatch(table, &refusal.after(self.spent())));
             }
             Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
-            Failure::Condition(_) | Failure::Beside { .. } | Failure::Cancelled(_) => {
+            Failure::Condition(_) | Failure::Cancelled(_) => {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
             Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
@@ -252,7 +247,7 @@ impl Attempts {
     }
 
     /// Sleeps before the next attempt, or gives up with what the last one met. A retry that `costs` is paid for by the budget.
-    async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
+    pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
             // The ring shows what became of a lost reply only until others have written it full: ask before that.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
@@ -274,8 +269,18 @@ impl Attempts {
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
 
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         self.limits.deadline.saturating_sub(self.elapsed())
+    }
+
+    /// Refuses to begin a write after the deadline.
+    pub(crate) fn check_time(&self) -> Result<(), Error> {
+        if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
+    }
+
+    /// Whether DynamoDB still knows the tokens of this call.
+    pub(crate) fn tokens_are_known(&self) -> bool {
+        self.elapsed() < TOKEN_LIFE
     }
 
     fn elapsed(&self) -> Duration {
@@ -291,8 +296,14 @@ impl Attempts {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// A write in doubt of which no more can be found out, and what ended the search.
-    fn indeterminate(&self, table: &Arc<str>, expected: Option<u64>, found: Option<u64>, stop: Option<Error>) -> Error {
+    /// The error of a write in doubt whose outcome stays unknown. `stop` is the error that ended the retries.
+    pub(crate) fn indeterminate(
+        &self,
+        table: &Arc<str>,
+        expected: Option<u64>,
+        found: Option<u64>,
+        stop: Option<Error>,
+    ) -> Error {
         let last = stop.map(|stop| match stop {
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
@@ -302,7 +313,7 @@ impl Attempts {
 }
 
 /// The error of a request whose key DynamoDB refused.
-fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
+pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
