@@ -159,7 +159,7 @@ pub(crate) async fn evict_expired_head(
     row.evict_dead(attempts, &record, options).await
 }
 
-/// The key of the item that a lease was met in, or in the row beside it, as far as errors show it.
+/// The key of the item whose lease was met, in the item or in a separate row, as far as errors show it.
 fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     let key = key_of(model, met)?;
     model.shown_key(&if model.lock_beside().is_some() { key.of_item() } else { key })

@@ -31,7 +31,7 @@ impl ActionReasons {
             && classes.all(|class| matches!(class, CancellationClass::Contention | CancellationClass::Capacity))
     }
 
-    /// The place of the action whose key is not that of its table, if there is one.
+    /// The index of the action whose key does not fit its table, if there is one.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
@@ -47,7 +47,7 @@ impl ActionReasons {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// The worst of them as a failure of its own, where they need not be told apart.
+    /// The worst of them, as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
         let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };

@@ -9,16 +9,16 @@ use super::{
 };
 use crate::error::Refusal;
 
-/// A TransactWriteItems. It is sent as often as needed, the same to the byte: DynamoDB Local takes another order of a map for another request
-/// under the same token.
+/// A TransactWriteItems. Each send has the same bytes: DynamoDB Local takes another order of a map for another request under the same
+/// token.
 pub(crate) struct Transact {
-    /// Until it is sent for the first time: a copy would cost as much as making the request.
+    /// The actions until the first send, which takes them: a copy would cost as much as making the request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken.
     token: Option<String>,
-    /// What was sent for the first time.
+    /// The body of the first send.
     body: Body,
 }
 

@@ -13,8 +13,7 @@ use super::{
 };
 use crate::{codec::Item, expression::Placeholders};
 
-/// One conditional write, ready to be sent. A clone is the same to the byte, the order of its maps included: DynamoDB Local takes
-/// another order for another request under the same token.
+/// One conditional write, ready to be sent.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
@@ -26,7 +25,7 @@ pub(crate) struct Write {
     pub(crate) values: Option<Item>,
 }
 
-/// What a write does if its condition holds.
+/// The effect of a write whose condition holds.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// PutItem of a whole item.
@@ -39,7 +38,7 @@ pub(crate) enum Action {
     Check,
 }
 
-/// What all kinds of write say, as requests of their own and as actions of a transaction.
+/// The part that all kinds of write share, as requests of their own and as actions of a transaction.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, Stored, decode, encode},
+    codec::{Basis, Changes, Item, Stored, decode, encode, size},
     error::{Conflict, Error},
     key::Key,
     lease::{LeasePolicy, policy::CompanionWrite},
     model::Versioned,
     operation::GetItem,
-    retry::{Attempts, unexpected_condition},
+    retry::{AfterConflict, Attempts, unexpected_condition},
     version::{Repeats, WriteId, ring_of, version_in},
     write::{
-        intent::{Change, Intent, IntentOf, PutOver, UncheckedDelete, with_lease},
+        intent::{Change, Intent, IntentOf, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
         stamp::WriteStamps,
@@ -63,7 +63,7 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// The item that the next attempt starts from after a conflict.
+    /// The item that the next attempt starts from after a conflict: the item that the conflict returned, or a fresh one after a sleep.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -71,11 +71,20 @@ impl<T: Versioned> Session<T> {
         expected: Option<u64>,
         met: Option<Item>,
     ) -> Result<Option<Item>, Error> {
-        let table = Arc::clone(self.table());
-        let version = |item: &Item| version_in(item, T::MODEL.version).unwrap_or(0);
-        let conflict =
-            |item, spent| Error::Conflict(Conflict::new(T::MODEL, table, key.clone(), expected, item, spent));
-        self.attempts.after_conflict(met, get, version, conflict).await
+        let version =
+            |item: &Option<Item>| item.as_ref().and_then(|item| version_in(item, T::MODEL.version)).unwrap_or(0);
+        match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size), version(&met)).await {
+            AfterConflict::AtOnce => Ok(met),
+            AfterConflict::Slept => {
+                let item = self.read(get).await?;
+                self.attempts.read_after_pause(version(&item));
+                Ok(item)
+            }
+            AfterConflict::NoTimeLeft => {
+                let conflict = Error::Conflict(self.conflict(key.clone(), expected, met));
+                Err(self.attempts.exhausted(conflict))
+            }
+        }
     }
 
     /// The conflict of a write that is not tried again.
@@ -108,12 +117,10 @@ impl<T: Versioned> Session<T> {
         let Some(item) = self.read(&get).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
-        let (current, mut basis) = decode::<T>(self.table(), item.clone())?;
-        if !basis.state.is_at(&etag) {
-            return Err(Error::Conflict(self.conflict(key, expected, Some(item))));
+        match basis_at::<T>(self.table(), item.clone(), &etag)? {
+            Some(basis) => Ok((value, basis)),
+            None => Err(Error::Conflict(self.conflict(key, expected, Some(item)))),
         }
-        basis.remember(&current);
-        Ok((value, basis))
     }
 
     pub(super) async fn create(&mut self, value: T) -> Result<WriteResult<Stored<T>>, Error> {
@@ -196,7 +203,7 @@ impl<T: Versioned> Session<T> {
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) {
                 return Ok(WriteResult::Conflict(met));
             }
-            item = self.after_conflict(&get, &key, intent.expected_version(), met).await?;
+            item = self.after_conflict(&get, &key, intent.target().expected.version(), met).await?;
         }
     }
 

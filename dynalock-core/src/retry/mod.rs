@@ -11,7 +11,7 @@ mod pace;
 mod pending;
 mod thread;
 
-pub(crate) use attempts::{Answered, Attempts, mismatch, tables, unexpected_condition};
+pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, tables, unexpected_condition};
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub use pace::Pace;

@@ -14,6 +14,7 @@ use crate::{
     version::{Doubt, Expected, Repeats, Revision, Verdict, WriteId, revision_in, ring_of, verdict},
     write::{
         assembly::{Assembly, WritePosition, assemble},
+        intent::Target,
         operation::Operation,
         send::WriteResult,
         stamp::WriteStamps,
@@ -43,6 +44,14 @@ struct Content<'a> {
     positions: &'a [WritePosition],
     id: WriteId,
     origin: TokenOrigin,
+}
+
+/// A request that was cancelled for these reasons of its writes.
+#[derive(Clone, Copy)]
+struct Refused<'a> {
+    operations: &'a [Operation],
+    positions: &'a [WritePosition],
+    reasons: &'a [ActionReason],
 }
 
 impl Token {
@@ -90,7 +99,7 @@ pub(super) async fn resolve(
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
                 let item = attempts.read(&item_ref.read()?).await?;
-                match item.clone().map(resolve).transpose()?.flatten() {
+                match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
                     None if shows(item.as_ref(), known) => return Err(already_committed(attempts)),
                     None => {
@@ -198,15 +207,13 @@ pub(super) async fn send(
         if is_given && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
         }
-        let refused_by_expired = match is_given {
-            // The caller's token is for one content.
-            true => Vec::new(),
-            false => refused_by_expired(operations, &positions, &reasons),
-        };
-        if refused_by_expired.is_empty() || !attempts.may_go_on(Duration::ZERO) {
-            return Err(cancelled(transaction, operations, &positions, &reasons, attempts.spent()));
+        let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
+        // The caller's token is for one content.
+        let expired = if is_given { Vec::new() } else { refused.by_expired_lease() };
+        if expired.is_empty() || !attempts.may_go_on(Duration::ZERO) {
+            return Err(refused.into_error(transaction, attempts.spent()));
         }
-        for index in refused_by_expired {
+        for index in expired {
             operations[index].companion = CompanionWrite::RemoveExpired;
         }
         token = Token::drawn(attempts.rng());
@@ -246,7 +253,7 @@ impl Content<'_> {
                 Ok(()) => return Ok(WriteResult::Applied(())),
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let costs = reasons.lack_capacity();
-                    let last = self.cancelled(&reasons.into_vec());
+                    let last = self.refused(&reasons.into_vec()).into_error(self.transaction, self.attempts.spent());
                     self.attempts.pause_after(last, costs).await
                 }
                 Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, in_doubt),
@@ -286,7 +293,7 @@ impl Content<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // If this call had been applied, DynamoDB would have recognized its token. An earlier one has left the id.
+            // If this call had been applied, DynamoDB would have recognized its token. So an earlier call wrote the id.
             true if token_is_known && self.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -320,14 +327,15 @@ impl Content<'_> {
         for (operation, position) in self.operations.iter().zip(self.positions) {
             let met = position.lease.and_then(|lease| reasons[lease].item.as_ref());
             if let (Some(intent), Some(met)) = (operation.intent(), met) {
-                is_evicted |= evict_expired_head(self.attempts, intent.policy(), &operation.item_ref, met).await?;
+                is_evicted |=
+                    evict_expired_head(self.attempts, intent.target().policy, &operation.item_ref, met).await?;
             }
         }
         Ok(is_evicted)
     }
 
-    fn cancelled(&self, reasons: &[ActionReason]) -> Error {
-        cancelled(self.transaction, self.operations, self.positions, reasons, self.attempts.spent())
+    fn refused<'r>(&'r self, reasons: &'r [ActionReason]) -> Refused<'r> {
+        Refused { operations: self.operations, positions: self.positions, reasons }
     }
 
     fn tables(&self) -> Arc<str> {
@@ -335,53 +343,43 @@ impl Content<'_> {
     }
 }
 
-/// The operations that an expired lease in a separate row has refused.
-fn refused_by_expired(operations: &[Operation], positions: &[WritePosition], reasons: &[ActionReason]) -> Vec<usize> {
-    let may_pass = |index: &usize| {
-        let reason = refusal_of_lease(*index, operations, positions, reasons);
-        operations[*index]
-            .intent()
-            .zip(reason)
-            .is_some_and(|(intent, reason)| intent.policy().may_pass(intent.model(), reason.item.as_ref()))
-    };
-    (0..operations.len()).filter(may_pass).collect()
-}
-
-/// The reason of an operation that was refused where it asks for a lease. A write under a guard is a write of the holder, so only its guard
-/// is refused.
-fn refusal_of_lease<'a>(
-    index: usize,
-    operations: &[Operation],
-    positions: &[WritePosition],
-    reasons: &'a [ActionReason],
-) -> Option<&'a ActionReason> {
-    let lease = positions[index].lease?;
-    let reason = reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
-    let is_guarded = || {
-        let mut others = operations.iter().zip(positions);
-        others.any(|(other, position)| position.lease == Some(lease) && other.guarded().is_some())
-    };
-    (operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
-}
-
-/// A cancellation: each operation has the reason of the write that it is part of.
-fn cancelled(
-    transaction: TransactionId,
-    operations: &[Operation],
-    positions: &[WritePosition],
-    reasons: &[ActionReason],
-    spent: Spent,
-) -> Error {
-    let refusal = |index| {
-        let reason = refusal_of_lease(index, operations, positions, reasons)?;
-        operations[index].refusal(reason.item.as_ref(), positions[index].judged_at, spent)
-    };
-    if let Some(refusal) = (0..operations.len()).find_map(refusal) {
-        return refusal;
+impl Refused<'_> {
+    /// The reason of an operation that was refused where it asks for a lease. A write under a guard is a write of the holder, so only its
+    /// guard is refused.
+    fn by_lease(&self, index: usize) -> Option<&ActionReason> {
+        let lease = self.positions[index].lease?;
+        let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
+        let mut all = self.operations.iter().zip(self.positions);
+        let mut is_guarded = || all.any(|(other, position)| position.lease == Some(lease) && other.guarded().is_some());
+        (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
-    let parts = operations.iter().zip(positions);
-    let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
-    Error::Cancelled(Cancelled::new(transaction, parts.collect(), spent))
+
+    /// The operations that an expired lease in a separate row has refused.
+    fn by_expired_lease(&self) -> Vec<usize> {
+        let may_pass = |index: &usize| {
+            let refused = self.operations[*index].intent().zip(self.by_lease(*index));
+            refused.is_some_and(|(intent, reason)| {
+                let Target { model, policy, .. } = intent.target();
+                policy.may_pass(model, reason.item.as_ref())
+            })
+        };
+        (0..self.operations.len()).filter(may_pass).collect()
+    }
+
+    /// The error: of the lease that is the reason, or else a cancellation in which each operation has the reason of its write.
+    fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
+        let Self { operations, positions, reasons } = self;
+        let by_lease = |index| {
+            let met = self.by_lease(index)?.item.as_ref();
+            operations[index].refusal(met, positions[index].judged_at, spent)
+        };
+        if let Some(refusal) = (0..operations.len()).find_map(by_lease) {
+            return refusal;
+        }
+        let parts = operations.iter().zip(positions);
+        let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
+        Error::Cancelled(Cancelled::new(transaction, parts.collect(), spent))
+    }
 }
 
 /// The reason of an operation: the reason of its write. If the write was innocent, it is what was wrong with the lease row, apart from its

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    codec::{Basis, Etag, Item, Stored, decode, state_of},
+    codec::{Basis, Etag, Item, Stored, state_of},
     error::Error,
     expression::{Condition, Placeholders},
     key::Key,
@@ -13,7 +13,7 @@ use crate::{
     write::{
         Guard,
         check::Requirement,
-        intent::{Change, IntentOf},
+        intent::{Change, IntentOf, basis_at},
         operation::OperationKind,
     },
 };
@@ -41,8 +41,8 @@ pub(super) enum PendingState {
     Assumed(Etag, Resolve),
 }
 
-/// Makes the operation from the item that was read. Returns `None` if the item is in another state.
-pub(super) type Resolve = Box<dyn FnOnce(Item) -> Result<Option<OperationKind>, Error> + Send + Sync>;
+/// Makes the operation from the item that was read. Returns `None` if the item is not in the state of the etag.
+pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
@@ -73,10 +73,10 @@ impl PendingOperation {
                 Err(error) => PendingState::Invalid(error),
             },
             Err(etag) => {
-                let (table, as_of) = (Arc::clone(&repository.table), etag.clone());
-                let resolve = move |item: Item| {
+                let table = Arc::clone(&repository.table);
+                let resolve = move |item: Item, etag: &Etag| {
                     let state = state_of(T::MODEL, &table, &item)?;
-                    Ok(state.is_at(&as_of).then_some(OperationKind::Check(Requirement::Unchanged(state))))
+                    Ok(state.is_at(etag).then_some(OperationKind::Check(Requirement::Unchanged(state))))
                 };
                 PendingState::Assumed(etag.clone(), Box::new(resolve))
             }
@@ -104,23 +104,15 @@ impl PendingOperation {
         Self::require(repository, key, Requirement::Condition(Box::new(render)))
     }
 
-    fn of_stored<T: Versioned>(
-        repository: &Repository<T>,
-        stored: Stored<T>,
-        change: impl FnOnce(Basis) -> Change + Send + Sync + 'static,
-    ) -> Self {
+    fn of_stored<T: Versioned>(repository: &Repository<T>, stored: Stored<T>, change: fn(Basis) -> Change) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let state = match stored.into_parts() {
             (value, Ok(basis)) => PendingState::Ready(write(repository, value, change(basis))),
             (value, Err(etag)) => {
-                let (repository, as_of) = (repository.clone(), etag.clone());
-                let resolve = move |item| {
-                    let (current, mut basis) = decode::<T>(&repository.table, item)?;
-                    if !basis.state.is_at(&as_of) {
-                        return Ok(None);
-                    }
-                    basis.remember(&current);
-                    Ok(Some(write(&repository, value, change(basis))))
+                let repository = repository.clone();
+                let resolve = move |item, etag: &Etag| {
+                    let basis = basis_at::<T>(&repository.table, item, etag)?;
+                    Ok(basis.map(|basis| write(&repository, value, change(basis))))
                 };
                 PendingState::Assumed(etag, Box::new(resolve))
             }
@@ -132,13 +124,9 @@ impl PendingOperation {
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();
-        let (repository, as_of) = (repository.clone(), etag.clone());
-        let resolve = move |item: Item| {
-            let (current, mut read) = decode::<T>(&repository.table, item.clone())?;
-            if !read.state.is_at(&as_of) {
-                return Ok(None);
-            }
-            read.remember(&current);
+        let repository = repository.clone();
+        let resolve = move |item: Item, etag: &Etag| {
+            let Some(read) = basis_at::<T>(&repository.table, item.clone(), etag)? else { return Ok(None) };
             let (value, origin) = stored.into_parts();
             let basis = origin.unwrap_or(read);
             basis.check_key(&repository.table, &value)?;

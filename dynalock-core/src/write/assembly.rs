@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     check::{check, require},
-    intent::{Intent, OwnedIntent},
+    intent::{Intent, OwnedIntent, Target},
     operation::{Operation, OperationKind},
     plan::Plan,
     stamp::{WriteStamp, WriteStamps},
@@ -12,14 +12,14 @@ use super::{
 use crate::{
     codec::{Item, size},
     error::{ActionReason, Error, InvalidTransaction, Spent},
+    key::Key,
     lease::{
-        LeasePolicy,
         clause::{HolderProof, LeaseClause},
         policy::CompanionWrite,
     },
-    model::{ItemRef, Model},
+    model::ItemRef,
     operation::{Action, Write},
-    version::{Expected, Repeats, Revision},
+    version::{Repeats, Revision},
 };
 
 /// The largest number of items that DynamoDB takes in one transaction.
@@ -191,7 +191,7 @@ impl<'o> ItemOperations<'o> {
         let lead = &self.operations[lead];
         // An update without changes is a check, which asks for no lease.
         let is_check = matches!(write.action, Action::Check);
-        let asks = lead.intent().is_some_and(|intent| intent.asks_for_lease_in_item() && !is_check);
+        let asks = lead.intent().is_some_and(|intent| intent.target().asks_for_lease_in_item() && !is_check);
         let has_guard = lead.item_ref.model.lock_in_item().is_some() && self.guarded().is_some();
         asks || has_guard || lead.is_of_lease_row()
     }
@@ -262,20 +262,12 @@ impl<'o> OnlyWrite<'o> {
 }
 
 impl Intent for OnlyWrite<'_> {
-    fn model(&self) -> &'static Model {
-        self.intent.model()
+    fn target(&self) -> Target<'_> {
+        self.intent.target()
     }
 
-    fn item_ref(&self) -> ItemRef {
-        self.operations[self.lead].item_ref.clone()
-    }
-
-    fn expected(&self) -> Expected<'_> {
-        self.intent.expected()
-    }
-
-    fn policy(&self) -> &LeasePolicy {
-        self.intent.policy()
+    fn key(&self) -> Key {
+        self.intent.key()
     }
 
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {

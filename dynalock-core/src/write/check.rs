@@ -1,4 +1,4 @@
-//! Checks: conditions on items that a transaction does not write, or asks for beside a write. Pure.
+//! Checks: the conditions on items that a transaction does not write, and further conditions of its writes. Pure.
 
 use std::sync::Arc;
 

@@ -10,9 +10,10 @@ use super::{
     update::update as update_text,
 };
 use crate::{
-    codec::{Basis, Changes, Item, State, Stored, encode, size},
+    codec::{Basis, Changes, Etag, Item, State, Stored, decode, encode, size},
     error::{Error, Spent},
     expression::{Placeholders, absent, same_attributes, unchanged},
+    key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
     model::{ItemRef, Model, Versioned},
     operation::Action,
@@ -21,21 +22,9 @@ use crate::{
 
 /// A change of one item. The type of the item is forgotten.
 pub(crate) trait Intent: Send + Sync {
-    fn model(&self) -> &'static Model;
+    fn target(&self) -> Target<'_>;
 
-    /// The item that is written.
-    fn item_ref(&self) -> ItemRef;
-
-    /// What the write rests on.
-    fn expected(&self) -> Expected<'_>;
-
-    /// How the write treats the lease of the item.
-    fn policy(&self) -> &LeasePolicy;
-
-    /// What an attempt that begins now asks of the lease, and does to it.
-    fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
-        self.policy().clause(self.model(), repeats, companion)
-    }
+    fn key(&self) -> Key;
 
     /// The plan of one attempt.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
@@ -43,16 +32,41 @@ pub(crate) trait Intent: Send + Sync {
     /// The bytes of the item in a write that makes this revision.
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
 
-    /// The error of a refused write, if the lease that it met is the reason.
-    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
-        self.policy().refusal(&self.item_ref(), met, judged_at, spent)
+    /// What an attempt that begins now asks of the lease, and does to it.
+    fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
+        let Target { model, policy, .. } = self.target();
+        policy.clause(model, repeats, companion)
     }
 
+    /// The error of a refused write, if the lease that it met is the reason.
+    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+        self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
+    }
+
+    /// The item that is written.
+    fn item_ref(&self) -> ItemRef {
+        let Target { table, model, expected, .. } = self.target();
+        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version() }
+    }
+}
+
+/// The part of an intent that all its attempts share.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) table: &'a Arc<str>,
+    pub(crate) model: &'static Model,
+    /// What the write rests on.
+    pub(crate) expected: Expected<'a>,
+    /// How the write treats the lease of the item.
+    pub(crate) policy: &'a LeasePolicy,
+}
+
+impl Target<'_> {
     /// Whether a false condition on the item may have its lease as the reason. A create asks for no lease in the item, because there
     /// is no item.
-    fn asks_for_lease_in_item(&self) -> bool {
-        let rests_on_item = matches!(self.expected(), Expected::Unchanged(_) | Expected::Deleted(_));
-        rests_on_item && self.model().lock_in_item().is_some()
+    pub(crate) fn asks_for_lease_in_item(&self) -> bool {
+        let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_));
+        rests_on_item && self.model.lock_in_item().is_some()
     }
 }
 
@@ -128,11 +142,6 @@ impl<T: Versioned> IntentOf<T> {
                 Stored::written(self.value, next, None)
             }
         }
-    }
-
-    /// The version that the write rests on.
-    pub(crate) fn expected_version(&self) -> Option<u64> {
-        self.change.basis().map(|basis| basis.state.revision.number())
     }
 
     /// Whether the write rests on an item that has a version and write ids.
@@ -267,27 +276,17 @@ impl<T: Versioned> IntentOf<T> {
 }
 
 impl<T: Versioned> Intent for IntentOf<T> {
-    fn model(&self) -> &'static Model {
-        T::MODEL
+    fn target(&self) -> Target<'_> {
+        let expected = match (&self.change, self.change.basis()) {
+            (_, None) => Expected::Absent,
+            (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
+            (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
+        };
+        Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy }
     }
 
-    fn item_ref(&self) -> ItemRef {
-        let table = Arc::clone(&self.table);
-        ItemRef { table, model: T::MODEL, key: self.value.key(), expected: self.expected_version() }
-    }
-
-    fn expected(&self) -> Expected<'_> {
-        match &self.change {
-            Change::Create => Expected::Absent,
-            Change::Delete(basis) => Expected::Deleted(&basis.state.revision),
-            Change::Update(basis) | Change::Touch(basis) | Change::Replace(basis) | Change::Overwrite(basis, _) => {
-                Expected::Unchanged(&basis.state.revision)
-            }
-        }
-    }
-
-    fn policy(&self) -> &LeasePolicy {
-        &self.policy
+    fn key(&self) -> Key {
+        self.value.key()
     }
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
@@ -336,20 +335,12 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
 }
 
 impl<T: Versioned> Intent for PutOver<'_, T> {
-    fn model(&self) -> &'static Model {
-        T::MODEL
+    fn target(&self) -> Target<'_> {
+        self.intent.target()
     }
 
-    fn item_ref(&self) -> ItemRef {
-        self.intent.item_ref()
-    }
-
-    fn expected(&self) -> Expected<'_> {
-        self.intent.expected()
-    }
-
-    fn policy(&self) -> &LeasePolicy {
-        self.intent.policy()
+    fn key(&self) -> Key {
+        self.intent.key()
     }
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
@@ -380,20 +371,13 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
 }
 
 impl Intent for UncheckedDelete {
-    fn model(&self) -> &'static Model {
-        self.0.model
+    fn target(&self) -> Target<'_> {
+        let ItemRef { table, model, .. } = &self.0;
+        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring }
     }
 
-    fn item_ref(&self) -> ItemRef {
-        self.0.clone()
-    }
-
-    fn expected(&self) -> Expected<'_> {
-        Expected::Anything
-    }
-
-    fn policy(&self) -> &LeasePolicy {
-        &LeasePolicy::Ignoring
+    fn key(&self) -> Key {
+        self.0.key.clone()
     }
 
     fn plan(&self, _: WriteStamp, _: &LeaseClause) -> Result<Plan, Error> {
@@ -405,6 +389,13 @@ impl Intent for UncheckedDelete {
     fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
         Ok(0)
     }
+}
+
+/// The basis of a write on an item that was read for an etag. Returns `None` if the item is not in the state of the etag.
+pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
+    let (current, mut basis) = decode::<T>(table, item)?;
+    basis.remember(&current);
+    Ok(basis.state.is_at(etag).then_some(basis))
 }
 
 /// An item with the lease attributes of the stored one.

@@ -45,7 +45,7 @@ impl Operation {
 
     /// What the write rests on; `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
-        self.intent().map(|intent| intent.expected())
+        self.intent().map(|intent| intent.target().expected)
     }
 
     /// The state that the condition rests on; `None` if the condition rests on something else.

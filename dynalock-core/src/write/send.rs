@@ -2,9 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use aws_sdk_dynamodb::Client;
-
-use super::{intent::Intent, key::key_beside, plan::Plan, stamp::WriteStamps};
+use super::{
+    intent::{Intent, Target},
+    key::key_beside,
+    plan::Plan,
+    stamp::WriteStamps,
+};
 use crate::{
     codec::Item,
     error::{ActionReason, CancellationClass, Error},
@@ -66,17 +69,20 @@ pub(crate) struct Writer<'a> {
 /// The request that was made of a plan.
 struct Request {
     content: Content,
+    sent: Sent,
+}
+
+/// The content of a request. An attempt takes a write, since a copy would cost more than another plan in the rare case that it is needed.
+enum Content {
+    Write(Write),
+    Transact(Transact),
+}
+
+/// The part of a plan that the answer is judged by.
+struct Sent {
     next: Option<Revision>,
     judged_at: Option<u64>,
     late: LateCopies,
-}
-
-enum Content {
-    /// A write that no attempt has taken yet.
-    Write(Write),
-    /// A write that an attempt has taken. A copy for the next attempt would cost more than another plan in the rare case.
-    Taken,
-    Transact(Transact),
 }
 
 /// A transaction of a write and its companion that the separate lease row has refused.
@@ -96,8 +102,8 @@ impl<A, C> WriteResult<A, C> {
     }
 }
 
-impl<'a> Writer<'a> {
-    /// The first plan of an intent.
+impl Writer<'_> {
+    /// The plan of an attempt that begins now.
     pub(crate) fn plan(&mut self, intent: &dyn Intent) -> Result<Plan, Error> {
         let clause = intent.clause(self.stamps.repeats, *self.companion);
         intent.plan(self.stamps.next(), &clause)
@@ -109,23 +115,26 @@ impl<'a> Writer<'a> {
         self.attempts.check_time()?;
         let mut request = self.request(intent, first)?;
         loop {
-            let failure = match self.attempt(&client, &mut request.content).await {
-                Ok(()) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: request.next })),
-                Err(failure) => failure,
+            let Request { content, sent } = request;
+            let (answer, transact) = match content {
+                Content::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
+                Content::Transact(transact) => {
+                    (self.attempts.attempt(Box::pin(transact.send(&client))).await, Some(transact))
+                }
             };
-            let refusal = match failure {
-                Failure::Cancelled(reasons) => LeaseRowRefusal::of(reasons),
-                failure => Err(failure),
+            let refusal = match answer {
+                Ok(()) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: sent.next })),
+                Err(Failure::Cancelled(reasons)) => LeaseRowRefusal::of(reasons),
+                Err(failure) => Err(failure),
             };
             let judged = match refusal {
-                Ok(refusal) => self.judge_lease_row(intent, &request, refusal).await?,
-                Err(Failure::Condition(item)) => self.judge_condition(intent, &request, item).await?,
+                Ok(refusal) => self.judge_lease_row(intent, &sent, refusal).await?,
+                Err(Failure::Condition(item)) => self.judge_condition(intent, &sent, item).await?,
                 Err(failure) => {
-                    self.pause(intent, &request, failure).await?;
-                    // The token of a request in doubt must not get another content.
-                    if let Content::Transact(_) = &request.content
-                        && self.delivery == Delivery::Once
-                    {
+                    self.pause(intent, &sent, failure).await?;
+                    // A token in doubt must not get another content, so the same request is sent again.
+                    if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
+                        request = Request { content: Content::Transact(transact), sent };
                         continue;
                     }
                     None
@@ -143,7 +152,7 @@ impl<'a> Writer<'a> {
         let Plan { write, companion, next, judged_at, .. } = plan;
         // A put compares the whole lease with its queue, which may come back. So a late copy of a put may pass.
         let is_put = matches!(write.action, Action::Put(_));
-        let late = if is_put { LateCopies::MayPass } else { intent.policy().late() };
+        let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
         let token = match self.delivery {
             // Each plan has the time and the beat of its attempt, so it is another content. The SDK draws a token for it, and the
             // write id resolves lost replies.
@@ -157,29 +166,16 @@ impl<'a> Writer<'a> {
             let transact = Transact::new(writes, token);
             Content::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(Request { content, next, judged_at, late })
-    }
-
-    async fn attempt(&mut self, client: &Client, content: &mut Content) -> Result<(), Failure> {
-        match std::mem::replace(content, Content::Taken) {
-            Content::Write(write) => self.attempts.attempt(Box::pin(write.send(client))).await,
-            Content::Transact(transact) => {
-                let sent = self.attempts.attempt(Box::pin(transact.send(client))).await;
-                *content = Content::Transact(transact);
-                sent
-            }
-            // Each plain attempt has a plan of its own.
-            Content::Taken => Ok(()),
-        }
+        Ok(Request { content, sent: Sent { next, judged_at, late } })
     }
 
     /// Sleeps after a request that decided nothing, or returns the error that ends the call.
-    async fn pause(&mut self, intent: &dyn Intent, request: &Request, failure: Failure) -> Result<(), Error> {
-        let table = intent.item_ref().table;
+    async fn pause(&mut self, intent: &dyn Intent, sent: &Sent, failure: Failure) -> Result<(), Error> {
+        let table = Arc::clone(intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
                 let spent = self.attempts.spent();
-                match intent.bytes(request.next.as_ref()) {
+                match intent.bytes(sent.next.as_ref()) {
                     Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
                     Err(error) => error,
                 }
@@ -200,22 +196,23 @@ impl<'a> Writer<'a> {
         if !self.in_doubt {
             return error;
         }
-        self.attempts.indeterminate(&intent.item_ref().table, intent.expected().version(), None, Some(error))
+        let Target { table, expected, .. } = intent.target();
+        self.attempts.indeterminate(table, expected.version(), None, Some(error))
     }
 
     /// Judges a write whose own condition was false. Returns `None` if the write is to be planned anew.
     async fn judge_condition(
         &mut self,
         intent: &dyn Intent,
-        request: &Request,
+        sent: &Sent,
         returned: Option<Item>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item_ref = intent.item_ref();
         let item = self.seen(intent, &item_ref, returned).await?;
-        match self.judge(intent, request, item)? {
+        match self.judge(intent, sent, item)? {
             // The lease is looked at before the version, because its holder may have written since.
-            WriteResult::Conflict(met) if intent.asks_for_lease_in_item() => {
-                match intent.refusal(met.as_ref(), request.judged_at, self.attempts.spent()) {
+            WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
+                match intent.refusal(met.as_ref(), sent.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(intent, &item_ref, met, refusal).await.map(|()| None),
                     None => Ok(Some(WriteResult::Conflict(met))),
                 }
@@ -229,7 +226,7 @@ impl<'a> Writer<'a> {
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,
-        request: &Request,
+        sent: &Sent,
         LeaseRowRefusal { own, row }: LeaseRowRefusal,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item_ref = intent.item_ref();
@@ -242,7 +239,7 @@ impl<'a> Writer<'a> {
             }
         };
         let may_pass =
-            intent.policy().may_pass(item_ref.model, row.as_ref()) && self.attempts.may_go_on(Duration::ZERO);
+            intent.target().policy.may_pass(item_ref.model, row.as_ref()) && self.attempts.may_go_on(Duration::ZERO);
         if may_pass {
             *self.companion = CompanionWrite::RemoveExpired;
         }
@@ -260,7 +257,7 @@ impl<'a> Writer<'a> {
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
-        match self.judge(intent, request, item)? {
+        match self.judge(intent, sent, item)? {
             WriteResult::Conflict(_) if may_pass && !is_refused => {
                 self.in_doubt = false;
                 Ok(None)
@@ -268,7 +265,7 @@ impl<'a> Writer<'a> {
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
                 // If the lease is no reason any more, the time is over.
-                let refusal = intent.refusal(row.as_ref(), request.judged_at, spent);
+                let refusal = intent.refusal(row.as_ref(), sent.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(intent, &item_ref, row, refusal).await.map(|()| None)
             }
@@ -287,7 +284,7 @@ impl<'a> Writer<'a> {
         // The refusal was certain, so no attempt is in doubt now.
         self.in_doubt = false;
         match met {
-            Some(met) if evict_expired_head(self.attempts, intent.policy(), item_ref, &met).await? => {
+            Some(met) if evict_expired_head(self.attempts, intent.target().policy, item_ref, &met).await? => {
                 self.attempts.check_time()
             }
             Some(_) | None => Err(refusal),
@@ -309,17 +306,17 @@ impl<'a> Writer<'a> {
     }
 
     /// What a false condition proves about the write.
-    fn judge(&self, intent: &dyn Intent, request: &Request, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
+    fn judge(&self, intent: &dyn Intent, sent: &Sent, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if !self.in_doubt => Doubt::None,
             Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
-            Delivery::Once | Delivery::Plain => Doubt::Plain(request.late),
+            Delivery::Once | Delivery::Plain => Doubt::Plain(sent.late),
         };
-        let (model, expected) = (intent.model(), intent.expected());
+        let Target { table, model, expected, policy } = intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
             // No id tells, but the lease does: a release by itself is not sent before the commit has failed.
-            Verdict::Unknown if shows_release(intent.policy().release(model), item.as_ref()) => Verdict::Applied,
+            Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             verdict => verdict,
         };
         match verdict {
@@ -329,13 +326,12 @@ impl<'a> Writer<'a> {
                     None if item.is_some() => Proof::Release,
                     None => Proof::Absence,
                 };
-                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, request.next.clone()) }))
+                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, sent.next.clone()) }))
             }
             Verdict::Conflict => Ok(WriteResult::Conflict(item)),
             Verdict::Unknown => {
                 let found = found.and_then(|found| found.version);
-                let table = intent.item_ref().table;
-                Err(self.attempts.indeterminate(&table, expected.version(), found, None))
+                Err(self.attempts.indeterminate(table, expected.version(), found, None))
             }
         }
     }

@@ -11,9 +11,8 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
-    codec::{self, Item},
     error::{Error, Refusal, Spent, Unavailable},
-    operation::{Failure, GetItem},
+    operation::Failure,
     random,
 };
 
@@ -35,6 +34,17 @@ pub(crate) struct Attempts {
     rng: fastrand::Rng,
     backoff: Backoff,
     pacer: ConflictBackoff,
+}
+
+/// The state of a call after a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterConflict {
+    /// The next attempt starts from the item that the conflict returned.
+    AtOnce,
+    /// The call has slept, so what it read before is old.
+    Slept,
+    /// The call ends with the conflict.
+    NoTimeLeft,
 }
 
 impl Attempts {
@@ -62,17 +72,17 @@ impl Attempts {
         &self.connection
     }
 
-    /// Whether a request was sent that nobody knows the end of: it may have been applied, or be applied yet.
+    /// Whether the outcome of a request is unknown: it may have been applied, or may still be.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// An effort of a call that began before, and has sent so many requests that failed or met a conflict.
+    /// The attempts of a call that began earlier, and has sent so many requests that failed or met a conflict.
     pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Counts requests that were sent beside it.
+    /// Counts requests that other parts of the call have sent.
     pub(crate) fn has_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -112,44 +122,17 @@ impl Attempts {
         }
     }
 
-    /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
-    pub(crate) async fn after_conflict(
-        &mut self,
-        returned: Option<Item>,
-        get: &GetItem,
-        version: impl Fn(&Item) -> u64,
-        conflict: impl FnOnce(Option<Item>, Spent) -> Error,
-    ) -> Result<Option<Item>, Error> {
-        let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
-        let size = returned.as_ref().map_or(0, codec::size);
-        let pause = self.pace(size, number(&returned));
-        if !self.may_go_on(pause) {
-            return Err(self.exhausted(conflict(returned, self.spent())));
-        }
-        if pause.is_zero() {
-            return Ok(returned);
-        }
-        clock::sleep(pause).await;
-        let item = self.read(get).await?;
-        self.read_after_pause(number(&item));
-        Ok(item)
-    }
-
-    /// Sleeps after a conflict with an item of this size at this version, if the pace says so, and says whether it did.
-    pub(crate) async fn pause_after_conflict(
-        &mut self,
-        size: usize,
-        version: u64,
-        conflict: impl FnOnce(Spent) -> Error,
-    ) -> Result<bool, Error> {
+    /// Sleeps after a conflict with an item of this size at this version, if the pace asks for it.
+    pub(crate) async fn pause_after_conflict(&mut self, size: usize, version: u64) -> AfterConflict {
         let pause = self.pace(size, version);
         if !self.may_go_on(pause) {
-            return Err(self.exhausted(conflict(self.spent())));
+            return AfterConflict::NoTimeLeft;
         }
-        if !pause.is_zero() {
-            clock::sleep(pause).await;
+        if pause.is_zero() {
+            return AfterConflict::AtOnce;
         }
-        Ok(!pause.is_zero())
+        clock::sleep(pause).await;
+        AfterConflict::Slept
     }
 
     /// The version that the item of the last conflict is at after the sleep.
@@ -287,12 +270,13 @@ impl Attempts {
         clock::now().duration_since(self.started)
     }
 
-    /// The end of a call that has no time left for what it has to send.
+    /// The error of a call that has no time left for its next request.
     pub(crate) fn too_late(&self) -> Error {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    fn exhausted(&self, last: Error) -> Error {
+    /// The error of a call that gives up after this error.
+    pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
@@ -329,7 +313,7 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
     names.join(", ").into()
 }
 
-/// What DynamoDB does not answer to a request without a condition, and a broken gateway may.
+/// The refusal of a request without a condition for its condition. DynamoDB never sends this, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

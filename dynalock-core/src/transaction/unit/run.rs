@@ -66,7 +66,7 @@ impl KnownItem {
 }
 
 impl UnitShared {
-    /// An effort within the unit's limits.
+    /// Attempts within the limits of the unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         Attempts::since(self.link.connection(), self.limits, self.started, self.attempts)
     }

@@ -13,7 +13,7 @@ use crate::{
     error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
     lease::policy::CompanionWrite,
     model::ItemRef,
-    retry::{Attempts, Limits},
+    retry::{AfterConflict, Attempts, Limits},
     transaction::{
         commit::{self, Token, send},
         link::Link,
@@ -102,7 +102,7 @@ impl Unit {
         }
     }
 
-    /// What a run has left.
+    /// The reads and the operations of a run.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending } = run;
         self.session = session;
@@ -155,7 +155,7 @@ impl Unit {
         }
         match OnlyWrite::of(&operations, &assembly) {
             // A plain create or delete that is sent again after a lost reply may undo what another caller did in between.
-            Some(only) if matches!(only.expected(), Expected::Unchanged(_)) => {
+            Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
             Some(_) | None => send(attempts, self.id, &mut operations, assembly, token, stamps).await.map(drop)?,
@@ -179,10 +179,12 @@ impl Unit {
         let bytes = largest.current_item().map_or(0, size);
 
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
-        let conflict = |_| Error::Cancelled(refused.clone());
         self.as_of_one_moment = false;
-        let slept = attempts.pause_after_conflict(bytes, version, conflict).await?;
-        if slept || kept == Kept::Nothing {
+        let paused = attempts.pause_after_conflict(bytes, version).await;
+        if paused == AfterConflict::NoTimeLeft {
+            return Err(attempts.exhausted(Error::Cancelled(refused)));
+        }
+        if paused == AfterConflict::Slept || kept == Kept::Nothing {
             self.watched = Some(item_ref);
         } else {
             self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
