@@ -15,6 +15,7 @@ use crate::{
     write::{
         intent::{Change, Intent, IntentOf, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
+        plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
         stamp::WriteStamps,
     },
@@ -139,7 +140,8 @@ impl<T: Versioned> Session<T> {
         let get = self.get(&value.key())?;
         let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
         let intent = self.intent(value, Change::Overwrite(basis, stored));
-        let result = match (self.writer().plan(&intent), &intent.change) {
+        let first = self.plan_changes(&intent, intent.changes()?);
+        let result = match (first, &intent.change) {
             (Err(Error::ExpressionTooLong { .. }), Change::Overwrite(_, stored)) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent: &intent, stored, content }).await?
@@ -157,8 +159,7 @@ impl<T: Versioned> Session<T> {
         changes: Changes,
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
-        let clause = intent.clause(Repeats::InThisCall, self.companion);
-        match intent.plan_changes(changes, self.stamps().next(), &clause) {
+        match self.plan_changes(&intent, changes) {
             // Only the state of a tracked item is identified by its version, so only that item can be put.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
@@ -229,6 +230,12 @@ impl<T: Versioned> Session<T> {
 
     fn intent(&self, value: T, change: Change) -> IntentOf<T> {
         IntentOf { table: Arc::clone(self.table()), value, change, policy: self.policy.clone() }
+    }
+
+    /// The first plan of an update. The changes move into it, so that no value is encoded twice.
+    fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
+        let clause = intent.clause(Repeats::InThisCall, self.companion);
+        intent.plan_changes(changes, self.stamps().next(), &clause)
     }
 
     async fn write(&mut self, intent: &dyn Intent) -> Result<WriteResult<Applied>, Error> {

@@ -151,7 +151,7 @@ impl Assembly {
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
-        Plan { judged_at, next, ..Plan::alone(self.writes.swap_remove(0)) }
+        Plan { next, judged_at, ..Plan::alone(self.writes.swap_remove(0)) }
     }
 }
 

@@ -166,9 +166,14 @@ impl<T: Versioned> IntentOf<T> {
         stored.keys().any(|name| !is_known(name) && !had(name))
     }
 
-    /// The attributes that an update changes.
+    /// The attributes that an update, or an overwrite, changes.
     pub(crate) fn changes(&self) -> Result<Changes, Error> {
-        self.change.basis().map_or_else(|| Ok(Changes::default()), |basis| basis.changes(&self.table, &self.value))
+        match &self.change {
+            Change::Overwrite(_, stored) => self.overwrite(stored),
+            change => {
+                change.basis().map_or_else(|| Ok(Changes::default()), |basis| basis.changes(&self.table, &self.value))
+            }
+        }
     }
 
     /// The plan of an update whose changes are known.
@@ -213,11 +218,6 @@ impl<T: Versioned> IntentOf<T> {
         next.write_into(T::MODEL.version, &mut item);
         let write = write(&self.table, key_item, Action::Put(item), Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(next))
-    }
-
-    fn plan_sized(&self, changes: Changes, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
-        let changed_bytes = changes.size();
-        Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
     }
 
     /// An update of all attributes. A put would bring an old fence back. Attributes of the stored item that the value does not have are
@@ -291,25 +291,26 @@ impl<T: Versioned> Intent for IntentOf<T> {
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         self.check_key()?;
-        let changes = match &self.change {
+        match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
-            Change::Overwrite(_, stored) => self.overwrite(stored)?,
-            Change::Touch(_) => self.changes()?,
-            Change::Update(basis) => match self.changes()? {
-                changes if changes.is_empty() => {
-                    let unchanged = Requirement::Unchanged(basis.state.clone());
-                    return check(&self.item_ref(), &unchanged).map(Plan::alone);
-                }
-                changes => changes,
-            },
-        };
-        self.plan_sized(changes, stamp, clause)
+            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => {}
+        }
+        let changes = self.changes()?;
+        if let Change::Update(basis) = &self.change
+            && changes.is_empty()
+        {
+            let unchanged = Requirement::Unchanged(basis.state.clone());
+            return check(&self.item_ref(), &unchanged).map(Plan::alone);
+        }
+        // Only a transaction needs the bytes. A single update comes with its first plan, which does not count them.
+        let changed_bytes = changes.size();
+        Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
     }
 
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
         match (&self.change, next) {
-            (Change::Update(_) | Change::Touch(_), _) => Ok(self.changes()?.size()),
+            (Change::Update(_) | Change::Touch(_) | Change::Overwrite(..), _) => Ok(self.changes()?.size()),
             (_, Some(next)) => {
                 let mut item = encode(&self.table, &self.value)?;
                 next.write_into(T::MODEL.version, &mut item);

@@ -12,7 +12,6 @@ use crate::{
     codec::Item,
     error::{ActionReason, CancellationClass, Error},
     lease::policy::{CompanionWrite, Release, evict_expired_head},
-    model::ItemRef,
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
     retry::Attempts,
     version::{Doubt, Incarnation, LateCopies, Revision, Verdict, revision_in, ring_of, verdict},
@@ -69,7 +68,7 @@ pub(crate) struct Writer<'a> {
 /// The request that was made of a plan.
 struct Request {
     content: Content,
-    sent: Sent,
+    facts: PlanFacts,
 }
 
 /// The content of a request. An attempt takes a write, since a copy would cost more than another plan in the rare case that it is needed.
@@ -79,7 +78,7 @@ enum Content {
 }
 
 /// The part of a plan that the answer is judged by.
-struct Sent {
+struct PlanFacts {
     next: Option<Revision>,
     judged_at: Option<u64>,
     late: LateCopies,
@@ -115,7 +114,7 @@ impl Writer<'_> {
         self.attempts.check_time()?;
         let mut request = self.request(intent, first)?;
         loop {
-            let Request { content, sent } = request;
+            let Request { content, facts } = request;
             let (answer, transact) = match content {
                 Content::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
                 Content::Transact(transact) => {
@@ -123,18 +122,18 @@ impl Writer<'_> {
                 }
             };
             let refusal = match answer {
-                Ok(()) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: sent.next })),
+                Ok(()) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next })),
                 Err(Failure::Cancelled(reasons)) => LeaseRowRefusal::of(reasons),
                 Err(failure) => Err(failure),
             };
             let judged = match refusal {
-                Ok(refusal) => self.judge_lease_row(intent, &sent, refusal).await?,
-                Err(Failure::Condition(item)) => self.judge_condition(intent, &sent, item).await?,
+                Ok(refusal) => self.judge_lease_row(intent, &facts, refusal).await?,
+                Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
                 Err(failure) => {
-                    self.pause(intent, &sent, failure).await?;
+                    self.pause(intent, &facts, failure).await?;
                     // A token in doubt must not get another content, so the same request is sent again.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
-                        request = Request { content: Content::Transact(transact), sent };
+                        request = Request { content: Content::Transact(transact), facts };
                         continue;
                     }
                     None
@@ -166,16 +165,16 @@ impl Writer<'_> {
             let transact = Transact::new(writes, token);
             Content::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(Request { content, sent: Sent { next, judged_at, late } })
+        Ok(Request { content, facts: PlanFacts { next, judged_at, late } })
     }
 
     /// Sleeps after a request that decided nothing, or returns the error that ends the call.
-    async fn pause(&mut self, intent: &dyn Intent, sent: &Sent, failure: Failure) -> Result<(), Error> {
+    async fn pause(&mut self, intent: &dyn Intent, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
                 let spent = self.attempts.spent();
-                match intent.bytes(sent.next.as_ref()) {
+                match intent.bytes(facts.next.as_ref()) {
                     Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
                     Err(error) => error,
                 }
@@ -204,16 +203,15 @@ impl Writer<'_> {
     async fn judge_condition(
         &mut self,
         intent: &dyn Intent,
-        sent: &Sent,
+        facts: &PlanFacts,
         returned: Option<Item>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
-        let item_ref = intent.item_ref();
-        let item = self.seen(intent, &item_ref, returned).await?;
-        match self.judge(intent, sent, item)? {
+        let item = self.seen(intent, returned).await?;
+        match self.judge(intent, facts, item)? {
             // The lease is looked at before the version, because its holder may have written since.
             WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
-                match intent.refusal(met.as_ref(), sent.judged_at, self.attempts.spent()) {
-                    Some(refusal) => self.evict(intent, &item_ref, met, refusal).await.map(|()| None),
+                match intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
+                    Some(refusal) => self.evict(intent, met, refusal).await.map(|()| None),
                     None => Ok(Some(WriteResult::Conflict(met))),
                 }
             }
@@ -226,7 +224,7 @@ impl Writer<'_> {
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,
-        sent: &Sent,
+        facts: &PlanFacts,
         LeaseRowRefusal { own, row }: LeaseRowRefusal,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item_ref = intent.item_ref();
@@ -244,10 +242,10 @@ impl Writer<'_> {
             *self.companion = CompanionWrite::RemoveExpired;
         }
         let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
-            (self.seen(intent, &item_ref, own.item).await?, true)
+            (self.seen(intent, own.item).await?, true)
         } else if self.in_doubt {
             // DynamoDB may not have looked at the condition of the item. The item shows whether an earlier attempt was applied.
-            let item = self.seen(intent, &item_ref, None).await?;
+            let item = self.seen(intent, None).await?;
             let shows_id = item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(self.stamps.id));
             (item, shows_id)
         } else {
@@ -257,7 +255,7 @@ impl Writer<'_> {
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
-        match self.judge(intent, sent, item)? {
+        match self.judge(intent, facts, item)? {
             WriteResult::Conflict(_) if may_pass && !is_refused => {
                 self.in_doubt = false;
                 Ok(None)
@@ -265,52 +263,42 @@ impl Writer<'_> {
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
                 // If the lease is no reason any more, the time is over.
-                let refusal = intent.refusal(row.as_ref(), sent.judged_at, spent);
+                let refusal = intent.refusal(row.as_ref(), facts.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
-                self.evict(intent, &item_ref, row, refusal).await.map(|()| None)
+                self.evict(intent, row, refusal).await.map(|()| None)
             }
             result => Ok(Some(result)),
         }
     }
 
     /// Removes an expired head of the queue that refused the write, so that the write can be planned anew. Otherwise returns the refusal.
-    async fn evict(
-        &mut self,
-        intent: &dyn Intent,
-        item_ref: &ItemRef,
-        met: Option<Item>,
-        refusal: Error,
-    ) -> Result<(), Error> {
+    async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // The refusal was certain, so no attempt is in doubt now.
         self.in_doubt = false;
+        let (policy, item_ref) = (intent.target().policy, intent.item_ref());
         match met {
-            Some(met) if evict_expired_head(self.attempts, intent.target().policy, item_ref, &met).await? => {
+            Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
                 self.attempts.check_time()
             }
             Some(_) | None => Err(refusal),
         }
     }
 
-    /// The item that a condition met. DynamoDB returns no item if there was none, and some engines never return it; then it is read.
-    async fn seen(
-        &mut self,
-        intent: &dyn Intent,
-        item_ref: &ItemRef,
-        returned: Option<Item>,
-    ) -> Result<Option<Item>, Error> {
+    /// The item that a condition met. DynamoDB returns no item if there was none, and some engines never return it. The item is read then.
+    async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
         }
-        let get = item_ref.read()?;
+        let get = intent.item_ref().read()?;
         self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
     }
 
     /// What a false condition proves about the write.
-    fn judge(&self, intent: &dyn Intent, sent: &Sent, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
+    fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if !self.in_doubt => Doubt::None,
             Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
-            Delivery::Once | Delivery::Plain => Doubt::Plain(sent.late),
+            Delivery::Once | Delivery::Plain => Doubt::Plain(facts.late),
         };
         let Target { table, model, expected, policy } = intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
@@ -326,7 +314,7 @@ impl Writer<'_> {
                     None if item.is_some() => Proof::Release,
                     None => Proof::Absence,
                 };
-                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, sent.next.clone()) }))
+                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, facts.next.clone()) }))
             }
             Verdict::Conflict => Ok(WriteResult::Conflict(item)),
             Verdict::Unknown => {
