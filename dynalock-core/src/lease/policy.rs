@@ -1,7 +1,4 @@
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use super::{
     clause::{AfterWrite, LeaseClause},
@@ -14,66 +11,48 @@ use super::{
 use crate::{
     codec::{Item, key_of},
     error::{Error, Locked, Spent},
-    model::{LockModel, Model},
-    retry::{Attempts, Release},
+    model::{ItemRef, LockModel, Model},
+    retry::Attempts,
     version::{LateCopies, Repeats},
 };
 
-/// How the writes of a call stand to the leases of their items.
+/// How the writes of a call treat the leases of their items.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
-    /// They do not ask for them.
+    /// They ignore leases.
     Ignoring,
-    /// They respect those of others.
-    Outside { options: LeaseOptions, asked: Arc<LeaseComparison> },
-    /// They are made under a lease, and the last of them may end it.
+    /// They respect the leases of other callers.
+    Outside { options: LeaseOptions },
+    /// They are made under a lease, and the last of them may release it.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// What a call has asked of the lease in its way, and learned.
-#[derive(Debug)]
-pub(crate) struct LeaseComparison {
-    /// The moment that the last request has compared the lease with, in epoch milliseconds; [`LeaseComparison::NEVER`] if it compared none.
-    moment: AtomicU64,
-    /// Whether requests compare it at all.
-    compares: AtomicBool,
+/// What a write from outside does with the separate row of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompanionWrite {
+    /// It checks the row, so that an item without any lease request gets no row.
+    Check,
+    /// It removes an expired lease, because an earlier request of the call has met one.
+    RemoveExpired,
 }
 
-impl LeaseComparison {
-    const NEVER: u64 = 0;
-
-    /// A lease beside the item is compared with nothing until a dead one was met: a request that takes one away writes its row, even if there
-    /// is none.
-    fn nothing_yet(lock: LockModel) -> Self {
-        Self { moment: AtomicU64::new(Self::NEVER), compares: AtomicBool::new(lock.is_in_item()) }
-    }
-
-    /// Remembers the moment that a request compares the lease with, and returns it.
-    fn compare(&self, moment: Option<u64>) -> Option<u64> {
-        self.moment.store(moment.unwrap_or(Self::NEVER), Ordering::Relaxed);
-        moment
-    }
-
-    /// [`compare`](Self::compare) for a request that is made now.
-    fn compare_now(&self, options: &LeaseOptions) -> Option<u64> {
-        self.compare(options.expired_before().filter(|_| self.compares.load(Ordering::Relaxed)))
-    }
-
-    fn moment(&self) -> Option<u64> {
-        Some(self.moment.load(Ordering::Relaxed)).filter(|moment| *moment != Self::NEVER)
-    }
+/// The sign of a release in an item. Only the holder's own release leaves the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Release<'a> {
+    pub(crate) attribute: &'static str,
+    pub(crate) owner: &'a str,
 }
 
 impl LeasePolicy {
-    /// That of a call from outside.
+    /// The policy of a call without the lease.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
-            Some(lock) => Self::Outside { options, asked: Arc::new(LeaseComparison::nothing_yet(lock)) },
+            Some(_) => Self::Outside { options },
             None => Self::Ignoring,
         }
     }
 
-    /// What becomes of late copies.
+    /// What becomes of late copies of the writes.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -81,8 +60,8 @@ impl LeasePolicy {
         }
     }
 
-    /// What its writes leave in the item that end a lease.
-    pub(crate) fn releases(&self, model: &Model) -> Option<Release<'_>> {
+    /// The sign that the writes leave in the item if they release the lease.
+    pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
                 model.lock_in_item().map(|lock| Release { attribute: lock.released, owner: &grant.owner })
@@ -91,15 +70,15 @@ impl LeasePolicy {
         }
     }
 
-    /// For the attempt that is made now.
-    pub(crate) fn clause(&self, repeats: Repeats) -> LeaseClause {
+    /// What an attempt that begins now asks of the lease, and does to it. Each attempt of a holder has a higher beat.
+    pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
-            Self::Outside { options, asked } => {
+            Self::Outside { .. } => {
                 let expired_before = match repeats {
-                    Repeats::InThisCall => asked.compare_now(options),
-                    // The time of day would make another request of it.
-                    Repeats::Ever => asked.compare(None),
+                    Repeats::InThisCall => self.judged_at(model, companion),
+                    // With the time of day, the repetition would be another request.
+                    Repeats::Ever => None,
                 };
                 LeaseClause::Outside { expired_before }
             }
@@ -107,59 +86,41 @@ impl LeasePolicy {
         }
     }
 
-    /// Takes a dead head out of the queue of the item that a refused write has met: `true` if the write is to be sent again. (A dead owner is
-    /// taken away by the write itself, which an expression cannot do with a queue that may not be there.)
-    pub(crate) async fn make_way(
-        &self,
-        attempts: &mut Attempts,
-        model: &'static Model,
-        table: &Arc<str>,
-        met: &Item,
-    ) -> Result<bool, Error> {
-        let (Self::Outside { options, .. }, Some(layout)) = (self, model.lock) else { return Ok(false) };
-        let record = LockRecord::read(&layout, met);
-        if !record.has_expired_head(options) {
-            return Ok(false);
-        }
-        let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
-        let subject = LeaseSubject::Item { key_attribute: model.partition_key.name };
-        let row = Row { table: Arc::clone(table), key: key.collect(), layout, subject };
-        Ok(evict(&row, attempts, &record, options).await? != DequeueResult::StillThere)
+    /// The moment that an attempt from outside compares the end of a lease with, in epoch milliseconds. `None` if it compares none.
+    pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
+        let Self::Outside { options } = self else { return None };
+        // A condition on the end lets the write pass an expired lease, which the write then removes. In a separate row that would be
+        // an update of the row, also for an item that nobody leases.
+        let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
+        options.expired_before().filter(|_| compares)
     }
 
-    /// Whether a write that was refused by the row beside its item may pass if it is made anew: the lease there is dead, and taken away
-    /// by the next request, or is the holder's own.
-    pub(crate) fn clears(&self, model: &Model, row: Option<&Item>) -> bool {
+    /// Whether a write that the separate row has refused can pass when it is planned anew: the lease in the row has expired, or is the
+    /// holder's own.
+    pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_beside() else { return false };
         match self {
             Self::Ignoring => false,
-            Self::Outside { options, asked } => {
-                let record = LockRecord::of(&lock, row);
-                let is_dead = !record.is_alive(&lock, options.expired_before());
-                asked.compares.fetch_or(is_dead, Ordering::Relaxed);
-                is_dead
-            }
+            Self::Outside { options } => !LockRecord::of(&lock, row).is_alive(&lock, options.expired_before()),
             Self::Holder { grant, .. } => grant.judge(row).is_ok(),
         }
     }
 
-    /// The error that a write would be if it met this item now, and the lease in it were the reason.
-    pub(crate) fn refusal_now(&self, model: &Model, table: &Arc<str>, item: &Item, spent: Spent) -> Option<Error> {
-        if let Self::Outside { options, asked } = self {
-            asked.compare_now(options);
-        }
-        self.refusal(model, table, Some(item), spent)
-    }
-
-    /// The error that a refused write is, if the lease that it met is the reason, in the item or in the row beside it. Before the version is
-    /// looked at.
-    pub(crate) fn refusal(&self, model: &Model, table: &Arc<str>, met: Option<&Item>, spent: Spent) -> Option<Error> {
+    /// The error of a refused write, if the lease that it met is the reason: in the item, or in the separate row. `judged_at` is the
+    /// moment that the request compared the lease with.
+    pub(crate) fn refusal(
+        &self,
+        ItemRef { model, table, .. }: &ItemRef,
+        met: Option<&Item>,
+        judged_at: Option<u64>,
+        spent: Spent,
+    ) -> Option<Error> {
         let lock = model.lock?;
         match (self, met) {
             (Self::Ignoring, _) | (Self::Outside { .. }, None) => None,
-            (Self::Outside { options, asked }, Some(item)) => {
+            (Self::Outside { options }, Some(item)) => {
                 let record = LockRecord::read(&lock, item);
-                record.is_alive(&lock, asked.moment()).then(|| {
+                record.is_alive(&lock, judged_at).then(|| {
                     Error::Locked(Box::new(Locked {
                         table: Arc::clone(table),
                         name: shown_key(model, item),
@@ -179,17 +140,39 @@ impl LeasePolicy {
     }
 }
 
-/// The key of the item that a lease was met in, or in the row beside it, as far as errors show it.
+/// Removes an expired head from the queue of the item, or of the row, that refused a write. Returns `true` if the write can be sent again.
+///
+/// The write itself removes an expired owner. It cannot remove a head, because an expression cannot remove the first element of a list that
+/// may be missing.
+pub(crate) async fn evict_expired_head(
+    attempts: &mut Attempts,
+    policy: &LeasePolicy,
+    ItemRef { model, table, .. }: &ItemRef,
+    met: &Item,
+) -> Result<bool, Error> {
+    let (LeasePolicy::Outside { options }, Some(layout)) = (policy, model.lock) else { return Ok(false) };
+    let record = LockRecord::read(&layout, met);
+    if !record.has_expired_head(options) {
+        return Ok(false);
+    }
+    let key = met.iter().filter(|(name, _)| model.is_key(name)).map(|(name, value)| (name.clone(), value.clone()));
+    let subject = LeaseSubject::Item { key_attribute: model.partition_key.name };
+    let row = Row { table: Arc::clone(table), key: key.collect(), layout, subject };
+    Ok(evict(&row, attempts, &record, options).await? != DequeueResult::StillThere)
+}
+
+/// The key of the item whose lease was met, in the item or in a separate row, as far as errors show it.
 fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     let key = key_of(model, met)?;
     model.shown_key(&if model.lock_beside().is_some() { key.of_item() } else { key })
 }
 
 impl LockRecord {
-    /// Whether somebody holds the lock, by the moment that a condition has compared it with.
+    /// Whether the lock is held, by the moment that a condition has compared its end with.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        let is_dead = |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
-        // Whoever stands in the queue is for others to take out.
-        self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(is_dead))
+        let has_expired =
+            |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
+        // A head that has expired is removed by a request of its own, so it counts as a holder here.
+        self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(has_expired))
     }
 }

@@ -129,7 +129,7 @@ impl Row {
             [clause::not_owned(lock, &Expired::Nobody, to), clause::queue_is_empty(lock, to), fence].join(" AND ");
         let (names, values) = std::mem::take(to).finish();
         let (table, key) = (Arc::clone(&self.table), self.key.clone());
-        Write { table, key, action: Action::Delete, condition: Some(conditions), names, values, beside: None }
+        Write { table, key, action: Action::Delete, condition: Some(conditions), names, values }
     }
 
     /// The identity of the row.

@@ -12,8 +12,12 @@ use crate::{
         token::LockToken,
     },
     model::{ItemRef, Lockable},
-    repository::{Outcome, Repository, Session},
-    write::guard::{Guard, sealed},
+    repository::{Repository, Session},
+    write::{
+        guard::{Guard, sealed},
+        intent::Change,
+        send::WriteResult,
+    },
 };
 
 /// A leased item: [`Repository::lock`]. It derefs to the value that was read with the grant, with the changes since.
@@ -434,8 +438,8 @@ impl<T: Lockable> LeaseGuard<T> {
             }
             changes.apply(T::MODEL, &mut item);
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
-            match session.update(value, &basis, changes).await? {
-                Outcome::Done(stored) => {
+            match session.update(value, Change::Update(basis), changes).await? {
+                WriteResult::Applied(stored) => {
                     if let Ok(written) = stored.origin() {
                         written.state.revision.write_into(T::MODEL.version, &mut item);
                     }
@@ -445,8 +449,8 @@ impl<T: Lockable> LeaseGuard<T> {
                     }
                     return Ok(Wrote::Yes);
                 }
-                Outcome::Lost(met) => {
-                    let met = session.again(&get, &key, expected, met).await?;
+                WriteResult::Conflict(met) => {
+                    let met = session.after_conflict(&get, &key, expected, met).await?;
                     item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
                     // A copy of an earlier attempt may have arrived after all: then the write is done.
                     if session.has_written(&item) {

@@ -16,7 +16,7 @@ use crate::{
         record::LockRecord,
     },
     model::LockModel,
-    operation::{Failure, Sending},
+    operation::Failure,
     retry::{Answered, Attempts},
 };
 
@@ -109,7 +109,7 @@ impl Locks {
         let client = connection.client.clone();
         let mut attempts = Attempts::new(connection, *limits);
         let met = attempts.repeat(table, || async {
-            match Box::pin(delete.clone().send(&client, &Sending::Plain)).await {
+            match Box::pin(delete.clone().send(&client)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Condition(met)) => Ok(Some(met)),
                 Err(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! What a failed request means: one exhaustive function, and the only place that decides it for an `SdkError`.
+//! The meaning of a failed request. `classify` is the only place that interprets an `SdkError`.
 
 use std::{error::Error as StdError, io};
 
@@ -22,21 +22,19 @@ use crate::{
 pub(crate) enum Failure {
     /// The condition was false; the item as the condition saw it.
     Condition(Option<Item>),
-    /// The condition on the row beside the item was false; the row as that saw it.
-    Beside { own: Own, row: Option<Item> },
     /// A transaction was cancelled, for these reasons of its actions.
     Cancelled(ActionReasons),
     /// The token of a transaction belongs to another one: stop.
     TokenReused,
-    /// A transaction is at work on the item: again, with the same expectation.
+    /// A transaction is running on the item: send the request again.
     Contention(Refusal),
     /// No capacity: back off.
     Capacity(Refusal),
     /// The request never reached the server: back off.
     Unsent(Unavailable),
-    /// An earlier copy of this very request is at work: again, under the same token, and remember the doubt.
+    /// An earlier copy of the request is running: send it again under the same token, and remember the doubt.
     InProgress(Refusal),
-    /// Nobody knows whether the request was applied: again under the same write id, and remember the doubt.
+    /// The request may have been applied: send it again under the same write id, and remember the doubt.
     Ambiguous(Unavailable),
     /// The client cannot send any request: stop.
     Misconfigured(Misconfigured),
@@ -46,14 +44,6 @@ pub(crate) enum Failure {
     NoTable,
     /// It will fail again: stop.
     Permanent(Refusal),
-}
-
-/// What became of the condition of a write, where the one beside it was false.
-pub(crate) enum Own {
-    /// It was false too; the item as it saw it.
-    False(Option<Item>),
-    /// Nothing is known against it, and it may not have been looked at.
-    NotSeen,
 }
 
 impl Failure {
@@ -106,7 +96,7 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // `SdkError` may grow; a failure that nobody knows may have been applied.
+        // `SdkError` may grow. A request with an unknown failure may have been applied.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }

@@ -12,7 +12,7 @@ mod update;
 mod write;
 
 pub(crate) use body::keep_body;
-pub(crate) use classify::{EmptyAnswer, Failure, Own};
+pub(crate) use classify::{EmptyAnswer, Failure};
 pub(crate) use get::GetItem;
 pub(crate) use get_many::{GetMany, TransactGet};
 pub(crate) use reasons::ActionReasons;
@@ -20,4 +20,4 @@ pub(crate) use scan::Scan;
 pub(crate) use table::{create_table, describe_table};
 pub(crate) use transact::Transact;
 pub(crate) use update::UpdateItem;
-pub(crate) use write::{Action, Sending, Write};
+pub(crate) use write::{Action, Write};

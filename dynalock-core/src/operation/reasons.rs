@@ -1,6 +1,6 @@
 use aws_sdk_dynamodb::types::CancellationReason;
 
-use super::classify::{Failure, Own};
+use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
 
 /// Why a transaction was cancelled: one reason for each action, in their order.
@@ -29,7 +29,7 @@ impl ActionReasons {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// The place of the action whose key is not that of its table, if there is one.
+    /// The index of the action whose key does not fit its table, if there is one.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
@@ -45,22 +45,7 @@ impl ActionReasons {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// The failure of a write, whose reason is the first, and of what is beside it, whose reason is the second if there is one.
-    pub(super) fn into_failure_of_write(self) -> Failure {
-        match &self.reasons[..] {
-            [own, beside] if beside.class() == Some(CancellationClass::Conflict) => {
-                let own = match own.class() {
-                    Some(CancellationClass::Permanent | CancellationClass::Mixed) => return self.into_failure(),
-                    Some(CancellationClass::Conflict) => Own::False(own.item.clone()),
-                    Some(CancellationClass::Contention | CancellationClass::Capacity) | None => Own::NotSeen,
-                };
-                Failure::Beside { own, row: beside.item.clone() }
-            }
-            _ => self.into_failure(),
-        }
-    }
-
-    /// The worst of them as a failure of its own, where they need not be told apart.
+    /// The worst of them, as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
         let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };

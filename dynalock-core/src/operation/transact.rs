@@ -9,16 +9,16 @@ use super::{
 };
 use crate::error::Refusal;
 
-/// A TransactWriteItems. It is sent as often as needed, the same to the byte: DynamoDB Local takes another order of a map for another request
-/// under the same token.
+/// A TransactWriteItems. Each send has the same bytes: DynamoDB Local takes another order of a map for another request under the same
+/// token.
 pub(crate) struct Transact {
-    /// Until it is sent for the first time: a copy would cost as much as making the request.
+    /// The actions until the first send, which takes them: a copy would cost as much as making the request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken.
     token: Option<String>,
-    /// What was sent for the first time.
+    /// The body of the first send.
     body: Body,
 }
 
@@ -31,9 +31,9 @@ impl Transact {
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default() })
     }
 
-    /// The table of an action, by its place.
-    pub(crate) fn table(&self, place: usize) -> &Arc<str> {
-        &self.tables[place]
+    /// The table of an action, by its index.
+    pub(crate) fn table(&self, index: usize) -> &Arc<str> {
+        &self.tables[index]
     }
 
     /// How many writes it has.
@@ -64,14 +64,6 @@ impl Transact {
                 Err(Failure::Permanent(Refusal::new("TransactionCanceledException", message, None)))
             }
             Err(failure) => Err(failure),
-        }
-    }
-
-    /// Sends the transaction of one write, and what is beside it if there is something, whose failure is that of the write.
-    pub(super) async fn send_one(&self, client: &Client) -> Result<(), Failure> {
-        match self.send(client).await {
-            Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure_of_write()),
-            sent => sent,
         }
     }
 }

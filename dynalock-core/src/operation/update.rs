@@ -43,6 +43,6 @@ impl UpdateItem {
 impl From<UpdateItem> for Write {
     fn from(update: UpdateItem) -> Self {
         let UpdateItem { table, key, text, condition, names, values } = update;
-        Self { table, key, action: Action::Update(text), condition: Some(condition), names, values, beside: None }
+        Self { table, key, action: Action::Update(text), condition: Some(condition), names, values }
     }
 }

@@ -11,13 +11,9 @@ use super::{
     classify::{Failure, ServiceFailure, classify},
     transact::Transact,
 };
-use crate::{
-    codec::{self, Item},
-    expression::Placeholders,
-};
+use crate::{codec::Item, expression::Placeholders};
 
-/// One conditional write, ready to be sent. A clone is the same to the byte, the order of its maps included: DynamoDB Local takes
-/// another order for another request under the same token.
+/// One conditional write, ready to be sent.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
@@ -27,11 +23,9 @@ pub(crate) struct Write {
     pub(crate) condition: Option<String>,
     pub(crate) names: Option<HashMap<String, String>>,
     pub(crate) values: Option<Item>,
-    /// What happens together with it, or neither does: the write, or check, of the row that the lease of its item is kept in.
-    pub(crate) beside: Option<Box<Write>>,
 }
 
-/// What a write does if its condition holds.
+/// The effect of a write whose condition holds.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// PutItem of a whole item.
@@ -44,16 +38,7 @@ pub(crate) enum Action {
     Check,
 }
 
-/// How a write goes over the wire.
-#[derive(Debug, Clone)]
-pub(crate) enum Sending {
-    /// As a PutItem, UpdateItem or DeleteItem.
-    Plain,
-    /// As a transaction of one, under a ClientRequestToken: DynamoDB applies it at most once in ten minutes.
-    Once(String),
-}
-
-/// What all kinds of write say, as requests of their own and as actions of a transaction.
+/// The part that all kinds of write share, as requests of their own and as actions of a transaction.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -66,18 +51,8 @@ macro_rules! conditional {
 }
 
 impl Write {
-    pub(crate) async fn send(self, client: &Client, sending: &Sending) -> Result<(), Failure> {
-        match sending {
-            Sending::Plain if self.beside.is_none() => self.alone(client).await,
-            // Boxed, or the future of every plain write would have the room for it. The SDK draws the token: a write is made anew for each
-            // attempt, with the time and the beat of that, and is another content then, which must not come under the token of the last.
-            // Its write id shows what became of that one, as it does for a plain write.
-            Sending::Plain => Box::pin(self.in_transaction(client, None)).await,
-            Sending::Once(token) => Box::pin(self.in_transaction(client, Some(token.clone()))).await,
-        }
-    }
-
-    async fn alone(self, client: &Client) -> Result<(), Failure> {
+    /// Sends the write as a request of its own.
+    pub(crate) async fn send(self, client: &Client) -> Result<(), Failure> {
         match self.action {
             Action::Put(item) => {
                 let request = conditional!(client.put_item(), self).set_item(Some(item));
@@ -91,15 +66,12 @@ impl Write {
                 let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
                 request.send().await.map(drop).map_err(classify)
             }
-            // There is no request for a check alone. One that is sent twice does no harm: the SDK may draw the token.
-            Action::Check => Box::pin(self.in_transaction(client, None)).await,
+            // DynamoDB has no request for a check alone. A check that arrives twice does no harm, so the SDK may draw the token.
+            Action::Check => {
+                let transact = Transact::new([self], None).map_err(Failure::Permanent)?;
+                Box::pin(transact.send(client)).await
+            }
         }
-    }
-
-    async fn in_transaction(mut self, client: &Client, token: Option<String>) -> Result<(), Failure> {
-        let beside = self.beside.take().map(|beside| *beside);
-        let transact = Transact::new(std::iter::once(self).chain(beside), token).map_err(Failure::Permanent)?;
-        transact.send_one(client).await
     }
 
     /// Placeholders that go on where those of this write end.
@@ -107,19 +79,6 @@ impl Write {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
         Placeholders::after(names, values)
-    }
-
-    /// The bytes of the item that it has, by DynamoDB's rules: all of them, or those of new values.
-    pub(crate) fn size(&self) -> usize {
-        match &self.action {
-            Action::Put(item) => codec::size(item),
-            Action::Update(text) => {
-                let is_set = |placeholder: &str| text.split([' ', ',', '=', '(', ')']).any(|word| word == placeholder);
-                let values = self.values.iter().flatten().filter(|(placeholder, _)| is_set(placeholder));
-                values.map(|(_, value)| codec::size_of(value)).sum()
-            }
-            Action::Delete | Action::Check => 0,
-        }
     }
 
     /// Another condition on the same item, whose placeholders go on where those of this write end.

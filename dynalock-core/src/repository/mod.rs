@@ -11,7 +11,7 @@ use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
 pub use request::{Checked, Request};
-pub(crate) use session::{Outcome, Session};
+pub(crate) use session::Session;
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 

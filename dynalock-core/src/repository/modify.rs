@@ -3,13 +3,14 @@ use std::{fmt, future::IntoFuture, marker::PhantomData};
 use super::{
     Request,
     request::{BoxedCall, Checked, sealed::Sealed},
-    session::{Outcome, Session},
+    session::Session,
 };
 use crate::{
     codec::{Stored, decode},
     error::{Error, Result},
     key::Key,
     model::Versioned,
+    write::{intent::Change, send::WriteResult},
 };
 
 /// A read-modify-write: [`Repository::update_with`](super::Repository::update_with).
@@ -157,7 +158,7 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
-            let outcome = match item {
+            let result = match item {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
                     expected = Some(basis.state.revision.number());
@@ -167,7 +168,7 @@ impl<T: Versioned> Session<T> {
                     if changes.is_empty() {
                         return Ok(Stored::unchanged(value, basis));
                     }
-                    self.update(value, &basis, changes).await?
+                    self.update(value, Change::Update(basis), changes).await?
                 }
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
@@ -178,9 +179,9 @@ impl<T: Versioned> Session<T> {
                     self.create(value).await?
                 }
             };
-            item = match outcome {
-                Outcome::Done(stored) => return Ok(stored),
-                Outcome::Lost(met) => self.again(&get, key, expected, met).await?,
+            item = match result {
+                WriteResult::Applied(stored) => return Ok(stored),
+                WriteResult::Conflict(met) => self.after_conflict(&get, key, expected, met).await?,
             };
             // A copy of an earlier attempt may have arrived after all: then the write is done.
             if let Some(item) = item.take_if(|item| self.has_written(item)) {

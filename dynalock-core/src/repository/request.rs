@@ -5,6 +5,7 @@ use crate::{
     lease::LeasePolicy,
     model::{Lockable, Versioned},
     retry::{Limits, Pace},
+    write::send::Delivery,
 };
 
 /// A call that has not been sent. Change its settings, then `.await` it.
@@ -41,7 +42,7 @@ use crate::{
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
     pub(super) limits: Limits,
-    pub(super) once: bool,
+    pub(super) delivery: Delivery,
     pub(super) policy: LeasePolicy,
     pub(super) kind: K,
 }
@@ -52,7 +53,7 @@ pub(super) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 impl<T: Versioned, K> Request<T, K> {
     pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {
         let policy = LeasePolicy::outside(T::MODEL, repository.options);
-        Self { repository, limits, once: false, policy, kind }
+        Self { repository, limits, delivery: Delivery::Plain, policy, kind }
     }
 }
 
@@ -147,7 +148,7 @@ impl<T, K: Checked> Request<T, K> {
     /// # }
     /// ```
     pub fn exactly_once(mut self) -> Self {
-        self.once = true;
+        self.delivery = Delivery::Once;
         self
     }
 }

@@ -3,13 +3,14 @@ use std::future::IntoFuture;
 use super::{
     Request,
     request::{BoxedCall, Checked, sealed::Sealed},
-    session::{Outcome, Session},
+    session::Session,
 };
 use crate::{
     codec::Stored,
     error::{Error, Result},
     key::Key,
     model::Versioned,
+    write::{intent::Change, send::WriteResult},
 };
 
 /// A write of a new item: [`Repository::create`](super::Repository::create).
@@ -27,7 +28,7 @@ pub struct Update<T> {
 }
 
 /// Which attributes an update writes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Mode {
     /// Those that changed; nothing if none did.
     Changes,
@@ -106,8 +107,8 @@ impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
             let (mut session, Create { value }) = Session::<T>::new(self);
             let key = value.key();
             match session.create(value).await? {
-                Outcome::Done(stored) => Ok(stored),
-                Outcome::Lost(met) => Err(Error::AlreadyExists(session.conflict(key, None, met))),
+                WriteResult::Applied(stored) => Ok(stored),
+                WriteResult::Conflict(met) => Err(Error::AlreadyExists(session.conflict(key, None, met))),
             }
         })
     }
@@ -121,25 +122,24 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
         Box::pin(async move {
             let (mut session, Update { stored, mode }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
-            let key = value.key();
-            let outcome = match mode {
-                Mode::Whole => {
-                    basis.check_key(session.table(), &value)?;
-                    session.replace(value, &basis).await?
-                }
-                Mode::Changes | Mode::Always => {
+            let (key, expected) = (value.key(), Some(basis.state.revision.number()));
+            let result = match mode {
+                Mode::Whole => session.replace(value, basis).await?,
+                Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
-                    if mode == Mode::Changes && changes.is_empty() {
+                    if changes.is_empty() {
                         return Ok(Stored::unchanged(value, basis));
                     }
-                    session.update(value, &basis, changes).await?
+                    session.update(value, Change::Update(basis), changes).await?
+                }
+                Mode::Always => {
+                    let changes = basis.changes(session.table(), &value)?;
+                    session.update(value, Change::Touch(basis), changes).await?
                 }
             };
-            match outcome {
-                Outcome::Done(stored) => Ok(stored),
-                Outcome::Lost(met) => {
-                    Err(Error::Conflict(session.conflict(key, Some(basis.state.revision.number()), met)))
-                }
+            match result {
+                WriteResult::Applied(stored) => Ok(stored),
+                WriteResult::Conflict(met) => Err(Error::Conflict(session.conflict(key, expected, met))),
             }
         })
     }
@@ -153,13 +153,10 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
         Box::pin(async move {
             let (mut session, Delete { stored }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
-            basis.check_key(session.table(), &value)?;
-            match session.delete(&value, &basis).await? {
-                Outcome::Done(certain) => Ok(Deleted { certain }),
-                Outcome::Lost(met) => {
-                    let expected = Some(basis.state.revision.number());
-                    Err(Error::Conflict(session.conflict(value.key(), expected, met)))
-                }
+            let (key, expected) = (value.key(), Some(basis.state.revision.number()));
+            match session.delete(value, basis).await? {
+                WriteResult::Applied(certain) => Ok(Deleted { certain }),
+                WriteResult::Conflict(met) => Err(Error::Conflict(session.conflict(key, expected, met))),
             }
         })
     }
@@ -172,7 +169,7 @@ impl<T: Versioned> IntoFuture for Request<T, DeleteUnchecked> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let (mut session, DeleteUnchecked { key }) = Session::<T>::new(self);
-            session.delete_unchecked(&key).await
+            session.delete_unchecked(key).await
         })
     }
 }

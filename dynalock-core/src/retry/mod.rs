@@ -1,7 +1,7 @@
-//! The one loop: what is sent again, when, and when it stops.
+//! The requests of one call: when a request is sent again, and when the call ends.
 //!
-//! An [`Attempts`] is one call of the public API, over all its requests. It owns the deadline and the count of attempts, does what
-//! a [`Failure`](crate::operation::Failure) asks for, and reads a failed condition with [`verdict`](crate::version::verdict).
+//! An [`Attempts`] is one call of the public API, over all its requests. It owns the deadline and the count of attempts, and does
+//! what a [`Failure`](crate::operation::Failure) asks for. `write` reads failed conditions.
 
 mod attempts;
 mod backoff;
@@ -11,10 +11,7 @@ mod pace;
 mod pending;
 mod thread;
 
-pub(crate) use attempts::{
-    Aim, Answered, Attempts, Proof, Release, Rests, TokenOrigin, Transacted, TransactionAim, Written, tables,
-    unexpected_condition,
-};
+pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, tables, unexpected_condition};
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub use pace::Pace;

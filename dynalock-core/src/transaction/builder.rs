@@ -8,12 +8,9 @@ use aws_sdk_dynamodb::Client;
 
 use super::{
     Op, TransactionGet,
-    assembly::assemble,
-    change::OperationOutput,
     commit::{self, Token},
-    draft::PendingOperation,
     link::Link,
-    operation::{Operation, OperationKind},
+    pending::PendingOperation,
 };
 use crate::{
     codec::{Basis, Stored},
@@ -22,7 +19,13 @@ use crate::{
     model::{IntoKey, Versioned},
     repository::Repository,
     retry::{Attempts, Limits},
-    write::{Guard, plan::Requirement},
+    write::{
+        Guard,
+        assembly::assemble,
+        check::Requirement,
+        intent::OperationOutput,
+        operation::{Operation, OperationKind},
+    },
 };
 
 /// Writes of several items that happen together or not at all. The items can have any types and be in any
@@ -64,7 +67,7 @@ use crate::{
 pub struct Transaction {
     id: TransactionId,
     link: Link,
-    drafts: Vec<PendingOperation>,
+    pending: Vec<PendingOperation>,
     limits: Limits,
     token: Option<String>,
 }
@@ -73,7 +76,7 @@ pub struct Transaction {
 pub struct Committed {
     transaction: TransactionId,
     /// By operation, until they are taken.
-    left: Mutex<Vec<Option<OperationOutput>>>,
+    outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
@@ -96,7 +99,7 @@ impl Transaction {
         Self {
             id: TransactionId::next(),
             link: Link::new(client.clone()),
-            drafts: Vec::new(),
+            pending: Vec::new(),
             limits: Limits::of_transaction(),
             token: None,
         }
@@ -194,8 +197,8 @@ impl Transaction {
     /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
     /// | more time has passed, and no item shows the write id | the transaction may happen twice |
     ///
-    /// An item keeps the write id during its next 15 writes, or fewer if its type sets `write_ids`. After that, read
-    /// what the transaction would have left before you commit it again.
+    /// An item keeps the write id during its next 15 writes. After that, read what the transaction would have left
+    /// before you commit it again.
     ///
     /// The content must be equal to the byte. A `HashSet` or a `HashMap` is written in a different order each time;
     /// the commit then fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the
@@ -371,7 +374,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn guard(&mut self, lease: &impl Guard) {
-        self.drafts.push(PendingOperation::guard(lease));
+        self.pending.push(PendingOperation::guard(lease));
     }
 
     /// Returns the number of operations. Guards count too.
@@ -389,7 +392,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn len(&self) -> usize {
-        self.drafts.len()
+        self.pending.len()
     }
 
     /// Returns whether the transaction has no operation.
@@ -405,7 +408,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.drafts.is_empty()
+        self.pending.is_empty()
     }
 
     /// Sends the transaction. While other transactions are running on its items, or capacity is short, the
@@ -450,21 +453,21 @@ impl Transaction {
     /// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is sent after
     /// the drop, but a request that was sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
-        let Self { id, mut link, drafts, limits, token } = self;
+        let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = Attempts::new(link.connection(), limits);
-        let (mut marks, token) = Token::or_drawn(token, &mut attempts);
-        let operations = commit::resolve(&mut attempts, id, drafts, token.known(&marks)).await?;
-        commit::refuse_committed(&attempts, &operations, token.known(&marks))?;
-        let assembly = assemble(&operations, &mut marks)?;
-        let next = commit::send(&mut attempts, id, &operations, assembly, token, marks).await?;
-        Ok(Committed { transaction: id, left: Mutex::new(left(operations, next)) })
+        let (mut stamps, token) = Token::or_drawn(token, &mut attempts);
+        let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
+        commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
+        let assembly = assemble(&operations, &mut stamps)?;
+        let next = commit::send(&mut attempts, id, &mut operations, assembly, token, stamps).await?;
+        Ok(Committed { transaction: id, outputs: Mutex::new(outputs(operations, next)) })
     }
 
-    fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, draft: PendingOperation) -> Op<T, Out> {
+    fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, operation: PendingOperation) -> Op<T, Out> {
         self.link.meet(&repository.connection);
-        self.drafts.push(draft);
-        Op::new(self.id, self.drafts.len() - 1)
+        self.pending.push(operation);
+        Op::new(self.id, self.pending.len() - 1)
     }
 }
 
@@ -475,12 +478,12 @@ fn check_token(token: Option<&str>) -> Result<()> {
     }
 }
 
-fn left(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<OperationOutput>> {
-    let left = |(Operation { act, .. }, next)| match act {
-        OperationKind::Change(change) => Some(change.applied(next)),
+fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<OperationOutput>> {
+    let output = |(operation, next): (Operation, _)| match operation.kind {
+        OperationKind::Write(intent) => Some(intent.into_output(next)),
         OperationKind::Check(_) => None,
     };
-    operations.into_iter().zip(next).map(left).collect()
+    operations.into_iter().zip(next).map(output).collect()
 }
 
 impl Committed {
@@ -505,8 +508,8 @@ impl Committed {
     ///   the same.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = operation.index_in(self.transaction).and_then(|index| left.get_mut(index)?.take());
+        let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = operation.index_in(self.transaction).and_then(|index| outputs.get_mut(index)?.take());
         match value.and_then(|value| value.downcast().ok()) {
             Some(stored) => Ok(*stored),
             None => Err(Error::ForeignHandle),

@@ -1,21 +1,24 @@
-//! What becomes of operations: resolved, sent, and read from the answer.
+//! The commit of operations: it resolves them, sends the request, and interprets the answer.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    assembly::{Assembly, WritePosition, assemble},
-    draft::{PendingOperation, PendingStep},
-    operation::Operation,
-};
+use super::pending::{PendingOperation, PendingState};
 use crate::{
     codec::{Basis, Item},
     error::{ActionReason, CancellationClass, Cancelled, Error, Spent, TransactionId},
+    lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
-    operation::{Transact, TransactGet},
+    operation::{ActionReasons, Failure, Transact, TransactGet},
     random,
-    retry::{Attempts, Rests, TokenOrigin, Transacted, TransactionAim, tables},
-    version::{Repeats, WriteId, ring_of},
-    write::plan::WriteStamps,
+    retry::{Attempts, mismatch, tables},
+    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, verdict},
+    write::{
+        assembly::{Assembly, WritePosition, assemble},
+        intent::Target,
+        operation::Operation,
+        send::WriteResult,
+        stamp::WriteStamps,
+    },
 };
 
 /// The ClientRequestToken of one evaluation.
@@ -24,9 +27,36 @@ pub(super) struct Token {
     origin: TokenOrigin,
 }
 
+/// The origin of a ClientRequestToken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TokenOrigin {
+    /// The library drew it for this evaluation.
+    Drawn,
+    /// The caller gave it, and may have used it before.
+    Given,
+}
+
+/// One content of a transaction, which is sent under one token.
+struct Content<'a> {
+    attempts: &'a mut Attempts,
+    transaction: TransactionId,
+    operations: &'a [Operation],
+    positions: &'a [WritePosition],
+    id: WriteId,
+    origin: TokenOrigin,
+}
+
+/// A request that was cancelled for these reasons of its writes.
+#[derive(Clone, Copy)]
+struct Refused<'a> {
+    operations: &'a [Operation],
+    positions: &'a [WritePosition],
+    reasons: &'a [ActionReason],
+}
+
 impl Token {
-    /// The caller's token, or one that is drawn, and the marks that go with it: the caller's makes them, so that a transaction that is made
-    /// again under its token is the same.
+    /// The caller's token, or a drawn one, and the stamps that go with it. The caller's token is the seed of its stamps, so that a
+    /// transaction that is made again under the token is the same request.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
@@ -40,7 +70,7 @@ impl Token {
         (WriteStamps { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
     }
 
-    /// One for another content.
+    /// A token for another content.
     fn drawn(rng: &mut fastrand::Rng) -> Self {
         Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
     }
@@ -51,30 +81,30 @@ impl Token {
     }
 }
 
-/// Reads what assumed values rest on.
+/// Reads the items of values that came back with an etag.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
-    drafts: Vec<PendingOperation>,
+    pending: Vec<PendingOperation>,
     known: Option<WriteId>,
 ) -> Result<Vec<Operation>, Error> {
-    let mut operations: Vec<Operation> = Vec::with_capacity(drafts.len());
-    let mut drafts = drafts.into_iter();
-    while let Some(PendingOperation { item_ref, step, .. }) = drafts.next() {
-        let act = match step {
-            PendingStep::Known(act) => act,
-            PendingStep::Wrong(error) => return Err(error),
-            PendingStep::Assumed(etag, rest_on) => {
+    let mut operations: Vec<Operation> = Vec::with_capacity(pending.len());
+    let mut pending = pending.into_iter();
+    while let Some(PendingOperation { item_ref, state, .. }) = pending.next() {
+        let kind = match state {
+            PendingState::Ready(kind) => kind,
+            PendingState::Invalid(error) => return Err(error),
+            PendingState::Assumed(etag, resolve) => {
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
                 let item = attempts.read(&item_ref.read()?).await?;
-                match item.clone().map(rest_on).transpose()?.flatten() {
-                    Some(act) => act,
+                match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
+                    Some(kind) => kind,
                     None if shows(item.as_ref(), known) => return Err(already_committed(attempts)),
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
-                        let after: Vec<_> = drafts.map(|draft| draft.item_ref).collect();
+                        let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
                         // An item that the transaction deleted shows nothing, and another one may.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
@@ -87,7 +117,7 @@ pub(super) async fn resolve(
                 }
             }
         };
-        operations.push(Operation { item_ref, act });
+        operations.push(Operation::new(item_ref, kind));
     }
     Ok(operations)
 }
@@ -113,7 +143,7 @@ pub(super) fn refuse_committed(
 
 /// Whether an item that the transaction writes shows now that it has happened.
 async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
-    let written = operations.iter().filter(|operation| operation.expected().is_some());
+    let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
@@ -152,132 +182,213 @@ fn refuse(
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
-/// Sends a transaction: what the next writes of its items rest on, by operation, or an error unless it has happened. Where dead leases beside their items
-/// are in the way, it is assembled once more, to take them away.
+/// Sends a transaction. Returns the revisions that its operations have made. If expired leases in separate rows refuse it, it is assembled
+/// once more to remove them.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
-    operations: &[Operation],
+    operations: &mut [Operation],
     mut assembly: Assembly,
     mut token: Token,
     mut stamps: WriteStamps,
 ) -> Result<Vec<Option<Basis>>, Error> {
     let id = stamps.id;
-    let table = tables(operations.iter().map(|operation| &operation.item_ref.table));
     loop {
-        let Assembly { writes, places, next, .. } = assembly;
-        let rests = rests(operations, &places, writes.len());
+        let Assembly { writes, positions, next, .. } = assembly;
         let request = Transact::new(writes, Some(token.text.clone()))
             .map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
-        let cancelled =
-            |reasons: Vec<ActionReason>, spent| cancelled(transaction, operations, &places, &reasons, spent);
-        let aim = TransactionAim { id, token: token.origin, rests: &rests };
-        let reasons = loop {
-            match attempts.transact(&request, &table, aim, cancelled).await {
-                Ok(Transacted::Applied) => return Ok(next),
-                // DynamoDB remembers tokens only of committed transactions, so the same token can be used again.
-                Ok(Transacted::Cancelled(reasons)) if make_way(attempts, operations, &places, &reasons).await? => {}
-                Ok(Transacted::Cancelled(reasons)) => break reasons,
-                Err(missing @ Error::TableNotFound { .. }) => {
-                    let item_refs: Vec<_> = operations.iter().map(|operation| &operation.item_ref).collect();
-                    return Err(which_is_missing(attempts, &item_refs, missing).await);
-                }
-                Err(reused @ Error::TokenReused { .. }) => {
-                    let committed = token.origin == TokenOrigin::Given && is_committed(attempts, operations, id).await;
-                    return Err(if committed { already_committed(attempts) } else { reused });
-                }
-                Err(error) => return Err(error),
-            }
+        let mut content =
+            Content { attempts, transaction, operations, positions: &positions, id, origin: token.origin };
+        let reasons = match content.send(&request).await? {
+            WriteResult::Applied(()) => return Ok(next),
+            WriteResult::Conflict(reasons) => reasons,
         };
-        // The caller's token is for one content.
         let is_given = token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
         }
-        if is_given || !clear(operations, &places, &reasons) || !attempts.may_go_on(Duration::ZERO) {
-            return Err(cancelled(reasons, attempts.spent()));
+        let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
+        // The caller's token is for one content.
+        let expired = if is_given { Vec::new() } else { refused.by_expired_lease() };
+        if expired.is_empty() || !attempts.may_go_on(Duration::ZERO) {
+            return Err(refused.into_error(transaction, attempts.spent()));
+        }
+        for index in expired {
+            operations[index].companion = CompanionWrite::RemoveExpired;
         }
         token = Token::drawn(attempts.rng());
         assembly = assemble(operations, &mut stamps)?;
     }
 }
 
-/// Takes dead heads out of the queues of items that are in the way: `true` if the same is to be sent again.
-pub(super) async fn make_way(
-    attempts: &mut Attempts,
-    operations: &[Operation],
-    places: &[WritePosition],
-    reasons: &[ActionReason],
-) -> Result<bool, Error> {
-    let mut is_made = false;
-    for (operation, place) in operations.iter().zip(places) {
-        let ItemRef { model, table, .. } = &operation.item_ref;
-        let met = place.lease.and_then(|lease| reasons[lease].item.as_ref());
-        if let (Some(policy), Some(met)) = (operation.policy(), met) {
-            is_made |= policy.make_way(attempts, model, table, met).await?;
+impl Content<'_> {
+    /// Sends the request until its outcome is known, and again after an expired head was removed from a queue.
+    async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+        loop {
+            match self.send_until_known(request).await {
+                // DynamoDB remembers tokens only of committed transactions, so the same token can be used again.
+                Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
+                Err(missing @ Error::TableNotFound { .. }) => {
+                    let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
+                    return Err(which_is_missing(self.attempts, &item_refs, missing).await);
+                }
+                Err(Error::TokenReused { .. })
+                    if self.origin == TokenOrigin::Given
+                        && is_committed(self.attempts, self.operations, self.id).await =>
+                {
+                    return Err(already_committed(self.attempts));
+                }
+                result => return result,
+            }
         }
     }
-    Ok(is_made)
-}
 
-/// By write: what its condition rests on.
-fn rests<'o>(operations: &'o [Operation], places: &[WritePosition], writes: usize) -> Vec<Rests<'o>> {
-    let mut rests = vec![Rests { revision: None, version_attribute: "" }; writes];
-    for (operation, place) in operations.iter().zip(places) {
-        let write = &mut rests[place.write];
-        write.revision = write.revision.or(operation.rests_on().map(|state| &state.revision));
-        write.version_attribute = operation.item_ref.model.version;
+    /// Sends the request until its outcome is known, each time under the same token: DynamoDB applies it at most once in ten minutes.
+    async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+        let client = self.attempts.connection().client.clone();
+        let mut in_doubt = false;
+        self.attempts.check_time()?;
+        loop {
+            let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
+                Ok(()) => return Ok(WriteResult::Applied(())),
+                Err(Failure::Cancelled(reasons)) if reasons.pass() => {
+                    let costs = reasons.lack_capacity();
+                    let last = self.refused(&reasons.into_vec()).into_error(self.transaction, self.attempts.spent());
+                    self.attempts.pause_after(last, costs).await
+                }
+                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, in_doubt),
+                Err(failure) => {
+                    in_doubt |= failure.leaves_doubt();
+                    self.attempts.pause(&self.tables(), failure).await
+                }
+            };
+            match paused {
+                Ok(()) => {}
+                Err(stop) if in_doubt => {
+                    return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(stop)));
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
     }
-    rests
-}
 
-/// Whether a lease that was in the way is in the way no more when the writes are made anew.
-fn clear(operations: &[Operation], places: &[WritePosition], reasons: &[ActionReason]) -> bool {
-    let asked = asked(operations, places, reasons);
-    asked.map(|(operation, reason)| operation.clears(reason.item.as_ref())).fold(false, |any, clears| any | clears)
-}
-
-/// The operations that were refused where they ask for a lease, with the reason. A write under a guard is the holder's own: what the guard says
-/// counts.
-fn asked<'a>(
-    operations: &'a [Operation],
-    places: &'a [WritePosition],
-    reasons: &'a [ActionReason],
-) -> impl Iterator<Item = (&'a Operation, &'a ActionReason)> {
-    let is_guarded = move |place: usize| {
-        operations.iter().zip(places).any(|(operation, other)| other.lease == Some(place) && operation.held().is_some())
-    };
-    operations.iter().zip(places).filter_map(move |(operation, place)| {
-        let lease = place.lease?;
-        let counts = reasons[lease].class() == Some(CancellationClass::Conflict)
-            && (operation.held().is_some() || !is_guarded(lease));
-        counts.then_some((operation, &reasons[lease]))
-    })
-}
-
-/// A cancellation: each operation has the reason of the write that it is part of.
-pub(super) fn cancelled(
-    transaction: TransactionId,
-    operations: &[Operation],
-    places: &[WritePosition],
-    reasons: &[ActionReason],
-    spent: Spent,
-) -> Error {
-    let mut asked = asked(operations, places, reasons);
-    if let Some(refusal) = asked.find_map(|(operation, reason)| operation.refusal(reason.item.as_ref(), spent)) {
-        return refusal;
+    /// What a cancellation proves. After a lost reply, the reason of each write is read like the refusal of a single write under a token.
+    /// One write that shows the id of this transaction, or one whose condition can never hold again, decides for the whole.
+    fn judge(
+        &self,
+        request: &Transact,
+        reasons: ActionReasons,
+        in_doubt: bool,
+    ) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+        let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
+        if !in_doubt {
+            return match key_schema {
+                Some(index) => {
+                    let refusal = reasons.swap_remove(index).refusal;
+                    Err(mismatch(request.table(index), &refusal.after(self.attempts.spent())))
+                }
+                None => Ok(WriteResult::Conflict(reasons)),
+            };
+        }
+        let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
+        let token_is_known = self.attempts.tokens_are_known();
+        match verdicts.contains(&Verdict::Applied) {
+            // If this call had been applied, DynamoDB would have recognized its token. So an earlier call wrote the id.
+            true if token_is_known && self.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
+            true => Ok(WriteResult::Applied(())),
+            false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
+            false => Err(self.attempts.indeterminate(&self.tables(), None, None, None)),
+        }
     }
-    let reason =
-        |(operation, place): (&Operation, &WritePosition)| (operation.item_ref.clone(), reason_at(*place, reasons));
-    Error::Cancelled(Cancelled::new(transaction, operations.iter().zip(places).map(reason).collect(), spent))
+
+    /// What the reason of one write proves about the transaction.
+    fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
+        let positions = self.operations.iter().zip(self.positions);
+        let of_write =
+            || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
+        let found = match (&reason.item, of_write().next()) {
+            (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
+            // A lease row without a guard has no revision.
+            (Some(_), None) | (None, _) => None,
+        };
+        let rests_on = of_write().find_map(Operation::rests_on);
+        let is_refused = reason.class() == Some(CancellationClass::Conflict);
+        // Absence may always come back, so it stands for all that has no revision.
+        let expected = match rests_on.filter(|_| is_refused) {
+            Some(state) => Expected::Unchanged(&state.revision),
+            None => Expected::Absent,
+        };
+        verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
+    }
+
+    /// Removes expired heads from the queues that refused the transaction. Returns `true` if the same request can be sent again.
+    async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
+        let mut is_evicted = false;
+        for (operation, position) in self.operations.iter().zip(self.positions) {
+            let met = position.lease.and_then(|lease| reasons[lease].item.as_ref());
+            if let (Some(intent), Some(met)) = (operation.intent(), met) {
+                is_evicted |=
+                    evict_expired_head(self.attempts, intent.target().policy, &operation.item_ref, met).await?;
+            }
+        }
+        Ok(is_evicted)
+    }
+
+    fn refused<'r>(&'r self, reasons: &'r [ActionReason]) -> Refused<'r> {
+        Refused { operations: self.operations, positions: self.positions, reasons }
+    }
+
+    fn tables(&self) -> Arc<str> {
+        tables(self.operations.iter().map(|operation| &operation.item_ref.table))
+    }
 }
 
-/// The reason of an operation: that of its write; where that was innocent, what else than its condition was wrong with the row beside the item.
-fn reason_at(place: WritePosition, reasons: &[ActionReason]) -> ActionReason {
-    let own = &reasons[place.write];
-    match place.lease.map(|lease| &reasons[lease]) {
-        Some(beside) if own.class().is_none() && beside.class() != Some(CancellationClass::Conflict) => {
-            ActionReason { refusal: beside.refusal.clone(), item: None }
+impl Refused<'_> {
+    /// The reason of an operation that was refused where it asks for a lease. A write under a guard is a write of the holder, so only its
+    /// guard is refused.
+    fn by_lease(&self, index: usize) -> Option<&ActionReason> {
+        let lease = self.positions[index].lease?;
+        let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
+        let mut all = self.operations.iter().zip(self.positions);
+        let mut is_guarded = || all.any(|(other, position)| position.lease == Some(lease) && other.guarded().is_some());
+        (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
+    }
+
+    /// The operations that an expired lease in a separate row has refused.
+    fn by_expired_lease(&self) -> Vec<usize> {
+        let may_pass = |index: &usize| {
+            let refused = self.operations[*index].intent().zip(self.by_lease(*index));
+            refused.is_some_and(|(intent, reason)| {
+                let Target { model, policy, .. } = intent.target();
+                policy.may_pass(model, reason.item.as_ref())
+            })
+        };
+        (0..self.operations.len()).filter(may_pass).collect()
+    }
+
+    /// The error: of the lease that is the reason, or else a cancellation in which each operation has the reason of its write.
+    fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
+        let Self { operations, positions, reasons } = self;
+        let by_lease = |index| {
+            let met = self.by_lease(index)?.item.as_ref();
+            operations[index].refusal(met, positions[index].judged_at, spent)
+        };
+        if let Some(refusal) = (0..operations.len()).find_map(by_lease) {
+            return refusal;
+        }
+        let parts = operations.iter().zip(positions);
+        let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
+        Error::Cancelled(Cancelled::new(transaction, parts.collect(), spent))
+    }
+}
+
+/// The reason of an operation: the reason of its write. If the write was innocent, it is what was wrong with the lease row, apart from its
+/// condition.
+fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
+    let own = &reasons[position.write];
+    match position.lease.map(|lease| &reasons[lease]) {
+        Some(row) if own.class().is_none() && row.class() != Some(CancellationClass::Conflict) => {
+            ActionReason { refusal: row.refusal.clone(), item: None }
         }
         Some(_) | None => own.clone(),
     }

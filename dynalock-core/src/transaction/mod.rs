@@ -1,17 +1,14 @@
 //! Writes of several items that happen together or not at all.
 //!
-//! A [`Transaction`] collects operations and sends them once. [`transact`] runs a closure whose reads and writes become one transaction. Both use
-//! `assembly`, which makes the request from the operations, and `commit`, which sends it and interprets the answer.
+//! A [`Transaction`] collects operations and sends them once. [`transact`] runs a closure whose reads and writes become one
+//! transaction. Both resolve their operations in `commit`, which sends the request that `write::assembly` makes, and judges the answer.
 
 mod handle;
 mod link;
-mod operation;
+mod pending;
 mod reason;
 
-mod assembly;
-mod change;
 mod commit;
-mod draft;
 
 mod builder;
 mod snapshot;

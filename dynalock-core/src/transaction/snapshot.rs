@@ -2,7 +2,7 @@ use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
-use super::{Op, assembly::MOST_ITEMS, commit::which_is_missing, link::Link};
+use super::{Op, commit::which_is_missing, link::Link};
 use crate::{
     codec::{Item, Stored, decode},
     error::{Error, InvalidTransaction, Result, TransactionId},
@@ -10,6 +10,7 @@ use crate::{
     operation,
     repository::Repository,
     retry::{Attempts, Limits},
+    write::assembly::MOST_ITEMS,
 };
 
 /// A consistent read of several items, as of one moment: [`Transaction::get`](crate::Transaction::get).
@@ -115,17 +116,19 @@ impl TransactionGet {
         let Self { id, mut link, item_refs, limits } = self;
         let mut attempts = Attempts::new(link.connection(), limits);
         let mut different: Vec<&ItemRef> = Vec::new();
-        let mut places = Vec::with_capacity(item_refs.len());
+        let mut positions = Vec::with_capacity(item_refs.len());
         for item_ref in &item_refs {
             let known = different.iter().position(|known| known.is(&item_ref.table, &item_ref.key));
-            places.push(known.unwrap_or(different.len()));
+            positions.push(known.unwrap_or(different.len()));
             if known.is_none() {
                 different.push(item_ref);
             }
         }
         let read = fetch(&mut attempts, &different).await?;
-        let items =
-            item_refs.iter().zip(places).map(|(item_ref, place)| (Arc::clone(&item_ref.table), read[place].clone()));
+        let items = item_refs
+            .iter()
+            .zip(positions)
+            .map(|(item_ref, position)| (Arc::clone(&item_ref.table), read[position].clone()));
         Ok(Snapshot { id, items: items.collect() })
     }
 }

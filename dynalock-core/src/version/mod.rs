@@ -112,7 +112,7 @@ impl fmt::Debug for Ring {
 }
 
 /// The version and the write ids of an item, as it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
     /// The stored number; `None` in an item that another program wrote without one.
     pub(crate) version: Option<u64>,

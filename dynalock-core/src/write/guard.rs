@@ -1,13 +1,13 @@
 use crate::{lease::clause::HolderProof, model::ItemRef};
 
-/// What a transaction can depend on: a [`LeaseGuard`](crate::LeaseGuard) or a [`LockGuard`](crate::LockGuard), for
+/// A lease that a transaction can depend on: a [`LeaseGuard`](crate::LeaseGuard) or a [`LockGuard`](crate::LockGuard), for
 /// [`Transaction::guard`](crate::Transaction::guard) and [`Tx::guard`](crate::Tx::guard).
 pub trait Guard: sealed::Sealed {}
 
 pub(crate) mod sealed {
     use super::{HolderProof, ItemRef};
 
-    /// The row of the lease, and what it must say.
+    /// The leased item, and the proof of its holder.
     pub trait Sealed {
         #[expect(private_interfaces, reason = "it is called here alone")]
         fn leased(&self) -> (ItemRef, HolderProof);

@@ -11,12 +11,12 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Whether both are about one item.
+    /// Whether this is the item under a key of a table.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }
 
-    /// The item's key as DynamoDB takes it.
+    /// The attributes of the key.
     pub(crate) fn key_item(&self) -> Result<Item, Error> {
         checked_key(self.model, &self.table, &self.key)
     }
@@ -27,7 +27,7 @@ impl ItemRef {
     }
 }
 
-/// The key of the row beside an item.
+/// The key of the separate lease row of an item.
 pub(crate) fn key_beside(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     const NUMBER: &str = "it is a number, and the row beside the item has its value with `#lock` after it";
     checked_key(model, table, key)?;
@@ -35,7 +35,7 @@ pub(crate) fn key_beside(model: &Model, table: &Arc<str>, key: &Key) -> Result<I
     Ok(key_item(model, &key))
 }
 
-/// The key's attributes, if DynamoDB can take them.
+/// The attributes of a key, if DynamoDB accepts them.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
         if value.is_empty() {

@@ -1,4 +1,4 @@
-//! What an UpdateItem does.
+//! The text of an UpdateItem.
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
@@ -10,18 +10,18 @@ use crate::{
     version::{Revision, WRITES},
 };
 
-/// The changes, and the bookkeeping of the revision that the write makes. The aliases of what is written are removed: serde would
-/// refuse an item with both as a duplicate field, and read a removed attribute back from its alias.
+/// The update expression of some changes, with the bookkeeping of the next revision. The aliases of written attributes are removed: serde
+/// would refuse an item with both as a duplicate field, and would read a removed attribute back from its alias.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,
     next: &Revision,
-    standing: &LeaseClause,
+    clause: &LeaseClause,
     to: &mut Placeholders,
 ) -> String {
     let mut remove: Vec<Name> = changes.remove.iter().map(|name| to.name(name)).collect();
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
-    let LeaseUpdate { set: lease, remove: ended, leave } = standing.effect(model, to);
+    let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);
     remove.sort_unstable();
     remove.dedup();

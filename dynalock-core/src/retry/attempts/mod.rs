@@ -1,11 +1,6 @@
-mod read;
-mod repeated;
-mod transact;
-mod write;
+mod requests;
 
-pub(crate) use repeated::Answered;
-pub(crate) use transact::{Rests, TokenOrigin, Transacted, TransactionAim};
-pub(crate) use write::{Aim, Proof, Release, Written};
+pub(crate) use requests::Answered;
 
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
@@ -16,9 +11,8 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
-    codec::{self, Item},
     error::{Error, Refusal, Spent, Unavailable},
-    operation::{Failure, GetItem},
+    operation::Failure,
     random,
 };
 
@@ -40,6 +34,17 @@ pub(crate) struct Attempts {
     rng: fastrand::Rng,
     backoff: Backoff,
     pacer: ConflictBackoff,
+}
+
+/// The state of a call after a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterConflict {
+    /// The next attempt starts from the item that the conflict returned.
+    AtOnce,
+    /// The call has slept, so what it read before is old.
+    Slept,
+    /// The call ends with the conflict.
+    NoTimeLeft,
 }
 
 impl Attempts {
@@ -67,12 +72,12 @@ impl Attempts {
         &self.connection
     }
 
-    /// Whether a request was sent that nobody knows the end of: it may have been applied, or be applied yet.
+    /// Whether the outcome of a request is unknown: it may have been applied, or may still be.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// An effort of a call that began before, and has sent so many requests that failed or met a conflict.
+    /// The attempts of a call that began earlier, and has sent so many requests that failed or met a conflict.
     pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
@@ -117,44 +122,17 @@ impl Attempts {
         }
     }
 
-    /// The item to go on from after a conflict: the one that the conflict returned, or after a sleep a fresh one.
-    pub(crate) async fn after_conflict(
-        &mut self,
-        returned: Option<Item>,
-        get: &GetItem,
-        version: impl Fn(&Item) -> u64,
-        conflict: impl FnOnce(Option<Item>, Spent) -> Error,
-    ) -> Result<Option<Item>, Error> {
-        let number = |item: &Option<Item>| item.as_ref().map_or(0, &version);
-        let size = returned.as_ref().map_or(0, codec::size);
-        let pause = self.pace(size, number(&returned));
-        if !self.may_go_on(pause) {
-            return Err(self.exhausted(conflict(returned, self.spent())));
-        }
-        if pause.is_zero() {
-            return Ok(returned);
-        }
-        clock::sleep(pause).await;
-        let item = self.read(get).await?;
-        self.read_after_pause(number(&item));
-        Ok(item)
-    }
-
-    /// Sleeps after a conflict with an item of this size at this version, if the pace says so, and says whether it did.
-    pub(crate) async fn pause_after_conflict(
-        &mut self,
-        size: usize,
-        version: u64,
-        conflict: impl FnOnce(Spent) -> Error,
-    ) -> Result<bool, Error> {
+    /// Sleeps after a conflict with an item of this size at this version, if the pace asks for it.
+    pub(crate) async fn pause_after_conflict(&mut self, size: usize, version: u64) -> AfterConflict {
         let pause = self.pace(size, version);
         if !self.may_go_on(pause) {
-            return Err(self.exhausted(conflict(self.spent())));
+            return AfterConflict::NoTimeLeft;
         }
-        if !pause.is_zero() {
-            clock::sleep(pause).await;
+        if pause.is_zero() {
+            return AfterConflict::AtOnce;
         }
-        Ok(!pause.is_zero())
+        clock::sleep(pause).await;
+        AfterConflict::Slept
     }
 
     /// The version that the item of the last conflict is at after the sleep.
@@ -184,13 +162,13 @@ impl Attempts {
     }
 
     /// One request for one item.
-    async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
+    pub(crate) async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
         self.attempt_of(1, request).await
     }
 
     /// One request for so many items under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch
     /// credentials and open a connection, and one that is cut off there starts anew.
-    async fn attempt_of<O>(
+    pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
         request: impl Future<Output = Result<O, Failure>>,
@@ -198,7 +176,7 @@ impl Attempts {
         self.limits.check().map_err(Failure::InvalidSetting)?;
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
-        let timeout = timeout.min(self.left());
+        let timeout = timeout.min(self.time_left());
         self.count += 1;
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
@@ -213,7 +191,7 @@ impl Attempts {
         }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
         let answered = match &outcome {
-            Ok(_) | Err(Failure::Condition(_) | Failure::Beside { .. }) => true,
+            Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
             Err(_) => false,
         };
@@ -225,8 +203,8 @@ impl Attempts {
         outcome
     }
 
-    /// Sleeps before the next attempt, or says why there is none.
-    async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
+    /// Sleeps before the next attempt, or returns the error that ends the call.
+    pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         let (last, costs) = match failure {
             Failure::NoTable => {
                 return Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() });
@@ -237,7 +215,7 @@ impl Attempts {
                 return Err(mismatch(table, &refusal.after(self.spent())));
             }
             Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
-            Failure::Condition(_) | Failure::Beside { .. } | Failure::Cancelled(_) => {
+            Failure::Condition(_) | Failure::Cancelled(_) => {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
             Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
@@ -252,7 +230,7 @@ impl Attempts {
     }
 
     /// Sleeps before the next attempt, or gives up with what the last one met. A retry that `costs` is paid for by the budget.
-    async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
+    pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
             // The ring shows what became of a lost reply only until others have written it full: ask before that.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
@@ -274,25 +252,42 @@ impl Attempts {
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
 
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         self.limits.deadline.saturating_sub(self.elapsed())
+    }
+
+    /// Refuses to begin a write after the deadline.
+    pub(crate) fn check_time(&self) -> Result<(), Error> {
+        if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
+    }
+
+    /// Whether DynamoDB still knows the tokens of this call.
+    pub(crate) fn tokens_are_known(&self) -> bool {
+        self.elapsed() < TOKEN_LIFE
     }
 
     fn elapsed(&self) -> Duration {
         clock::now().duration_since(self.started)
     }
 
-    /// The end of a call that has no time left for what it has to send.
+    /// The error of a call that has no time left for its next request.
     pub(crate) fn too_late(&self) -> Error {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    fn exhausted(&self, last: Error) -> Error {
+    /// The error of a call that gives up after this error.
+    pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// A write in doubt of which no more can be found out, and what ended the search.
-    fn indeterminate(&self, table: &Arc<str>, expected: Option<u64>, found: Option<u64>, stop: Option<Error>) -> Error {
+    /// The error of a write in doubt whose outcome stays unknown. `stop` is the error that ended the retries.
+    pub(crate) fn indeterminate(
+        &self,
+        table: &Arc<str>,
+        expected: Option<u64>,
+        found: Option<u64>,
+        stop: Option<Error>,
+    ) -> Error {
         let last = stop.map(|stop| match stop {
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
@@ -302,7 +297,7 @@ impl Attempts {
 }
 
 /// The error of a request whose key DynamoDB refused.
-fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
+pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
@@ -318,7 +313,7 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
     names.join(", ").into()
 }
 
-/// What DynamoDB does not answer to a request without a condition, and a broken gateway may.
+/// The refusal of a request without a condition for its condition. DynamoDB never sends this, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -10,8 +10,8 @@ use crate::{
     model::ItemRef,
     retry::{Attempts, Limits},
     transaction::{
-        draft::{PendingOperation, Purpose},
         link::Link,
+        pending::{PendingOperation, Purpose},
     },
 };
 
@@ -19,15 +19,15 @@ use crate::{
 pub(super) struct Run {
     pub(super) session: UnitShared,
     pub(super) known: Known,
-    pub(super) drafts: Vec<PendingOperation>,
+    pub(super) pending: Vec<PendingOperation>,
 }
 
 /// The items that are known to a run, in the order in which they became so.
 #[derive(Default)]
 pub(super) struct Known {
     held: Vec<KnownItem>,
-    /// Their places, by table and key.
-    places: HashMap<Arc<str>, HashMap<Key, usize>>,
+    /// Their indexes, by table and key.
+    positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
 /// What all runs of a unit of work share.
@@ -66,7 +66,7 @@ impl KnownItem {
 }
 
 impl UnitShared {
-    /// An effort within the unit's limits.
+    /// Attempts within the limits of the unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         Attempts::since(self.link.connection(), self.limits, self.started, self.attempts)
     }
@@ -75,7 +75,8 @@ impl UnitShared {
 impl Run {
     /// An item that is known: read in this run from now on.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
-        if self.drafts.iter().any(|draft| draft.purpose == Purpose::Write && draft.item_ref.is(table, key)) {
+        if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
+        {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
         }
@@ -105,17 +106,17 @@ impl Known {
 
     /// The item behind a subject, if the run has read it.
     pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
-        let place = *self.places.get(&*item_ref.table)?.get(&item_ref.key)?;
-        self.held.get(place).filter(|held| held.is_read)
+        let position = *self.positions.get(&*item_ref.table)?.get(&item_ref.key)?;
+        self.held.get(position).filter(|held| held.is_read)
     }
 
     fn get_mut(&mut self, table: &str, key: &Key) -> Option<&mut KnownItem> {
-        let place = *self.places.get(table)?.get(key)?;
-        self.held.get_mut(place)
+        let position = *self.positions.get(table)?.get(key)?;
+        self.held.get_mut(position)
     }
 
     fn push(&mut self, held: KnownItem) {
-        let table = self.places.entry(Arc::clone(&held.item_ref.table)).or_default();
+        let table = self.positions.entry(Arc::clone(&held.item_ref.table)).or_default();
         table.insert(held.item_ref.key.clone(), self.held.len());
         self.held.push(held);
     }

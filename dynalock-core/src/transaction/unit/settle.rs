@@ -11,19 +11,23 @@ use crate::{
     clock,
     codec::{Item, same_state, size, state_of},
     error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
+    lease::policy::CompanionWrite,
     model::ItemRef,
-    operation::Sending,
-    retry::{Aim, Attempts, Limits, Written},
+    retry::{AfterConflict, Attempts, Limits},
     transaction::{
-        assembly::{Assembly, assemble},
-        commit::{self, Token, cancelled, make_way, send},
-        draft::{PendingOperation, Purpose},
+        commit::{self, Token, send},
         link::Link,
-        operation::Operation,
+        pending::{PendingOperation, Purpose},
         snapshot,
     },
-    version::{Expected, LateCopies, version_in},
-    write::plan::WriteStamps,
+    version::{Expected, version_in},
+    write::{
+        assembly::{Assembly, OnlyWrite, assemble},
+        intent::Intent,
+        operation::Operation,
+        send::{Delivery, WriteResult, Writer},
+        stamp::WriteStamps,
+    },
 };
 
 /// One unit of work, over all runs of its closure.
@@ -65,7 +69,7 @@ impl Unit {
     /// A run from what is known.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
-        Handle::new(Run { session: self.session.clone(), known, drafts: Vec::new() })
+        Handle::new(Run { session: self.session.clone(), known, pending: Vec::new() })
     }
 
     /// After a run that refused: nothing is written.
@@ -76,12 +80,12 @@ impl Unit {
 
     /// After a run that wants its writes to happen.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
-        let (known, drafts) = self.resume(run);
-        if drafts.is_empty() {
+        let (known, pending) = self.resume(run);
+        if pending.is_empty() {
             return self.without_writing(known).await;
         }
         let pauses = self.attempts.as_ref().map_or(0, Attempts::pauses);
-        let sent = self.write(drafts, &known).await;
+        let sent = self.write(pending, &known).await;
         if let Some(attempts) = &self.attempts {
             self.session.attempts = attempts.spent().attempts;
         }
@@ -98,9 +102,9 @@ impl Unit {
         }
     }
 
-    /// What a run has left.
+    /// The reads and the operations of a run.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
-        let Run { session, known, drafts } = run;
+        let Run { session, known, pending } = run;
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
             attempts.set_sent(self.session.attempts);
@@ -109,7 +113,7 @@ impl Unit {
         if let (Some(held), Some(attempts)) = (watched, &mut self.attempts) {
             attempts.read_after_pause(version(held));
         }
-        (known, drafts)
+        (known, pending)
     }
 
     /// A run that writes nothing needs nothing, unless what it read may never have been so together.
@@ -138,10 +142,10 @@ impl Unit {
     }
 
     /// Sends what a run wants to write, with a check of each item that it only read.
-    async fn write(&mut self, drafts: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
+    async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
-        let asked = drafts.iter().any(|draft| draft.purpose == Purpose::Check);
-        let mut operations = commit::resolve(attempts, self.id, drafts, None).await?;
+        let asked = pending.iter().any(|operation| operation.purpose == Purpose::Check);
+        let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         add_checks(&mut operations, known)?;
 
         let (mut stamps, token) = Token::or_drawn(None, attempts);
@@ -149,12 +153,12 @@ impl Unit {
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
-        // A plain create or delete that is sent again after a lost reply may undo what somebody else did in between.
-        let is_update =
-            |operation: &Operation| !matches!(operation.expected(), Some(Expected::Absent | Expected::Deleted(_)));
-        match assembly.is_one_write() && operations.iter().all(is_update) {
-            true => write_alone(attempts, self.id, &operations, assembly, stamps).await?,
-            false => send(attempts, self.id, &operations, assembly, token, stamps).await.map(drop)?,
+        match OnlyWrite::of(&operations, &assembly) {
+            // A plain create or delete that is sent again after a lost reply may undo what another caller did in between.
+            Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
+                write_alone(attempts, self.id, &only, assembly, stamps).await?;
+            }
+            Some(_) | None => send(attempts, self.id, &mut operations, assembly, token, stamps).await.map(drop)?,
         }
         Ok(CommitResult::Everything)
     }
@@ -175,10 +179,12 @@ impl Unit {
         let bytes = largest.current_item().map_or(0, size);
 
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
-        let conflict = |_| Error::Cancelled(refused.clone());
         self.as_of_one_moment = false;
-        let slept = attempts.pause_after_conflict(bytes, version, conflict).await?;
-        if slept || kept == Kept::Nothing {
+        let paused = attempts.pause_after_conflict(bytes, version).await;
+        if paused == AfterConflict::NoTimeLeft {
+            return Err(attempts.exhausted(Error::Cancelled(refused)));
+        }
+        if paused == AfterConflict::Slept || kept == Kept::Nothing {
             self.watched = Some(item_ref);
         } else {
             self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
@@ -194,7 +200,7 @@ enum Kept {
     Nothing,
 }
 
-/// What became of the drafts of a run.
+/// The result of a run's writes.
 enum CommitResult {
     Everything,
     /// They came to nothing.
@@ -221,40 +227,29 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// One update and nothing else is a plain conditional write, at half the price of a transaction.
+/// Sends one update and nothing else as a plain conditional write, at half the price of a transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
-    operations: &[Operation],
-    mut assembly: Assembly,
-    mut stamps: WriteStamps,
+    only: &OnlyWrite<'_>,
+    assembly: Assembly,
+    stamps: WriteStamps,
 ) -> Result<(), Error> {
-    let rests = operations.iter().find_map(|operation| operation.expected().map(|expected| (operation, expected)));
-    // A write is a change's.
-    let Some((operation, expected)) = rests else { return Ok(()) };
-    let version_attribute = operation.item_ref.model.version;
-    let aim = Aim {
-        expected,
-        id: stamps.id,
-        version_attribute,
-        late: LateCopies::MayPass,
-        releases: None,
-        clears: Aim::NEVER,
+    // Only an item with a separate lease row has a companion write, and it is not alone then.
+    let mut companion = CompanionWrite::Check;
+    let writer = Writer {
+        attempts: &mut *attempts,
+        stamps,
+        delivery: Delivery::Plain,
+        companion: &mut companion,
+        in_doubt: false,
     };
-    let mut again = || Ok(assemble(operations, &mut stamps)?.writes.swap_remove(0));
-    let mut write = assembly.writes.swap_remove(0);
-    loop {
-        // A write with another beside it is not alone.
-        let (Written::Conflict(item) | Written::Beside(item)) =
-            attempts.write(write, &mut again, &Sending::Plain, aim).await?
-        else {
-            return Ok(());
-        };
-        let reasons = [ActionReason::conflict(item)];
-        if !make_way(attempts, operations, &assembly.places, &reasons).await? {
-            return Err(cancelled(id, operations, &assembly.places, &reasons, attempts.spent()));
+    match writer.send(only, assembly.into_plan()).await? {
+        WriteResult::Applied(_) => Ok(()),
+        WriteResult::Conflict(item) => {
+            let reason = ActionReason::conflict(item);
+            Err(Error::Cancelled(Cancelled::new(id, only.parts(&reason), attempts.spent())))
         }
-        write = again()?;
     }
 }
 

@@ -15,8 +15,8 @@ use crate::{
     operation::GetItem,
     repository::Repository,
     retry::Attempts,
-    transaction::draft::PendingOperation,
-    write::{Guard, key::checked_key, plan::Requirement},
+    transaction::pending::PendingOperation,
+    write::{Guard, check::Requirement, key::checked_key},
 };
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
@@ -289,13 +289,13 @@ impl Tx {
     /// # }
     /// ```
     pub fn guard(&self, lease: &impl Guard) {
-        self.run().drafts.push(PendingOperation::guard(lease));
+        self.run().pending.push(PendingOperation::guard(lease));
     }
 
-    fn add<T: Versioned>(&self, repository: &Repository<T>, draft: PendingOperation) {
+    fn add<T: Versioned>(&self, repository: &Repository<T>, operation: PendingOperation) {
         let mut run = self.run();
         run.session.link.meet(&repository.connection);
-        run.drafts.push(draft);
+        run.pending.push(operation);
     }
 
     async fn read(&self, get: &GetItem) -> Result<Option<Item>> {

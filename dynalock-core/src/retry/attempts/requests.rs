@@ -1,0 +1,77 @@
+//! Requests that can be repeated without harm: reads, and updates whose own condition allows it.
+
+use std::sync::Arc;
+
+use super::{Attempts, tables};
+use crate::{
+    codec::Item,
+    error::{Error, Refusal},
+    operation::{Failure, GetItem, GetMany, TransactGet, UpdateItem},
+    retry::Backoff,
+};
+
+/// The result of an update that can be repeated.
+pub(crate) enum Answered {
+    /// It was applied; the item before it.
+    Applied(Option<Item>),
+    /// Its condition was false; the item that it met.
+    Refused(Option<Item>),
+}
+
+impl Attempts {
+    /// Reads an item until an answer comes. Reads that are answered do not count as attempts.
+    pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
+        let client = self.connection.client.clone();
+        let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
+        self.count -= 1;
+        Ok(item)
+    }
+
+    /// Reads several items of a table until DynamoDB has processed all keys. Returns the items that exist, in any order.
+    pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
+        let client = self.connection.client.clone();
+        let mut items = Vec::with_capacity(keys.len());
+        let mut backoff = Backoff::default();
+        let mut unread = keys;
+        while !unread.is_empty() {
+            let keys = unread.split_off(unread.len().saturating_sub(GetMany::MOST));
+            let get = GetMany { table: Arc::clone(table), keys };
+            let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
+            self.count -= 1;
+            items.extend(found);
+            if !unprocessed.is_empty() {
+                let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
+                self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
+            }
+            unread.extend(unprocessed);
+        }
+        Ok(items)
+    }
+
+    /// Reads several items as of one moment.
+    pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
+        let client = self.connection.client.clone();
+        let tables = tables(snapshot.item_refs.iter().map(|(table, _)| table));
+        let items = self.repeat_of(snapshot.item_refs.len(), &tables, || Box::pin(snapshot.send(&client))).await?;
+        self.count -= 1;
+        Ok(items)
+    }
+
+    /// Sends an update until it is answered. The update is made anew for each attempt, and its own condition makes the
+    /// repetition harmless.
+    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
+        let client = self.connection.client.clone();
+        loop {
+            let update = make();
+            let (table, key) = (Arc::clone(&update.table), update.key.clone());
+            match self.attempt(Box::pin(update.send(&client))).await {
+                Ok(before) => return Ok(Answered::Applied(before)),
+                Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
+                Err(Failure::Condition(None)) => {
+                    return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
+                }
+                Err(failure) => self.pause(&table, failure).await?,
+            }
+        }
+    }
+}

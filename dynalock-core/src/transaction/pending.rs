@@ -1,0 +1,142 @@
+//! The operations of a transaction as they were called, before anything is read.
+
+use std::sync::Arc;
+
+use crate::{
+    codec::{Basis, Etag, Item, Stored, state_of},
+    error::Error,
+    expression::{Condition, Placeholders},
+    key::Key,
+    lease::LeasePolicy,
+    model::{ItemRef, Versioned},
+    repository::Repository,
+    write::{
+        Guard,
+        check::Requirement,
+        intent::{Change, IntentOf, basis_at},
+        operation::OperationKind,
+    },
+};
+
+/// One operation as it was called.
+pub(super) struct PendingOperation {
+    pub(super) item_ref: ItemRef,
+    pub(super) purpose: Purpose,
+    pub(super) state: PendingState,
+}
+
+/// The purpose of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Write,
+    Check,
+}
+
+/// Whether an operation is ready.
+pub(super) enum PendingState {
+    Ready(OperationKind),
+    /// The operation cannot be sent.
+    Invalid(Error),
+    /// The value came back with an etag. The item must be read, and must be in the state of the etag.
+    Assumed(Etag, Resolve),
+}
+
+/// Makes the operation from the item that was read. Returns `None` if the item is not in the state of the etag.
+pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
+
+impl PendingOperation {
+    pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
+        let item_ref = repository.item_ref(value.key(), None);
+        Self { item_ref, purpose: Purpose::Write, state: PendingState::Ready(write(repository, value, Change::Create)) }
+    }
+
+    pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
+        Self::of_stored(repository, stored, Change::Update)
+    }
+
+    pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
+        match T::MODEL.lock_in_item() {
+            None => Self::of_stored(repository, stored, Change::Replace),
+            Some(_) => Self::overwrite(repository, stored),
+        }
+    }
+
+    pub(super) fn delete<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
+        Self::of_stored(repository, stored, Change::Delete)
+    }
+
+    pub(super) fn check<T: Versioned>(repository: &Repository<T>, stored: &Stored<T>) -> Self {
+        let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
+        let state = match stored.origin() {
+            Ok(basis) => match basis.check_key::<T>(&repository.table, stored) {
+                Ok(()) => PendingState::Ready(OperationKind::Check(Requirement::Unchanged(basis.state.clone()))),
+                Err(error) => PendingState::Invalid(error),
+            },
+            Err(etag) => {
+                let table = Arc::clone(&repository.table);
+                let resolve = move |item: Item, etag: &Etag| {
+                    let state = state_of(T::MODEL, &table, &item)?;
+                    Ok(state.is_at(etag).then_some(OperationKind::Check(Requirement::Unchanged(state))))
+                };
+                PendingState::Assumed(etag.clone(), Box::new(resolve))
+            }
+        };
+        Self { item_ref, purpose: Purpose::Check, state }
+    }
+
+    pub(super) fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
+        let state = PendingState::Ready(OperationKind::Check(requirement));
+        Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
+    }
+
+    /// A lease that the transaction depends on.
+    pub(super) fn guard(lease: &impl Guard) -> Self {
+        let (item_ref, holder) = lease.leased();
+        Self {
+            item_ref,
+            purpose: Purpose::Check,
+            state: PendingState::Ready(OperationKind::Check(Requirement::Guard(holder))),
+        }
+    }
+
+    pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
+        let render = move |table: &Arc<str>, to: &mut Placeholders| condition.render(table, to);
+        Self::require(repository, key, Requirement::Condition(Box::new(render)))
+    }
+
+    fn of_stored<T: Versioned>(repository: &Repository<T>, stored: Stored<T>, change: fn(Basis) -> Change) -> Self {
+        let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
+        let state = match stored.into_parts() {
+            (value, Ok(basis)) => PendingState::Ready(write(repository, value, change(basis))),
+            (value, Err(etag)) => {
+                let repository = repository.clone();
+                let resolve = move |item, etag: &Etag| {
+                    let basis = basis_at::<T>(&repository.table, item, etag)?;
+                    Ok(basis.map(|basis| write(&repository, value, change(basis))))
+                };
+                PendingState::Assumed(etag, Box::new(resolve))
+            }
+        };
+        Self { item_ref, purpose: Purpose::Write, state }
+    }
+
+    /// A replace of an item that keeps its own lease. It reads the stored item, to remove the attributes that the value does not have.
+    fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
+        let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
+        let etag = stored.etag();
+        let repository = repository.clone();
+        let resolve = move |item: Item, etag: &Etag| {
+            let Some(read) = basis_at::<T>(&repository.table, item.clone(), etag)? else { return Ok(None) };
+            let (value, origin) = stored.into_parts();
+            let basis = origin.unwrap_or(read);
+            basis.check_key(&repository.table, &value)?;
+            Ok(Some(write(&repository, value, Change::Overwrite(basis, item))))
+        };
+        Self { item_ref, purpose: Purpose::Write, state: PendingState::Assumed(etag, Box::new(resolve)) }
+    }
+}
+
+fn write<T: Versioned>(repository: &Repository<T>, value: T, change: Change) -> OperationKind {
+    let (table, policy) = (Arc::clone(&repository.table), LeasePolicy::outside(T::MODEL, repository.options));
+    OperationKind::Write(Box::new(IntentOf { table, value, change, policy }))
+}

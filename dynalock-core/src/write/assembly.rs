@@ -1,0 +1,292 @@
+//! The request of several operations. Pure but for the clauses of leases.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    check::{check, require},
+    intent::{Intent, OwnedIntent, Target},
+    operation::{Operation, OperationKind},
+    plan::Plan,
+    stamp::{WriteStamp, WriteStamps},
+};
+use crate::{
+    codec::{Basis, Item, size},
+    error::{ActionReason, Error, InvalidTransaction, Spent},
+    key::Key,
+    lease::{
+        clause::{HolderProof, LeaseClause},
+        policy::CompanionWrite,
+    },
+    model::ItemRef,
+    operation::{Action, Write},
+    version::{Repeats, Revision},
+};
+
+/// The largest number of items that DynamoDB takes in one transaction.
+pub(crate) const MOST_ITEMS: usize = 100;
+
+/// The largest item, and the largest transaction, that DynamoDB takes, in bytes.
+const LARGEST_ITEM: usize = 400 * 1024;
+const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
+
+/// The request of some operations.
+pub(crate) struct Assembly {
+    /// One write for each item, and one for each separate lease row, in the order in which the operations name them. There is at
+    /// least one.
+    pub(crate) writes: Vec<Write>,
+    /// By operation.
+    pub(crate) positions: Vec<WritePosition>,
+    /// By operation: what the next write of its item rests on.
+    pub(crate) next: Vec<Option<Basis>>,
+    /// By write.
+    sizes: Vec<WriteSize>,
+}
+
+/// The size of one write. Sizes compare by their bytes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct WriteSize {
+    /// The bytes of its item.
+    bytes: usize,
+    /// The operation that the write is made of.
+    operation: usize,
+}
+
+/// The position of an operation among the writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WritePosition {
+    /// The write that the operation is part of.
+    pub(crate) write: usize,
+    /// The write that asks for the lease of the item: the same one, or the write of the separate lease row. `None` if the operation
+    /// asks for no lease.
+    pub(crate) lease: Option<usize>,
+    /// The moment that the write compares the end of a lease with, in epoch milliseconds.
+    pub(crate) judged_at: Option<u64>,
+}
+
+/// The operations on one item. They become one write, and a companion write if the item has a separate lease row.
+struct ItemOperations<'o> {
+    operations: &'o [Operation],
+    /// The indexes of those that are on the item; at least one.
+    indexes: Vec<usize>,
+}
+
+/// The write of a transaction that writes one item and checks no other. Its checks are conditions of the write.
+pub(crate) struct OnlyWrite<'o> {
+    operations: &'o [Operation],
+    lead: usize,
+    intent: &'o dyn OwnedIntent,
+}
+
+/// Makes one write for each item: DynamoDB refuses two actions on one item. The conditions of checks are added to the write. Guards of
+/// separate lease rows are added to the companion write.
+///
+/// The limits are checked that DynamoDB sets for the request as a whole.
+pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
+    let count = operations.len();
+    let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
+    let mut assembly = Assembly { writes: Vec::new(), positions, next, sizes: Vec::new() };
+    for group in group(operations) {
+        assembly.add(&group, stamps)?;
+    }
+    assembly.check_limits(operations)?;
+    Ok(assembly)
+}
+
+impl Assembly {
+    /// Adds what becomes of the operations on one item.
+    fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
+        let lead = group.lead()?;
+        let plan = group.plan(lead, stamps)?;
+        let bytes = plan.bytes();
+        if bytes > LARGEST_ITEM {
+            let table = Arc::clone(&plan.write.table);
+            let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
+            return Err(Error::InvalidTransaction(why));
+        }
+        let Plan { write, companion, next, judged_at, .. } = plan;
+        let asks = group.asks_for_lease(lead, &write);
+        let write = self.push(write, WriteSize { bytes, operation: lead });
+        let companion = companion.map(|row| {
+            let bytes = size(&row.key);
+            self.push(*row, WriteSize { bytes, operation: lead })
+        });
+        let lease = companion.or_else(|| asks.then_some(write));
+        for &index in &group.indexes {
+            let of_row = companion.filter(|_| group.operations[index].is_of_lease_row());
+            self.positions[index] = WritePosition { write: of_row.unwrap_or(write), lease, judged_at };
+        }
+        self.next[lead] = next;
+        Ok(())
+    }
+
+    /// Adds a write, and returns its index.
+    fn push(&mut self, write: Write, size: WriteSize) -> usize {
+        self.writes.push(write);
+        self.sizes.push(size);
+        self.writes.len() - 1
+    }
+
+    fn check_limits(&self, operations: &[Operation]) -> Result<(), Error> {
+        let invalid = |why| Err(Error::InvalidTransaction(why));
+        let Some(WriteSize { operation: largest, .. }) = self.sizes.iter().copied().max() else {
+            return invalid(InvalidTransaction::Empty);
+        };
+        if self.sizes.len() > MOST_ITEMS {
+            return invalid(InvalidTransaction::TooManyItems { items: self.sizes.len() });
+        }
+        let bytes = self.sizes.iter().map(|size| size.bytes).sum();
+        if bytes > LARGEST_TRANSACTION {
+            let table = Arc::clone(&operations[largest].item_ref.table);
+            return invalid(InvalidTransaction::TooLarge { bytes, largest, table });
+        }
+        Ok(())
+    }
+
+    /// Whether any item is written, and not only checked.
+    pub(crate) fn writes_anything(&self) -> bool {
+        self.writes.iter().any(|write| !matches!(write.action, Action::Check))
+    }
+
+    /// The plan of a transaction that is one write.
+    pub(crate) fn into_plan(mut self) -> Plan {
+        let judged_at = self.positions.iter().find_map(|position| position.judged_at);
+        let next = self.next.into_iter().flatten().next();
+        Plan { next, judged_at, ..Plan::alone(self.writes.swap_remove(0)) }
+    }
+}
+
+impl<'o> ItemOperations<'o> {
+    /// The operation that the others are added to: the write of the item, if there is one. A guard of the lease row leads only
+    /// other guards.
+    fn lead(&self) -> Result<usize, Error> {
+        let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
+        match (writes.next(), writes.next()) {
+            (Some(first), Some(second)) => {
+                let table = Arc::clone(&self.operations[first].item_ref.table);
+                Err(Error::InvalidTransaction(InvalidTransaction::SameItem { first, second, table }))
+            }
+            (Some(write), None) => Ok(write),
+            (None, _) => {
+                let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
+                Ok(of_item.unwrap_or(self.indexes[0]))
+            }
+        }
+    }
+
+    /// The lease that the transaction is guarded by, if it is the lease of this item.
+    fn guarded(&self) -> Option<&'o HolderProof> {
+        self.indexes.iter().find_map(|&index| self.operations[index].guarded())
+    }
+
+    /// What the write asks of the lease. A write under a guard is a write of the holder.
+    fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
+        match self.guarded() {
+            Some(holder) => LeaseClause::Holder(holder.clone()),
+            None => intent.clause(repeats, companion),
+        }
+    }
+
+    /// Whether the write that the operation leads asks for the lease itself, without a companion write.
+    fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
+        let lead = &self.operations[lead];
+        // An update without changes is a check, which asks for no lease.
+        let is_check = matches!(write.action, Action::Check);
+        let asks = lead.intent().is_some_and(|intent| intent.target().asks_for_lease_in_item() && !is_check);
+        let has_guard = lead.item_ref.model.lock_in_item().is_some() && self.guarded().is_some();
+        asks || has_guard || lead.is_of_lease_row()
+    }
+
+    fn plan(&self, lead: usize, stamps: &mut WriteStamps) -> Result<Plan, Error> {
+        let Operation { item_ref, kind, companion } = &self.operations[lead];
+        let plan = match kind {
+            OperationKind::Write(intent) => {
+                let clause = self.clause(&**intent, stamps.repeats, *companion);
+                intent.plan(stamps.next(), &clause)?
+            }
+            OperationKind::Check(requirement) => Plan::alone(check(item_ref, requirement)?),
+        };
+        self.with_checks(lead, plan)
+    }
+
+    /// Adds the conditions of the checks, and of the guards, to the plan of the operation that leads.
+    fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
+        let is_of_item = !self.operations[lead].is_of_lease_row();
+        for &index in self.indexes.iter().filter(|index| **index != lead) {
+            let operation = &self.operations[index];
+            let OperationKind::Check(requirement) = &operation.kind else { continue };
+            if operation.is_of_lease_row() && is_of_item {
+                match &mut plan.companion {
+                    Some(row) => require(row, &operation.item_ref, requirement)?,
+                    None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
+                }
+            } else {
+                require(&mut plan.write, &operation.item_ref, requirement)?;
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// The operations of each item, in the order of the calls.
+fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
+    let mut groups: Vec<ItemOperations<'_>> = Vec::new();
+    let mut known = HashMap::new();
+    for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
+        let position = *known.entry((&*item_ref.table, &item_ref.key)).or_insert(groups.len());
+        match groups.get_mut(position) {
+            Some(group) => group.indexes.push(index),
+            None => groups.push(ItemOperations { operations, indexes: vec![index] }),
+        }
+    }
+    groups
+}
+
+impl<'o> OnlyWrite<'o> {
+    /// The write of the operations, if they write one item and check no other.
+    pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
+        if assembly.writes.len() != 1 || !assembly.writes_anything() {
+            return None;
+        }
+        let lead = operations.iter().position(|operation| operation.intent().is_some())?;
+        Some(Self { operations, lead, intent: operations[lead].intent()? })
+    }
+
+    /// Each operation with the reason of the write.
+    pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
+        self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
+    }
+
+    fn group(&self) -> ItemOperations<'o> {
+        ItemOperations { operations: self.operations, indexes: (0..self.operations.len()).collect() }
+    }
+}
+
+impl Intent for OnlyWrite<'_> {
+    fn target(&self) -> Target<'_> {
+        self.intent.target()
+    }
+
+    fn key(&self) -> Key {
+        self.intent.key()
+    }
+
+    fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
+        self.group().clause(self.intent, repeats, companion)
+    }
+
+    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
+        self.group().with_checks(self.lead, self.intent.plan(stamp, clause)?)
+    }
+
+    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
+        self.intent.bytes(next)
+    }
+
+    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+        match self.operations.iter().find(|operation| operation.guarded().is_some()) {
+            // A write under a guard is the holder's own, so the guard decides.
+            Some(guard) => guard.refusal(met, judged_at, spent),
+            None => self.intent.refusal(met, judged_at, spent),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Checks: the conditions on items that a transaction does not write, and further conditions of its writes. Pure.
+
+use std::sync::Arc;
+
+use super::{
+    key::{checked_key, key_beside},
+    plan::{check_size, write},
+};
+use crate::{
+    codec::State,
+    error::Error,
+    expression::{Placeholders, absent, exists, unchanged},
+    lease::clause::{HolderProof, LeaseClause},
+    model::ItemRef,
+    operation::{Action, Write},
+};
+
+/// The condition of a check.
+pub(crate) enum Requirement {
+    /// The item is in this state.
+    Unchanged(State),
+    /// The key has an item.
+    Exists,
+    /// The key has no item.
+    Absent,
+    /// The item is leased by this holder.
+    Guard(HolderProof),
+    /// A condition of the user holds.
+    Condition(UserCondition),
+}
+
+/// A condition of the user, without the type of its item. It makes its text for a table.
+pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
+
+/// A check of an item. The check of a guard is on the row that keeps the lease.
+pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
+    let ItemRef { table, model, key, .. } = item_ref;
+    let key = match requirement {
+        Requirement::Guard(_) if model.lock_beside().is_some() => key_beside(model, table, key)?,
+        _ => checked_key(model, table, key)?,
+    };
+    let mut check = write(table, key, Action::Check, None, Placeholders::default());
+    require(&mut check, item_ref, requirement)?;
+    Ok(check)
+}
+
+/// Adds a condition to a write, or to a check, of the same item.
+pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
+    let model = item_ref.model;
+    let mut placeholders = write.placeholders();
+    let condition = match requirement {
+        Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
+        Requirement::Exists => exists(model, &mut placeholders),
+        Requirement::Absent => absent(model, &mut placeholders),
+        Requirement::Guard(holder) => {
+            let clause = LeaseClause::Holder(holder.clone());
+            let held = clause.condition(model, &mut placeholders);
+            let held = held.or_else(|| clause.condition_beside(model, &mut placeholders));
+            // Only a type with leases has guards, so one of the two is there.
+            held.unwrap_or_else(|| exists(model, &mut placeholders))
+        }
+        Requirement::Condition(render) => render(&write.table, &mut placeholders)?,
+    };
+    let (names, values) = placeholders.finish();
+    write.require(&condition, names, values);
+    check_size(write)
+}

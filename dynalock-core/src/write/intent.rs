@@ -1,0 +1,433 @@
+//! Changes of one item, and the plans that they make. Pure.
+
+use std::{any::Any, borrow::Cow, sync::Arc};
+
+use super::{
+    check::{Requirement, check},
+    key::checked_key,
+    plan::{Plan, write},
+    stamp::WriteStamp,
+    update::update as update_text,
+};
+use crate::{
+    codec::{Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size},
+    error::{Error, Spent},
+    expression::{Placeholders, absent, same_attributes, unchanged},
+    key::Key,
+    lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
+    model::{ItemRef, Model, Versioned},
+    operation::Action,
+    version::{Expected, Repeats, Revision, Ring, WRITES, revision_in},
+};
+
+/// A change of one item. The type of the item is forgotten.
+pub(crate) trait Intent: Send + Sync {
+    fn target(&self) -> Target<'_>;
+
+    fn key(&self) -> Key;
+
+    /// The plan of one attempt.
+    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
+
+    /// The bytes of the item in a write that makes this revision.
+    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
+
+    /// What an attempt that begins now asks of the lease, and does to it.
+    fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
+        let Target { model, policy, .. } = self.target();
+        policy.clause(model, repeats, companion)
+    }
+
+    /// The error of a refused write, if the lease that it met is the reason.
+    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+        self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
+    }
+
+    /// The item that is written.
+    fn item_ref(&self) -> ItemRef {
+        let Target { table, model, expected, .. } = self.target();
+        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version() }
+    }
+}
+
+/// The part of an intent that all its attempts share.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) table: &'a Arc<str>,
+    pub(crate) model: &'static Model,
+    /// What the write rests on.
+    pub(crate) expected: Expected<'a>,
+    /// How the write treats the lease of the item.
+    pub(crate) policy: &'a LeasePolicy,
+}
+
+impl Target<'_> {
+    /// Whether a false condition on the item may have its lease as the reason. A create asks for no lease in the item, because there
+    /// is no item.
+    pub(crate) fn asks_for_lease_in_item(&self) -> bool {
+        let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_));
+        rests_on_item && self.model.lock_in_item().is_some()
+    }
+}
+
+/// An intent that a transaction keeps until its values are taken.
+pub(crate) trait OwnedIntent: Intent {
+    /// The state of the item that the write rests on. `None` for a create.
+    fn state(&self) -> Option<&State>;
+
+    /// What the write leaves: a `Stored<T>`, or `()` for a delete. `next` comes from the plan.
+    fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
+}
+
+/// What an operation of a transaction leaves.
+pub(crate) type OperationOutput = Box<dyn Any + Send>;
+
+/// A change of an item of type `T`.
+pub(crate) struct IntentOf<T> {
+    pub(crate) table: Arc<str>,
+    pub(crate) value: T,
+    pub(crate) change: Change,
+    pub(crate) policy: LeasePolicy,
+}
+
+/// What a write does, and the state that the write rests on.
+pub(crate) enum Change {
+    Create,
+    /// Writes the attributes that changed. If none did, a transaction checks the item.
+    Update(Basis),
+    /// Like `Update`, and writes the version even if no attribute changed.
+    Touch(Basis),
+    /// Writes all attributes. The item has no others afterwards.
+    Replace(Basis),
+    /// Like `Replace`, for an item that keeps its own lease. The item is as it was read, without regard to the basis.
+    Overwrite(Basis, Item),
+    Delete(Basis),
+}
+
+/// An update, or an overwrite, as a put of a whole item, where an expression would be too long.
+///
+/// The put keeps the lease attributes of `content`, changes them as the lease clause asks, and is refused if the lease attributes of
+/// the item differ from those of `stored`.
+pub(crate) struct PutOver<'a, T> {
+    pub(crate) intent: &'a IntentOf<T>,
+    /// The item as it was read.
+    pub(crate) stored: &'a Item,
+    /// The item as the put leaves it.
+    pub(crate) content: Item,
+}
+
+/// A delete of whatever is under a key.
+pub(crate) struct UncheckedDelete(pub(crate) ItemRef);
+
+impl Change {
+    fn basis(&self) -> Option<&Basis> {
+        match self {
+            Self::Create => None,
+            Self::Update(basis)
+            | Self::Touch(basis)
+            | Self::Replace(basis)
+            | Self::Overwrite(basis, _)
+            | Self::Delete(basis) => Some(basis),
+        }
+    }
+}
+
+impl<T: Versioned> IntentOf<T> {
+    /// The value as it is stored once the write is applied. `next` comes from the plan.
+    pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
+        // Every write but a delete has a next basis.
+        let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()));
+        Stored::unchanged(self.value, next.unwrap_or_else(nothing))
+    }
+
+    /// Whether the write rests on an item that has a version and write ids.
+    pub(crate) fn is_tracked(&self) -> bool {
+        self.change.basis().is_some_and(|basis| basis.state.revision.is_tracked())
+    }
+
+    /// Whether an item is in the revision that the write rests on.
+    pub(crate) fn rests_on(&self, item: &Item) -> bool {
+        self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
+    }
+
+    /// Whether the stored item keeps attributes that the type does not know, and that the value did not have when it was read.
+    /// Another program may change them between a read and a put, and no condition would notice.
+    pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
+        let is_known = |name: &str| {
+            T::MODEL.attributes.contains(&name)
+                || is_bookkeeping(T::MODEL, name)
+                || changes.names().any(|changed| changed == name)
+        };
+        let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
+        stored.keys().any(|name| !is_known(name) && !had(name))
+    }
+
+    /// The attributes that an update, or an overwrite, changes.
+    pub(crate) fn changes(&self) -> Result<Changes, Error> {
+        match &self.change {
+            Change::Overwrite(_, stored) => self.overwrite(stored),
+            change => {
+                change.basis().map_or_else(|| Ok(Changes::default()), |basis| basis.changes(&self.table, &self.value))
+            }
+        }
+    }
+
+    /// The plan of an update whose changes are known.
+    pub(crate) fn plan_changes(
+        &self,
+        changes: Changes,
+        stamp: WriteStamp,
+        clause: &LeaseClause,
+    ) -> Result<Plan, Error> {
+        let key = self.value.key();
+        let key_item = checked_key(T::MODEL, &self.table, &key)?;
+        let next = self.next(stamp)?;
+        let mut to = Placeholders::default();
+        let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
+        let flattened = self.names_in_flattened();
+        let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
+        let condition = self.unchanged(written, &mut to);
+        let condition = and(condition, clause.condition(T::MODEL, &mut to));
+        let content = self.content_after(&changes)?;
+        let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
+        let write = write(&self.table, key_item, action, Some(condition), to);
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
+    }
+
+    /// The content that an update with these changes leaves. An overwrite leaves the value alone.
+    fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
+        match &self.change {
+            Change::Overwrite(..) if T::MODEL.flattens => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
+            change => {
+                let after = change.basis().map(|basis| basis.content_after(T::MODEL, changes));
+                Ok(after.unwrap_or_else(|| Content::of(T::MODEL, &Item::new())))
+            }
+        }
+    }
+
+    /// A put of the whole value. It has no lease clause for the item: a create meets no lease, and an item that keeps its own lease is
+    /// overwritten instead.
+    fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
+        let next = self.next(stamp)?;
+        let mut to = Placeholders::default();
+        let condition = match &self.change {
+            Change::Create => absent(T::MODEL, &mut to),
+            _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
+        };
+        let key = self.value.key();
+        let key_item = checked_key(T::MODEL, &self.table, &key)?;
+        let mut item = encode(&self.table, &self.value)?;
+        for attribute in T::MODEL.key_attributes() {
+            if item.get(attribute.name) != key_item.get(attribute.name) {
+                let reason = "serde writes another value than its `KeyAttribute` says";
+                return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
+            }
+        }
+        let content = Content::of(T::MODEL, &item);
+        next.write_into(T::MODEL.version, &mut item);
+        let write = write(&self.table, key_item, Action::Put(item), Some(condition), to);
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
+    }
+
+    /// An update of all attributes. A put would bring an old fence back. Attributes of the stored item that the value does not have are
+    /// removed.
+    fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
+        let mut set = encode(&self.table, &self.value)?;
+        set.retain(|name, _| !T::MODEL.is_key(name));
+        let is_kept = |name: &str| is_bookkeeping(T::MODEL, name) || set.contains_key(name);
+        let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
+        let set = set.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
+        Ok(Changes { set, remove })
+    }
+
+    fn plan_delete(&self, clause: &LeaseClause) -> Result<Plan, Error> {
+        let key = self.value.key();
+        let key_item = checked_key(T::MODEL, &self.table, &key)?;
+        let mut to = Placeholders::default();
+        let condition = self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to);
+        let condition = and(condition, clause.condition(T::MODEL, &mut to));
+        let write = write(&self.table, key_item, Action::Delete, Some(condition), to);
+        Plan::new(T::MODEL, &key, write, clause)
+    }
+
+    /// The condition that the item is as it was read.
+    fn unchanged<'n>(&'n self, written: impl IntoIterator<Item = &'n str>, to: &mut Placeholders) -> String {
+        match self.change.basis() {
+            Some(basis) => unchanged(T::MODEL, &basis.state, written, to),
+            None => absent(T::MODEL, to),
+        }
+    }
+
+    fn names_in_flattened(&self) -> Vec<String> {
+        self.change.basis().map(|basis| basis.names_in_flattened(&self.value)).unwrap_or_default()
+    }
+
+    /// The revision after the write.
+    fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
+        let next = match self.change.basis() {
+            Some(basis) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
+            None => {
+                let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
+                Some(Revision { version: Some(1), ring: Some(ring) })
+            }
+        };
+        next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
+    }
+
+    /// Refuses a value whose key is not the key that was read. An update finds that among its changes. For an overwrite the key is
+    /// checked before the stored item is read.
+    fn check_key(&self) -> Result<(), Error> {
+        match &self.change {
+            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => Ok(()),
+            Change::Replace(basis) | Change::Delete(basis) => basis.check_key(&self.table, &self.value),
+        }
+    }
+}
+
+impl<T: Versioned> Intent for IntentOf<T> {
+    fn target(&self) -> Target<'_> {
+        let expected = match (&self.change, self.change.basis()) {
+            (_, None) => Expected::Absent,
+            (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
+            (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
+        };
+        Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy }
+    }
+
+    fn key(&self) -> Key {
+        self.value.key()
+    }
+
+    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
+        self.check_key()?;
+        match &self.change {
+            Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
+            Change::Delete(_) => return self.plan_delete(clause),
+            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => {}
+        }
+        let changes = self.changes()?;
+        if let Change::Update(basis) = &self.change
+            && changes.is_empty()
+        {
+            let unchanged = Requirement::Unchanged(basis.state.clone());
+            return check(&self.item_ref(), &unchanged).map(Plan::alone);
+        }
+        // Only a transaction needs the bytes. A single update comes with its first plan, which does not count them.
+        let changed_bytes = changes.size();
+        Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
+    }
+
+    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
+        match (&self.change, next) {
+            (Change::Update(_) | Change::Touch(_) | Change::Overwrite(..), _) => Ok(self.changes()?.size()),
+            (_, Some(next)) => {
+                let mut item = encode(&self.table, &self.value)?;
+                next.write_into(T::MODEL.version, &mut item);
+                Ok(size(&item))
+            }
+            (_, None) => Ok(0),
+        }
+    }
+}
+
+impl<T: Versioned> OwnedIntent for IntentOf<T> {
+    fn state(&self) -> Option<&State> {
+        self.change.basis().map(|basis| &basis.state)
+    }
+
+    fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput {
+        match (*self, next) {
+            (intent, Some(next)) => Box::new(intent.into_stored(Some(next))),
+            (Self { value, change: Change::Update(basis), .. }, None) => Box::new(Stored::unchanged(value, basis)),
+            (_, None) => Box::new(()),
+        }
+    }
+}
+
+impl<T: Versioned> Intent for PutOver<'_, T> {
+    fn target(&self) -> Target<'_> {
+        self.intent.target()
+    }
+
+    fn key(&self) -> Key {
+        self.intent.key()
+    }
+
+    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
+        let IntentOf { table, value, .. } = self.intent;
+        let next = self.intent.next(stamp)?;
+        let left = Content::of(T::MODEL, &self.content);
+        let mut content = self.content.clone();
+        next.write_into(T::MODEL.version, &mut content);
+        clause.apply(T::MODEL, &mut content);
+        let mut to = Placeholders::default();
+        let mut condition = self.intent.unchanged(None, &mut to);
+        if let Some(lock) = T::MODEL.lock_in_item() {
+            condition = and(condition, Some(same_attributes(lock.names(), self.stored, &mut to)));
+            condition = and(condition, clause.condition(T::MODEL, &mut to));
+        }
+        let key = value.key();
+        let key_item = checked_key(T::MODEL, table, &key)?;
+        let write = write(table, key_item, Action::Put(content), Some(condition), to);
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left)))
+    }
+
+    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
+        let mut item = self.content.clone();
+        if let Some(next) = next {
+            next.write_into(T::MODEL.version, &mut item);
+        }
+        Ok(size(&item))
+    }
+}
+
+impl Intent for UncheckedDelete {
+    fn target(&self) -> Target<'_> {
+        let ItemRef { table, model, .. } = &self.0;
+        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring }
+    }
+
+    fn key(&self) -> Key {
+        self.0.key.clone()
+    }
+
+    fn plan(&self, _: WriteStamp, _: &LeaseClause) -> Result<Plan, Error> {
+        let ItemRef { table, model, key, .. } = &self.0;
+        let key = checked_key(model, table, key)?;
+        Ok(Plan::alone(write(table, key, Action::Delete, None, Placeholders::default())))
+    }
+
+    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
+        Ok(0)
+    }
+}
+
+/// The basis of a write on an item that was read for an etag. Returns `None` if the item is not in the state of the etag.
+pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
+    let (current, mut basis) = decode::<T>(table, item)?;
+    basis.remember(&current);
+    Ok(basis.state.is_at(etag).then_some(basis))
+}
+
+/// An item with the lease attributes of the stored one.
+pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
+    let names = model.lock_in_item().map(|lock| lock.names());
+    let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
+    let lease = stored.iter().filter(|(name, _)| is_lease(name));
+    item.extend(lease.map(|(name, value)| (name.clone(), value.clone())));
+    item
+}
+
+/// Whether an attribute is a key, or is kept by the library.
+fn is_bookkeeping(model: &Model, name: &str) -> bool {
+    let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
+    is_lease || model.is_key(name) || name == model.version || name == WRITES
+}
+
+/// A condition, and another one.
+fn and(condition: String, other: Option<String>) -> String {
+    match other {
+        Some(other) => format!("{condition} AND {other}"),
+        None => condition,
+    }
+}

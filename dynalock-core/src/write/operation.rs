@@ -1,0 +1,83 @@
+use super::{check::Requirement, intent::OwnedIntent};
+use crate::{
+    codec::{Item, State, state_of},
+    error::{Error, Spent},
+    lease::{clause::HolderProof, policy::CompanionWrite},
+    model::ItemRef,
+    version::Expected,
+};
+
+/// One operation of a transaction. The type of its item is forgotten.
+pub(crate) struct Operation {
+    pub(crate) item_ref: ItemRef,
+    pub(crate) kind: OperationKind,
+    /// What its write does with a separate lease row.
+    pub(crate) companion: CompanionWrite,
+}
+
+/// What an operation does.
+pub(crate) enum OperationKind {
+    Write(Box<dyn OwnedIntent>),
+    Check(Requirement),
+}
+
+impl Operation {
+    pub(crate) fn new(item_ref: ItemRef, kind: OperationKind) -> Self {
+        Self { item_ref, kind, companion: CompanionWrite::Check }
+    }
+
+    /// The check that an item is as it was read.
+    pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
+        let requirement = match item {
+            Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
+            None => Requirement::Absent,
+        };
+        Ok(Self::new(item_ref, OperationKind::Check(requirement)))
+    }
+
+    /// The write of the operation; `None` for a check.
+    pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
+        match &self.kind {
+            OperationKind::Write(intent) => Some(&**intent),
+            OperationKind::Check(_) => None,
+        }
+    }
+
+    /// What the write rests on; `None` for a check.
+    pub(crate) fn expected(&self) -> Option<Expected<'_>> {
+        self.intent().map(|intent| intent.target().expected)
+    }
+
+    /// The state that the condition rests on; `None` if the condition rests on something else.
+    pub(crate) fn rests_on(&self) -> Option<&State> {
+        match &self.kind {
+            OperationKind::Write(intent) => intent.state(),
+            OperationKind::Check(Requirement::Unchanged(state)) => Some(state),
+            OperationKind::Check(_) => None,
+        }
+    }
+
+    /// The lease of a guard.
+    pub(crate) fn guarded(&self) -> Option<&HolderProof> {
+        match &self.kind {
+            OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
+            OperationKind::Check(_) | OperationKind::Write(_) => None,
+        }
+    }
+
+    /// Whether the operation is a guard of a lease in a separate row. It then concerns the row alone.
+    pub(crate) fn is_of_lease_row(&self) -> bool {
+        self.guarded().is_some() && self.item_ref.model.lock_beside().is_some()
+    }
+
+    /// The error of a false condition, if a lease is the reason.
+    pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+        match &self.kind {
+            OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),
+            OperationKind::Check(Requirement::Guard(holder)) => {
+                holder.lost(self.item_ref.model.lock?, met).map(Error::Lost)
+            }
+            OperationKind::Check(_) => None,
+        }
+    }
+}

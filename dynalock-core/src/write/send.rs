@@ -1,0 +1,361 @@
+//! The loop that sends plans until the outcome of a write is known.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    intent::{Intent, Target},
+    key::key_beside,
+    plan::Plan,
+    stamp::WriteStamps,
+};
+use crate::{
+    codec::{Basis, Item},
+    error::{ActionReason, CancellationClass, Error},
+    lease::policy::{CompanionWrite, Release, evict_expired_head},
+    operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
+    retry::Attempts,
+    version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, verdict},
+};
+
+/// The outcome of a write that is known.
+pub(crate) enum WriteResult<A, C = Option<Item>> {
+    /// The write was applied.
+    Applied(A),
+    /// No attempt was applied, and none will be. A single write has met this item, or none.
+    Conflict(C),
+}
+
+/// A write that was applied.
+pub(crate) struct Applied {
+    pub(crate) proof: Proof,
+    /// What the next write of the item rests on. `None` for a delete.
+    pub(crate) next: Option<Basis>,
+}
+
+/// The evidence that a write was applied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof {
+    /// The reply to the last attempt.
+    Reply,
+    /// The write id in an item of this incarnation: one of the attempts was applied.
+    Id(Incarnation),
+    /// The release of the lease, in an item without write ids: one of the attempts was applied.
+    Release,
+    /// The absence of an item that was to be deleted: one of the attempts was applied, or the delete of another caller.
+    Absence,
+}
+
+/// How a single write goes over the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// As a PutItem, UpdateItem or DeleteItem, planned anew for each attempt. With a companion write, as a transaction.
+    Plain,
+    /// As a transaction under a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
+    Once,
+}
+
+/// The attempts of one write of an item.
+pub(crate) struct Writer<'a> {
+    pub(crate) attempts: &'a mut Attempts,
+    pub(crate) stamps: WriteStamps,
+    pub(crate) delivery: Delivery,
+    /// What the writes of this call do with a separate lease row.
+    pub(crate) companion: &'a mut CompanionWrite,
+    /// Whether an attempt may have been applied, or may still be.
+    pub(crate) in_doubt: bool,
+}
+
+/// The request that was made of a plan.
+struct Request {
+    content: Content,
+    facts: PlanFacts,
+}
+
+/// The content of a request. An attempt takes a write, since a copy would cost more than another plan in the rare case that it is needed.
+enum Content {
+    Write(Write),
+    Transact(Transact),
+}
+
+/// The part of a plan that the answer is judged by.
+struct PlanFacts {
+    next: Option<Basis>,
+    judged_at: Option<u64>,
+    late: LateCopies,
+}
+
+/// A transaction of a write and its companion that the separate lease row has refused.
+struct LeaseRowRefusal {
+    /// The reason of the write itself.
+    own: ActionReason,
+    /// The lease row that the companion write met.
+    row: Option<Item>,
+}
+
+impl<A, C> WriteResult<A, C> {
+    pub(crate) fn map<B>(self, applied: impl FnOnce(A) -> B) -> WriteResult<B, C> {
+        match self {
+            Self::Applied(write) => WriteResult::Applied(applied(write)),
+            Self::Conflict(met) => WriteResult::Conflict(met),
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// The plan of an attempt that begins now.
+    pub(crate) fn plan(&mut self, intent: &dyn Intent) -> Result<Plan, Error> {
+        let clause = intent.clause(self.stamps.repeats, *self.companion);
+        intent.plan(self.stamps.next(), &clause)
+    }
+
+    /// Sends a plan, and plans of the same intent after it, until the outcome is known.
+    pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
+        let client = self.attempts.connection().client.clone();
+        self.attempts.check_time()?;
+        let mut request = self.request(intent, first)?;
+        loop {
+            let Request { content, facts } = request;
+            let (answer, transact) = match content {
+                Content::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
+                Content::Transact(transact) => {
+                    (self.attempts.attempt(Box::pin(transact.send(&client))).await, Some(transact))
+                }
+            };
+            let refusal = match answer {
+                Ok(()) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next })),
+                Err(Failure::Cancelled(reasons)) => LeaseRowRefusal::of(reasons),
+                Err(failure) => Err(failure),
+            };
+            let judged = match refusal {
+                Ok(refusal) => self.judge_lease_row(intent, &facts, refusal).await?,
+                Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
+                Err(failure) => {
+                    self.pause(intent, &facts, failure).await?;
+                    // A token in doubt must not get another content, so the same request is sent again.
+                    if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
+                        request = Request { content: Content::Transact(transact), facts };
+                        continue;
+                    }
+                    None
+                }
+            };
+            if let Some(result) = judged {
+                return Ok(result);
+            }
+            let plan = self.plan(intent).map_err(|error| self.stop(intent, error))?;
+            request = self.request(intent, plan)?;
+        }
+    }
+
+    fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<Request, Error> {
+        let Plan { write, companion, next, judged_at, .. } = plan;
+        // A put compares the whole lease with its queue, which may come back. So a late copy of a put may pass.
+        let is_put = matches!(write.action, Action::Put(_));
+        let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
+        let token = match self.delivery {
+            // Each plan has the time and the beat of its attempt, so it is another content. The SDK draws a token for it, and the
+            // write id resolves lost replies.
+            Delivery::Plain => None,
+            Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
+        };
+        let content = if companion.is_none() && token.is_none() {
+            Content::Write(write)
+        } else {
+            let writes = std::iter::once(write).chain(companion.map(|companion| *companion));
+            let transact = Transact::new(writes, token);
+            Content::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
+        };
+        Ok(Request { content, facts: PlanFacts { next, judged_at, late } })
+    }
+
+    /// Sleeps after a request that decided nothing, or returns the error that ends the call.
+    async fn pause(&mut self, intent: &dyn Intent, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
+        let table = Arc::clone(intent.target().table);
+        let stop = match failure {
+            Failure::Permanent(refusal) if refusal.is_of_item_size() => {
+                let spent = self.attempts.spent();
+                match intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
+                    Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
+                    Err(error) => error,
+                }
+            }
+            failure => {
+                self.in_doubt |= failure.leaves_doubt();
+                match self.attempts.pause(&table, failure).await {
+                    Ok(()) => return Ok(()),
+                    Err(stop) => stop,
+                }
+            }
+        };
+        Err(self.stop(intent, stop))
+    }
+
+    /// The error that ends the call: `Indeterminate` if an attempt is in doubt.
+    fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
+        if !self.in_doubt {
+            return error;
+        }
+        let Target { table, expected, .. } = intent.target();
+        self.attempts.indeterminate(table, expected.version(), None, Some(error))
+    }
+
+    /// Judges a write whose own condition was false. Returns `None` if the write is to be planned anew.
+    async fn judge_condition(
+        &mut self,
+        intent: &dyn Intent,
+        facts: &PlanFacts,
+        returned: Option<Item>,
+    ) -> Result<Option<WriteResult<Applied>>, Error> {
+        let item = self.seen(intent, returned).await?;
+        match self.judge(intent, facts, item)? {
+            // The lease is looked at before the version, because its holder may have written since.
+            WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
+                match intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
+                    Some(refusal) => self.evict(intent, met, refusal).await.map(|()| None),
+                    None => Ok(Some(WriteResult::Conflict(met))),
+                }
+            }
+            result => Ok(Some(result)),
+        }
+    }
+
+    /// Judges a write that the separate lease row has refused, in the order write id, lease, version. Returns `None` if the write is to
+    /// be planned anew.
+    async fn judge_lease_row(
+        &mut self,
+        intent: &dyn Intent,
+        facts: &PlanFacts,
+        LeaseRowRefusal { own, row }: LeaseRowRefusal,
+    ) -> Result<Option<WriteResult<Applied>>, Error> {
+        let item_ref = intent.item_ref();
+        let row = match row {
+            Some(row) => Some(row),
+            None => {
+                let key = key_beside(item_ref.model, &item_ref.table, &item_ref.key)?;
+                let get = GetItem { table: Arc::clone(&item_ref.table), key, consistent: true };
+                self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?
+            }
+        };
+        let may_pass =
+            intent.target().policy.may_pass(item_ref.model, row.as_ref()) && self.attempts.may_go_on(Duration::ZERO);
+        if may_pass {
+            *self.companion = CompanionWrite::RemoveExpired;
+        }
+        let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
+            (self.seen(intent, own.item).await?, true)
+        } else if self.in_doubt {
+            // DynamoDB may not have looked at the condition of the item. The item shows whether an earlier attempt was applied.
+            let item = self.seen(intent, None).await?;
+            let shows_id = item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(self.stamps.id));
+            (item, shows_id)
+        } else {
+            (None, false)
+        };
+        // The doubt about earlier attempts stays with the write id. Under a token it must end first, because the next plan is another content.
+        if may_pass && !is_refused && self.delivery == Delivery::Plain {
+            return Ok(None);
+        }
+        match self.judge(intent, facts, item)? {
+            WriteResult::Conflict(_) if may_pass && !is_refused => {
+                self.in_doubt = false;
+                Ok(None)
+            }
+            WriteResult::Conflict(_) if !may_pass => {
+                let spent = self.attempts.spent();
+                // If the lease is no reason any more, the time is over.
+                let refusal = intent.refusal(row.as_ref(), facts.judged_at, spent);
+                let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
+                self.evict(intent, row, refusal).await.map(|()| None)
+            }
+            result => Ok(Some(result)),
+        }
+    }
+
+    /// Removes an expired head of the queue that refused the write, so that the write can be planned anew. Otherwise returns the refusal.
+    async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
+        // The refusal was certain, so no attempt is in doubt now.
+        self.in_doubt = false;
+        let (policy, item_ref) = (intent.target().policy, intent.item_ref());
+        match met {
+            Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
+                self.attempts.check_time()
+            }
+            Some(_) | None => Err(refusal),
+        }
+    }
+
+    /// The item that a condition met. DynamoDB returns no item if there was none, and some engines never return it. The item is read then.
+    async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
+        if returned.is_some() {
+            return Ok(returned);
+        }
+        let get = intent.item_ref().read()?;
+        self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
+    }
+
+    /// What a false condition proves about the write.
+    fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
+        let doubt = match self.delivery {
+            _ if !self.in_doubt => Doubt::None,
+            Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
+            Delivery::Once | Delivery::Plain => Doubt::Plain(facts.late),
+        };
+        let Target { table, model, expected, policy } = intent.target();
+        let found = item.as_ref().map(|item| revision_in(item, model.version));
+        let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
+            // No id tells, but the lease does: a release by itself is not sent before the commit has failed.
+            Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::Applied => {
+                let proof = match found.and_then(|found| found.ring) {
+                    Some(ring) => Proof::Id(ring.incarnation()),
+                    None if item.is_some() => Proof::Release,
+                    None => Proof::Absence,
+                };
+                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, facts.next.clone()) }))
+            }
+            Verdict::Conflict => Ok(WriteResult::Conflict(item)),
+            Verdict::Unknown => {
+                let found = found.and_then(|found| found.version);
+                Err(self.attempts.indeterminate(table, expected.version(), found, None))
+            }
+        }
+    }
+}
+
+impl LeaseRowRefusal {
+    /// The refusal by the lease row, or else the failure of the whole.
+    fn of(reasons: ActionReasons) -> Result<Self, Failure> {
+        let is_refused_by_row = match reasons.as_slice() {
+            [own, row] => {
+                let is_permanent = matches!(own.class(), Some(CancellationClass::Permanent | CancellationClass::Mixed));
+                row.class() == Some(CancellationClass::Conflict) && !is_permanent
+            }
+            _ => false,
+        };
+        let mut reasons = match is_refused_by_row {
+            true => reasons.into_vec().into_iter(),
+            false => return Err(reasons.into_failure()),
+        };
+        let own = reasons.next().unwrap_or_else(ActionReason::innocent);
+        Ok(Self { own, row: reasons.next().and_then(|row| row.item) })
+    }
+}
+
+/// Whether an item shows that its holder has released the lease.
+fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
+    let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
+    release.is_some_and(|release| {
+        stored(&release).and_then(|stored| stored.as_s().ok()).is_some_and(|by| by == release.owner)
+    })
+}
+
+/// What the last attempt left, or the attempt whose id was found.
+fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
+    match proof {
+        Proof::Reply | Proof::Release | Proof::Absence => next,
+        Proof::Id(incarnation) => next.map(|next| next.in_life(incarnation)),
+    }
+}
