@@ -75,6 +75,14 @@ pub(super) struct LeaseState {
 /// the first process is therefore always below the beats of the second.
 const BEAT_STRIDE: u64 = 1 << 20;
 
+impl GrantFields {
+    /// A plain grant before its first heartbeat, or any grant that a token shows.
+    pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
+        let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
+        Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
+    }
+}
+
 impl Grant {
     pub(crate) fn new(connection: &Arc<Connection>, row: Row, options: LeaseOptions, fields: GrantFields) -> Arc<Self> {
         let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
@@ -103,17 +111,9 @@ impl Grant {
     ) -> Arc<Self> {
         let LockToken { owner, fence, beat, ttl, kind, .. } = token;
         let options = LeaseOptions { ttl: ttl.min(LeaseOptions::LONGEST), ..options };
-        let fields = GrantFields {
-            kind,
-            owner,
-            fence,
-            taken_over: None,
-            beat: beat.saturating_add(BEAT_STRIDE),
-            waiters: Waiters::None,
-            duplicate: Duplicate::Impossible,
-            sent: clock::now(),
-        };
-        Self::new(connection, row, options, fields)
+        let beat = beat.saturating_add(BEAT_STRIDE);
+        let fields = GrantFields::new(kind, owner, fence, clock::now());
+        Self::new(connection, row, options, GrantFields { beat, ..fields })
     }
 
     /// The token that another process can resume it with.

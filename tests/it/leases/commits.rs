@@ -114,3 +114,21 @@ async fn a_commit_that_never_arrived_is_not_done() {
     expect_error!(error, Error::Lost(Lost::Stolen { .. }));
     assert_eq!(table.raw.get("a").await.unwrap()["lines"], n(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_commit_or_a_release_has_ended_says_so() {
+    let shop = Shop::in_process(Faults::none());
+    let table = slips(&shop).await;
+    let lease = table.items.lock("a").await.unwrap();
+    let lost = lease.lost();
+    lease.commit(|slip| slip.lines += 1).await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+    let lease = table.items.lock("a").fair().await.unwrap();
+    let lost = lease.lost();
+    lease.commit(|slip| slip.lines += 1).await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+    let lease = table.items.lock("a").await.unwrap();
+    let lost = lease.lost();
+    lease.release().await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+}
