@@ -224,7 +224,7 @@ impl Grant {
     /// Releases the lock. A lock that is lost already is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
         // Code that watches the lock stops before the next holder can enter.
-        self.lose(Lost::Released);
+        self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
         match self.kind {
@@ -261,6 +261,13 @@ impl Grant {
         let mut attempts = Attempts::new(over, limits);
         let row = attempts.read(&self.row.get(consistent)).await.ok()?;
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
+    }
+
+    /// Records that the guard releases the lock, unless its lease has ended before.
+    pub(crate) fn end_by_release(&self) {
+        if self.lost_now().is_none() {
+            self.lose(Lost::Released);
+        }
     }
 
     /// Records why the lock is lost, and returns the first cause.
