@@ -75,6 +75,14 @@ pub(super) struct LeaseState {
 /// the first process is therefore always below the beats of the second.
 const BEAT_STRIDE: u64 = 1 << 20;
 
+impl GrantFields {
+    /// A plain grant before its first heartbeat, or any grant that a token shows.
+    pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
+        let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
+        Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
+    }
+}
+
 impl Grant {
     pub(crate) fn new(connection: &Arc<Connection>, row: Row, options: LeaseOptions, fields: GrantFields) -> Arc<Self> {
         let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
@@ -103,17 +111,9 @@ impl Grant {
     ) -> Arc<Self> {
         let LockToken { owner, fence, beat, ttl, kind, .. } = token;
         let options = LeaseOptions { ttl: ttl.min(LeaseOptions::LONGEST), ..options };
-        let fields = GrantFields {
-            kind,
-            owner,
-            fence,
-            taken_over: None,
-            beat: beat.saturating_add(BEAT_STRIDE),
-            waiters: Waiters::None,
-            duplicate: Duplicate::Impossible,
-            sent: clock::now(),
-        };
-        Self::new(connection, row, options, fields)
+        let beat = beat.saturating_add(BEAT_STRIDE);
+        let fields = GrantFields::new(kind, owner, fence, clock::now());
+        Self::new(connection, row, options, GrantFields { beat, ..fields })
     }
 
     /// The token that another process can resume it with.
@@ -224,7 +224,7 @@ impl Grant {
     /// Releases the lock. A lock that is lost already is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
         // Code that watches the lock stops before the next holder can enter.
-        self.lose(Lost::Released);
+        self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
         match self.kind {
@@ -261,6 +261,13 @@ impl Grant {
         let mut attempts = Attempts::new(over, limits);
         let row = attempts.read(&self.row.get(consistent)).await.ok()?;
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
+    }
+
+    /// Records that the guard releases the lock, unless its lease has ended before.
+    pub(crate) fn end_by_release(&self) {
+        if self.lost_now().is_none() {
+            self.lose(Lost::Released);
+        }
     }
 
     /// Records why the lock is lost, and returns the first cause.

@@ -83,7 +83,7 @@ impl Background {
     /// Starts the release in a task, which keeps the thread until the release is done.
     fn release(&self, grant: &Arc<Grant>) -> JoinHandle<Result<()>> {
         // A watcher learns of the release even if the runtime has ended and runs no task.
-        grant.lose(Lost::Released);
+        grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         self.runtime().spawn(async move { grant.release(background.connection()).await })
     }
@@ -121,7 +121,7 @@ impl HeldGrant {
     /// Ends after a write that has released the lease. The write may leave an empty queue, which is removed in the background.
     pub(crate) fn end_released(&mut self) {
         self.end();
-        self.grant.lose(Lost::Released);
+        self.grant.end_by_release();
         if self.grant.kind == GrantKind::Fair {
             let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
             self.background.runtime().spawn(async move { grant.sweep_queue(background.connection()).await });

@@ -1,11 +1,11 @@
-//! The names of rows: that of a lock, and behind it its namespace, if it is in one.
+//! The names of rows: the name of a lock, followed by its namespace if it has one.
 
 use std::sync::Arc;
 
-/// What stands between both, and in neither: U+001F, the unit separator.
+/// Separates a name from its namespace: U+001F, the unit separator. Neither may contain it.
 const SEPARATOR: char = '\u{1f}';
 
-/// The name of the row; nothing if one of the two cannot be part of it.
+/// Returns the name of the row, or the reason why the name or the namespace is refused.
 pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, &'static str> {
     if name.is_empty() || namespace == Some("") {
         return Err("it is empty");
@@ -19,7 +19,7 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     })
 }
 
-/// The name of the lock, and its namespace.
+/// Splits the name of a row into the name of the lock and its namespace.
 pub(crate) fn parts(row_name: &str) -> (&str, Option<&str>) {
     match row_name.split_once(SEPARATOR) {
         Some((name, namespace)) => (name, Some(namespace)),

@@ -5,20 +5,20 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// When a lease that its holder does not renew may be taken over.
+/// Decides when a lease that its holder does not renew may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
-    /// When the moment that its holder wrote down, and `max_skew` after it, is past by this machine's clock. One request takes a dead lease
-    /// over, also from a process that has just started. Two holders are ruled out while the clocks of all machines differ by at most
-    /// `max_skew`; where they differ by more than that and the time of a lease between two heartbeats, the fence alone protects.
+    /// A lease has ended when its stored end plus `max_skew` is past by this machine's clock. One request takes over an expired lease, even
+    /// if the process has just started. There are no two holders while the clocks of all machines differ by at most `max_skew`. If the clocks
+    /// differ by more than `max_skew` and the time of a lease between two heartbeats, only the fence protects.
     Clock {
-        /// The most by which two clocks differ.
+        /// The largest difference between two clocks.
         max_skew: Duration,
     },
-    /// When it has been watched for a whole ttl without a sign of life (owner, beat and end stayed the same), on this machine's monotonic clock: no clocks are compared, and a
-    /// takeover takes a ttl of watching. All users of the lock must have the same ttl. Writers of items do not watch: a lease of a holder that has
-    /// died keeps them out until somebody asks for it and takes it over.
+    /// A lease has ended when a waiting caller has seen no sign of life for a whole ttl of its monotonic clock: owner, beat and end stayed the
+    /// same. No clocks are compared, and a takeover takes one ttl of waiting. All users of the lock must have the same ttl. Writers of items do
+    /// not wait and observe: the lease of a dead process denies their writes until another caller acquires the lease.
     Observed,
 }
 
@@ -48,26 +48,27 @@ impl From<Duration> for Wait {
     }
 }
 
-/// What renews a lock while it is held: `true` is a task, `false` nothing.
+/// Renews a lock while it is held. `true` stands for [`Task`](Self::Task), and `false` for [`Off`](Self::Off).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Heartbeat {
-    /// A task on the runtime on which the lock was granted. It cannot run while that runtime is blocked: blocking work belongs on
-    /// `spawn_blocking` then.
+    /// A task on the runtime that acquired the lock. The task cannot run while that runtime is blocked, so blocking work belongs on
+    /// `spawn_blocking`.
     #[default]
     Task,
-    /// A thread with a runtime of its own, which blocking work cannot starve: one for all locks of a [`Locks`](crate::Locks) or a
-    /// [`Repository`](crate::Repository) and its clones, started for the first and ended with the last. It releases what is dropped, too. If it
-    /// cannot be started, the call that asks for the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
+    /// A thread with a runtime of its own, which blocking work cannot starve. All locks of a [`Locks`](crate::Locks) or a
+    /// [`Repository`](crate::Repository) and its clones share one thread. It starts with the first lock, ends with the last one, and also
+    /// releases the guards that are dropped. If the thread cannot be started, the call that acquires the lock fails with
+    /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
-    /// It has a client with connections of its own, made from the configuration of yours. An HTTP client that you have set there is shared, and
-    /// so are connections that it keeps open: one that the blocked runtime has opened does not answer, and the heartbeat is sent again on another
-    /// after a timeout. A provider of credentials is shared too; one that is being asked on a blocked runtime makes heartbeats wait.
+    /// The thread has a client of its own, made from the configuration of yours. An HTTP client in that configuration is shared, together with
+    /// its open connections. A connection that the blocked runtime has opened does not answer, and the heartbeat is sent again on another
+    /// connection after a timeout. A provider of credentials is shared, too. If it waits on the blocked runtime, heartbeats wait for it.
     ///
-    /// A stuck worker keeps its lock like this for as long as its process lives, unless there is a `max_hold`. Under tokio's paused clock it does not
-    /// work: the thread has another clock.
+    /// A stuck worker keeps its lock as long as its process lives, unless there is a `max_hold`. The thread does not work under tokio's paused
+    /// clock, because it has another clock.
     Thread,
-    /// Nothing: the holder renews it by itself.
+    /// No heartbeat. The holder renews the lock itself.
     Off,
 }
 
@@ -77,29 +78,29 @@ impl From<bool> for Heartbeat {
     }
 }
 
-/// The terms of a lease.
+/// The options of a lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LeaseOptions {
     pub(crate) ttl: Duration,
     pub(crate) expiry: Expiry,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) max_hold: Option<Duration>,
-    /// How much this machine's clock is set forward, for tests.
+    /// The time by which tests set this machine's clock forward.
     pub(crate) skew_millis: i64,
 }
 
 impl LeaseOptions {
     pub(crate) const TTL: Duration = LockModel::DEFAULT.ttl;
 
-    /// Those of the items of a type.
+    /// The options of the leases on items of a type.
     pub(crate) fn of(model: &Model) -> Self {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
 
-    /// The longest ttl: clocks cannot add up more than they can show.
+    /// The longest ttl. A clock could not show the end of a longer lease.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
-    /// The shortest ttl: ends of leases are stored in milliseconds.
+    /// The shortest ttl, because the ends of leases are stored in milliseconds.
     const SHORTEST: Duration = Duration::from_millis(1);
 
     /// Refuses a ttl that no lease can have.
@@ -135,12 +136,12 @@ impl LeaseOptions {
         }
     }
 
-    /// The moment that is past for everybody, in epoch milliseconds: a lease that ends later is nobody else's yet.
+    /// The moment, in epoch milliseconds, that is past by the clocks of all callers. No other caller may take over a lease that ends later.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }
 
-    /// When a lease ends that is asked for now.
+    /// The end of a lease that is acquired or renewed now, in epoch milliseconds.
     pub(crate) fn until(&self) -> u64 {
         self.now().saturating_add(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))
     }

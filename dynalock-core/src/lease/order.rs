@@ -1,29 +1,29 @@
 use super::options::Wait;
 use crate::error::{Error, InvalidSetting};
 
-/// Of several who wait for a lock, any may be next.
+/// Any of several waiters may get the lock next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// Of several locks, any will do: [`Repository::lock_any`](crate::Repository::lock_any).
+/// Any of several locks is enough: [`Repository::lock_any`](crate::Repository::lock_any).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;
 
-/// Whoever came first is next: [`Acquire::fair`](crate::lock::Acquire::fair) and [`Lock::fair`](crate::lock::LeaseRequest::fair).
+/// First come, first served: [`Acquire::fair`](crate::lock::Acquire::fair) and [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
     pub(crate) most: usize,
 }
 
 impl Fair {
-    /// How many may stand in the queue, for one who waits so long: who does not wait at all stands nowhere but at its head.
+    /// The number of entries that the queue may have. A call that does not wait may only become the head of an empty queue.
     pub(crate) fn most(self, wait: Wait) -> Result<usize, Error> {
         match (self.most, wait) {
             (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
             (_, Wait::No) => Ok(1),
-            // More do not fit in a row; and DynamoDB refuses a place that is beyond all measure.
+            // A row has no room for more entries, and DynamoDB refuses a very large index.
             (most, Wait::For(_) | Wait::Forever) => Ok(most.min(10_000)),
         }
     }

@@ -210,7 +210,7 @@ fn the_page_of_the_queue_has_the_text_of_each_request() {
 
 #[test]
 fn the_entry_of_a_waiter_is_as_specified() {
-    let entry = QueueEntry::new("label:nonce", Duration::from_millis(20_000), 0x1f);
+    let entry = QueueEntry::new("label:nonce", Duration::from_secs(20), 0x1f);
     assert_eq!(&*entry.owner, "label:nonce/20000/1f");
     assert!(QUEUE.contains("`label:nonce/ttl/time`"));
 }

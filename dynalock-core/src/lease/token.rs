@@ -6,11 +6,11 @@ use super::{name::parts, record::GrantKind};
 use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
-/// A held lock without its guard, to be resumed elsewhere: [`LockGuard::detach`](crate::LockGuard::detach). It survives a trip to another process
-/// as a string (`Display`, `FromStr`, serde), and whoever has it has the lock.
+/// A held lock without its guard, which another task or process can resume: [`LockGuard::detach`](crate::LockGuard::detach). It can travel as a
+/// string (`Display`, `FromStr`, serde). Every process that has the token can use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
-    /// That of the row.
+    /// The name of the row.
     pub(crate) name: Arc<str>,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
@@ -20,7 +20,7 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// What stands for the name in the token of an item's lease: its key.
+    /// The text of an item's key, which takes the place of the name in the token of its lease.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -33,12 +33,12 @@ impl LockToken {
         format!("{ITEM}{}", key.values().map(value).collect::<String>()).into()
     }
 
-    /// Whether it is that of an item's lease.
+    /// Whether the token belongs to the lease of an item.
     pub(crate) fn is_of_item(&self) -> bool {
         self.name.starts_with(ITEM)
     }
 
-    /// The key of the item that is leased, if it is that of one.
+    /// The key of the leased item, or `None` for a lock by name.
     pub(crate) fn item_key(&self) -> Option<Key> {
         let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
         let sort = match rest {
@@ -81,10 +81,10 @@ impl LockToken {
     }
 }
 
-/// What no lock is called: it tells the tokens of items from those of names.
+/// Distinguishes the tokens of items from the tokens of names: no name of a lock begins with it.
 const ITEM: &str = "\u{0}";
 
-/// A value of a key, and what follows it.
+/// Splits a text into its first key value and the rest.
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {
     let (head, rest) = text.split_once(':')?;
     let (kind, length) = head.split_at_checked(1)?;
@@ -108,7 +108,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     hex.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// What stands before the token of a place in a fair queue.
+/// Begins the token of a fair grant.
 const FAIR: &str = "fair-";
 
 /// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`

@@ -1,4 +1,4 @@
-use dynalock::{Error, Expiry, Wait, error::Spent};
+use dynalock::{Error, Expiry, Wait, error::Spent, local::Fault};
 
 use crate::support::{Crate, SKEW, Shop, TTL, Table, expect_error, kill, millis, secs, travel};
 
@@ -65,4 +65,23 @@ async fn a_waiter_that_goes_away_leaves_nothing() {
     held.release().await.unwrap();
     travel(secs(60)).await;
     assert!(!table.raw.get("a").await.unwrap().contains_key("_owner"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_whose_last_attempt_is_not_answered_names_the_holder_that_was_seen() {
+    for keys in [vec!["a"], vec!["a", "b"], vec!["missing", "a", "b"]] {
+        let (shop, table) = crates().await;
+        let first = table.others.lock("a").heartbeat(false).await.unwrap();
+        let _second = table.others.lock("b").heartbeat(false).await.unwrap();
+        let waiting = tokio::spawn(table.items.lock_any(keys.clone()).wait(secs(3)).into_future());
+        travel(millis(500)).await;
+        // The reads show the release, and no answer comes to the attempts that follow.
+        for nth in 0..20 {
+            shop.faults.script_on("UpdateItem", nth, Fault::NeverAnswer);
+        }
+        let holder = first.owner().to_owned();
+        first.release().await.unwrap();
+        let locked = expect_error!(waiting.await.unwrap(), Error::Locked(locked) => locked);
+        assert_eq!(*locked.owner, *holder, "{keys:?}");
+    }
 }

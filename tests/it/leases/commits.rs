@@ -87,3 +87,20 @@ async fn a_commit_that_never_arrived_is_not_done() {
     expect_error!(error, Error::Lost(Lost::Stolen { .. }));
     assert_eq!(table.raw.get("a").await.unwrap()["items"], n(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_commit_or_a_release_has_ended_says_so() {
+    let (_shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
+    let lease = table.items.lock("a").await.unwrap();
+    let lost = lease.lost();
+    lease.commit(|it| it.items += 1).await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+    let lease = table.items.lock("a").fair().await.unwrap();
+    let lost = lease.lost();
+    lease.commit(|it| it.items += 1).await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+    let lease = table.items.lock("a").await.unwrap();
+    let lost = lease.lost();
+    lease.release().await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+}

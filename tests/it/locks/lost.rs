@@ -159,3 +159,40 @@ async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     })
     .await
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_its_guard_has_released_says_so() {
+    let shop = Shop::without_faults();
+    let (locks, _) = shop.locks().await;
+    for is_fair in [false, true] {
+        let acquire = || async {
+            match is_fair {
+                false => locks.acquire("report").await.unwrap(),
+                true => locks.acquire("report").fair().await.unwrap(),
+            }
+        };
+        let held = acquire().await;
+        let lost = held.lost();
+        held.release().await.unwrap();
+        assert_eq!(lost.await, Lost::Released);
+        let held = acquire().await;
+        let lost = held.lost();
+        drop(held);
+        assert_eq!(lost.await, Lost::Released);
+    }
+    let both = locks.acquire_all(["a", "b"]).await.unwrap();
+    let lost = both.lost();
+    both.release().await.unwrap();
+    assert_eq!(lost.await, Lost::Released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_after_the_end_of_the_lease_keeps_the_first_cause() {
+    let shop = Shop::without_faults();
+    let (locks, _) = shop.locks().await;
+    let held = locks.acquire("report").heartbeat(false).await.unwrap();
+    travel(TTL).await;
+    let lost = held.lost();
+    held.release().await.unwrap();
+    assert_eq!(lost.await, Lost::Expired);
+}

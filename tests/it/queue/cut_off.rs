@@ -59,7 +59,7 @@ async fn a_client_that_was_cut_off_while_it_entered_several_queues_leaves_no_pla
         shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
         let all = locks.acquire_all(["a", "b"]).fair().into_future();
         let all = tokio::spawn(async move {
-            release(all.await, async |all: dynalock::lock::LockSetGuard| all.release().await).await
+            release(all.await, async |all: dynalock::lock::LockSetGuard| all.release().await).await;
         });
         cut(&shop, Fault::NeverAnswer, secs(time)).await;
         travel(secs(5)).await;

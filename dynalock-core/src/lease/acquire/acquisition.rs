@@ -14,7 +14,7 @@ use crate::{
         held_grant::{HeldGrant, KeptGrant},
         options::Wait,
         queue::dequeue::{DequeueResult, evict},
-        record::{GrantKind, LockRecord},
+        record::LockRecord,
     },
     random,
     retry::{Answered, Attempts, Backoff, Limits},
@@ -26,7 +26,7 @@ pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 /// One lock that a call acquires, and what the call has seen and spent so far.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
-    kind: GrantKind,
+    order: Order,
     /// The owner of the next grant, or the entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
@@ -37,6 +37,16 @@ pub(crate) struct Acquisition<'a> {
     end: Option<Instant>,
     /// The fence of the last holder whose expired lease this call has removed.
     taken_over: Option<u64>,
+}
+
+/// The order in which callers get the lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order {
+    Any,
+    /// By a queue that may have this number of entries.
+    Fair {
+        most: usize,
+    },
 }
 
 /// The answer to one attempt.
@@ -75,15 +85,20 @@ impl<T: Send> Caller for oneshot::Sender<T> {
     }
 }
 
-/// The end of a wait.
-pub(crate) enum WaitResult {
-    /// The next attempt may be granted.
-    Retry,
+/// Why a call ends without its locks.
+pub(crate) enum Stop {
+    Failed(Error),
     CallerGone,
 }
 
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl<'a> Acquisition<'a> {
-    pub(crate) fn new(spec: &'a AcquireSpec, kind: GrantKind, owner: Arc<str>) -> Self {
+    pub(crate) fn new(spec: &'a AcquireSpec, order: Order, owner: Arc<str>) -> Self {
         let started = clock::now();
         let end = match spec.wait {
             Wait::No => Some(started),
@@ -91,7 +106,7 @@ impl<'a> Acquisition<'a> {
             Wait::Forever => None,
         };
         let observer = ExpiryObserver::new(spec.options, spec.row.layout.unit);
-        Self { spec, kind, owner, observer, requests: 0, started, end, taken_over: None }
+        Self { spec, order, owner, observer, requests: 0, started, end, taken_over: None }
     }
 
     /// Counts an attempt.
@@ -148,9 +163,9 @@ impl<'a> Acquisition<'a> {
 
     /// Whether the next attempt would be denied. An attempt to enter a queue is denied only by an owner outside of the queue.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
-        match self.kind {
-            GrantKind::Plain => record.is_held_by_another(&self.owner),
-            GrantKind::Fair => record.owner.is_some(),
+        match self.order {
+            Order::Any => record.is_held_by_another(&self.owner),
+            Order::Fair { .. } => record.owner.is_some(),
         }
     }
 
@@ -173,10 +188,21 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Removes the observed holder if its lease has ended. Returns whether the next attempt may be granted. The holder is removed by a
-    /// write of its own before a queue begins and before a transaction, whose refusal does not tell which lease it took over.
-    pub(crate) async fn remove_expired(&mut self) -> Result<bool, Error> {
-        Ok(self.evict_expired_head().await? || self.remove_expired_owner().await?)
+    /// Removes the holder that has denied an attempt if its lease has ended, and waits otherwise. Fails if the queue is full.
+    ///
+    /// A request of its own removes the holder before a queue begins, because the enqueue cannot, and before a transaction, because the answer
+    /// of a transaction does not tell which lease it took over.
+    pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
+        let is_full =
+            matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
+        self.observer.observe(record);
+        if self.evict_expired_head().await? || self.remove_expired_owner().await? {
+            return Ok(());
+        }
+        if is_full {
+            return Err(self.queue_full().into());
+        }
+        wait(std::slice::from_mut(self), caller).await
     }
 
     /// Removes the observed head of the queue if its lease has ended. Returns `false` if there is no such head, or if the head has shown a
@@ -240,6 +266,18 @@ impl<'a> Acquisition<'a> {
         }
     }
 
+    /// Sleeps while another caller holds the lock. Fails if the wait is over.
+    pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
+        let remaining = self.remaining_wait();
+        if remaining.is_zero() {
+            return Err(self.locked().into());
+        }
+        match clock::within(pause.min(remaining), caller.gone()).await {
+            Some(()) => Err(Stop::CallerGone),
+            None => Ok(()),
+        }
+    }
+
     /// Sleeps before an attempt with a new owner, because no holder was in the way of the last attempt. Fails if no time is left.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
@@ -261,6 +299,16 @@ impl<'a> Acquisition<'a> {
         Error::Exhausted { spent: self.spent(), last }
     }
 
+    /// The error of a full queue. To a call that does not wait, a queue is full as soon as it has a head.
+    fn queue_full(&self) -> Error {
+        if self.is_single_attempt() {
+            return self.locked();
+        }
+        let entries = self.observer.record().map_or(0, |record| record.queue.len());
+        let (table, waiting) = (Arc::clone(&self.spec.row.table), entries.saturating_sub(1));
+        Error::QueueFull { table, waiting, spent: self.spent() }
+    }
+
     /// The error of a call that the observed holder is in the way of.
     pub(crate) fn locked(&self) -> Error {
         let (options, record) = (&self.spec.options, self.observer.record());
@@ -275,37 +323,30 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// The error of a call whose wait may be over. If the wait is over and another holder was seen last, that holder is the reason, even if the
+/// The end of a call whose wait may be over. If the wait is over and another holder was seen last, that holder is the reason, even if the
 /// last request was not answered. Of several locks, the first that was held is the reason.
-pub(crate) fn at_the_end<'a, 's: 'a>(error: Error, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Error {
-    if !matches!(error, Error::Exhausted { .. }) {
-        return error;
+pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
+    if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
+        return stop;
     }
     let is_over =
         |acquisition: &Acquisition<'_>| acquisition.remaining_wait().is_zero() && !acquisition.is_single_attempt();
     let is_held = |acquisition: &Acquisition<'_>| acquisition.observer.record().is_some_and(|it| it.holder().is_some());
     let held = all.into_iter().find(|acquisition| is_over(acquisition) && is_held(acquisition));
-    held.map_or(error, Acquisition::locked)
+    held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
 /// Waits until the next attempt for one of these locks may be granted, by eventually consistent reads.
-pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<WaitResult, Error> {
+pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     loop {
+        // A lock without a record has nothing to wait for.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
-        let Some(pause) = held.map(|acquisition| acquisition.observer.pause()).min() else {
-            return Ok(WaitResult::Retry);
-        };
-        let is_held = |acquisition: &&Acquisition<'_>| acquisition.observer.record().is_some();
-        let remaining = all.iter().map(Acquisition::remaining_wait).min().unwrap_or(Duration::MAX);
-        if let Some(first) = all.iter().find(is_held).filter(|_| remaining.is_zero()) {
-            return Err(first.locked());
-        }
-        if clock::within(pause.min(remaining), caller.gone()).await.is_some() {
-            return Ok(WaitResult::CallerGone);
-        }
+        let Some(pause) = held.map(|acquisition| acquisition.observer.pause()).min() else { return Ok(()) };
+        let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
+        first.sleep(pause, caller).await?;
         for acquisition in all.iter_mut() {
             if acquisition.may_be_granted().await? {
-                return Ok(WaitResult::Retry);
+                return Ok(());
             }
         }
     }

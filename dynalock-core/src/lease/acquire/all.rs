@@ -3,47 +3,41 @@
 use std::sync::Arc;
 
 use super::{
-    acquisition::{Acquired, Acquisition, AttemptResult, Caller, Denial, WaitResult, at_the_end, wait},
+    acquisition::{Acquired, Acquisition, AttemptResult, Caller, Denial, Order, Stop, at_the_end},
     rows::{denials, read_rows, transact},
     spec::AcquireSpec,
 };
 use crate::{
     clock,
     error::Error,
-    lease::{
-        clause::Expired,
-        held_grant::KeptGrant,
-        record::{GrantKind, LockRecord},
-        row::AcquireFields,
-    },
+    lease::{clause::Expired, held_grant::KeptGrant, record::LockRecord, row::AcquireFields},
     operation::Write,
     retry::{Attempts, Backoff, Limits},
 };
 
-/// Attempts all locks at once until they are granted. Returns `None` if the caller has gone away. The call holds no lock while it waits, so
+/// Attempts all locks at once until they are granted. The call holds no lock while it waits, so
 /// no caller waits for a caller that waits.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
     caller: &mut impl Caller,
-) -> Result<Option<Vec<KeptGrant>>, Error> {
+) -> Result<Vec<KeptGrant>, Stop> {
     let owner = specs[0].owner();
-    let mut all: Vec<_> =
-        specs.iter().map(|spec| Acquisition::new(spec, GrantKind::Plain, Arc::clone(&owner))).collect();
+    let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, Arc::clone(&owner))).collect();
     let granted = acquire_together(&mut all, limits, caller).await;
-    granted.map_err(|error| at_the_end(error, &all))
+    granted.map_err(|stop| at_the_end(stop, &all))
 }
 
 async fn acquire_together(
     all: &mut [Acquisition<'_>],
     limits: Limits,
     caller: &mut impl Caller,
-) -> Result<Option<Vec<KeptGrant>>, Error> {
+) -> Result<Vec<KeptGrant>, Stop> {
     let mut backoff = Backoff::default();
     loop {
         all.iter_mut().for_each(Acquisition::begin_attempt);
         let denied = match attempt(all, limits).await {
-            Ok(AttemptResult::Granted(granted)) => return keep(all, granted).await.map(Some),
+            Ok(AttemptResult::Granted(granted)) => return Ok(keep(all, granted).await?),
             Ok(AttemptResult::Denied(denied)) => denied,
             Ok(AttemptResult::Expired) => {
                 renew_owner(all);
@@ -53,22 +47,14 @@ async fn acquire_together(
             Err(error) => {
                 // A transaction whose reply was lost may have been applied.
                 give_back(all);
-                return Err(error);
+                return Err(error.into());
             }
         };
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
         for Denial { index, record } in denied {
-            let acquisition = &mut all[index];
-            acquisition.observer.observe(record);
-            if acquisition.remove_expired().await? {
-                continue;
-            }
-            match wait(std::slice::from_mut(acquisition), caller).await? {
-                WaitResult::Retry => {}
-                WaitResult::CallerGone => return Ok(None),
-            }
+            all[index].after_denial(record, caller).await?;
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    acquisition::{Acquired, Acquisition, AttemptResult, Caller, WaitResult, at_the_end, release_later, wait},
+    acquisition::{Acquired, Acquisition, AttemptResult, Caller, Order, Stop, at_the_end, release_later, wait},
     spec::AcquireSpec,
 };
 use crate::{
@@ -13,26 +13,25 @@ use crate::{
     lease::{
         grant::{Grant, GrantFields},
         held_grant::KeptGrant,
-        queue::request::Duplicate,
-        record::{GrantKind, LockRecord, Waiters},
+        record::{GrantKind, LockRecord},
         row::AcquireFields,
     },
     retry::{Answered, Backoff},
 };
 
-/// Attempts each lock in turn, and waits until one of them may be free. Returns `None` if the caller has gone away.
-pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<Option<KeptGrant>, Error> {
-    let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, GrantKind::Plain, spec.owner())).collect();
+/// Attempts each lock in turn, and waits until one of them may be free.
+pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
+    let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
-    granted.map_err(|error| at_the_end(error, &all))
+    granted.map_err(|stop| at_the_end(stop, &all))
 }
 
-async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<Option<KeptGrant>, Error> {
+async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
     loop {
         let mut missing = None;
         for acquisition in &mut *all {
             match acquisition.attempt().await {
-                Ok(Some(granted)) => return Ok(Some(granted)),
+                Ok(Some(granted)) => return Ok(granted),
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
@@ -40,17 +39,16 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         match missing {
-            Some(error) if all.iter().all(|acquisition| acquisition.observer.record().is_none()) => return Err(error),
+            Some(error) if all.iter().all(|acquisition| acquisition.observer.record().is_none()) => {
+                return Err(error.into());
+            }
             Some(_) | None => {}
         }
-        match wait(all, caller).await? {
-            WaitResult::Retry => {}
-            WaitResult::CallerGone => return Ok(None),
-        }
+        wait(all, caller).await?;
     }
 }
 
@@ -144,16 +142,8 @@ impl Acquisition<'_> {
 
     /// A plain grant before its first heartbeat.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
-        let fields = GrantFields {
-            kind: GrantKind::Plain,
-            owner: Arc::clone(&self.owner),
-            fence,
-            taken_over,
-            beat: 0,
-            waiters: Waiters::None,
-            duplicate: Duplicate::Impossible,
-            sent,
-        };
-        Grant::new(&self.spec.connection, self.spec.row.clone(), self.spec.options, fields)
+        let AcquireSpec { connection, row, options, .. } = self.spec;
+        let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);
+        Grant::new(connection, row.clone(), *options, GrantFields { taken_over, ..fields })
     }
 }

@@ -2,7 +2,12 @@
 
 use tokio::sync::{oneshot, watch};
 
-use super::{acquisition::Caller, all::acquire_all, any::acquire_any, spec::AcquireSpec};
+use super::{
+    acquisition::{Caller, Stop},
+    all::acquire_all,
+    any::acquire_any,
+    spec::AcquireSpec,
+};
 use crate::{
     error::{Error, Lost, Result},
     lease::{
@@ -41,9 +46,9 @@ impl AcquireCall {
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(async move {
             let granted = match self.run(&mut caller).await {
-                Ok(Some(granted)) => make(granted),
-                Ok(None) => return,
-                Err(error) => Err(error),
+                Ok(granted) => make(granted),
+                Err(Stop::Failed(error)) => Err(error),
+                Err(Stop::CallerGone) => return,
             };
             // An answer that nobody receives is dropped, and the guard in it releases.
             drop(caller.send(granted));
@@ -61,10 +66,9 @@ impl AcquireCall {
         self.acquire(|granted| granted.into_iter().next().map_or(Err(Error::Lost(Lost::Expired)), make))
     }
 
-    /// Returns `None` if the caller has gone away.
-    async fn run(self, caller: &mut impl Caller) -> Result<Option<Vec<KeptGrant>>> {
+    async fn run(self, caller: &mut impl Caller) -> Result<Vec<KeptGrant>, Stop> {
         match self.mode {
-            AcquireMode::Any => Ok(acquire_any(&self.locks, caller).await?.map(|granted| vec![granted])),
+            AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::All(limits) => acquire_all(&self.locks, limits, caller).await,
             AcquireMode::Queue(limits, progress) => acquire_in_order(&self.locks, limits, &progress, caller).await,
         }

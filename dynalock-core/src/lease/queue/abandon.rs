@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     lease::{
         acquire::{
-            acquisition::{Acquisition, Caller, LAST_REQUEST, WaitResult},
+            acquisition::{Acquisition, Caller, LAST_REQUEST, Stop},
             spec::AcquireSpec,
         },
         record::LockRecord,
@@ -63,19 +63,16 @@ pub(crate) async fn abandon_at_the_end<'a>(
 
 /// Waits until earlier calls of this client have removed their entries from the queue. Otherwise a client whose connection is cut would fill
 /// the queue.
-pub(crate) async fn after_abandoned(
-    acquisition: &Acquisition<'_>,
-    caller: &mut impl Caller,
-) -> Result<WaitResult, Error> {
+pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, .. } = acquisition.spec;
     let id = row.id();
     let (mut done, mut gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.gone()));
     let either = poll_fn(|context| match done.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(WaitResult::Retry),
-        Poll::Pending => gone.as_mut().poll(context).map(|()| WaitResult::CallerGone),
+        Poll::Ready(()) => Poll::Ready(Ok(())),
+        Poll::Pending => gone.as_mut().poll(context).map(|()| Err(Stop::CallerGone)),
     });
     let waited = clock::within(acquisition.limits().deadline, either).await;
-    waited.ok_or_else(|| acquisition.unanswered())
+    waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
 }
 
 /// Starts a task, unless the runtime has ended.

@@ -1,6 +1,6 @@
 //! The acquisition of locks in first-come, first-served order: a ticket in each queue.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -15,7 +15,7 @@ use crate::{
     error::Error,
     lease::{
         acquire::{
-            acquisition::{Caller, Denial, WaitResult, at_the_end, wait},
+            acquisition::{Caller, Denial, Stop, at_the_end},
             rows::{denials, read_rows, transact},
             spec::AcquireSpec,
         },
@@ -42,7 +42,7 @@ enum EnterResult {
     Denied(Vec<Denial>),
 }
 
-/// Enters all queues at once, and waits for the turn in each. Returns `None` if the caller has gone away.
+/// Enters all queues at once, and waits for the turn in each.
 ///
 /// Of two calls that want several of the same locks, one stands before the other in all their queues, so no two calls wait for each other.
 pub(crate) async fn acquire_in_order(
@@ -50,13 +50,11 @@ pub(crate) async fn acquire_in_order(
     limits: QueueLimits,
     progress: &watch::Sender<Option<QueueStatus>>,
     caller: &mut impl Caller,
-) -> Result<Option<Vec<KeptGrant>>, Error> {
+) -> Result<Vec<KeptGrant>, Stop> {
     let mut queued = Queued::new(specs, limits);
-    let granted = queued.acquire(progress, caller).await;
-    match granted {
-        Ok(true) => Ok(Some(queued.tickets.into_iter().filter_map(Ticket::into_grant).collect())),
-        Ok(false) => Ok(None),
-        Err(error) => Err(at_the_end(error, queued.tickets.iter().map(|ticket| &ticket.acquisition))),
+    match queued.acquire(progress, caller).await {
+        Ok(()) => Ok(queued.tickets.into_iter().filter_map(Ticket::into_grant).collect()),
+        Err(stop) => Err(at_the_end(stop, queued.tickets.iter().map(|ticket| &ticket.acquisition))),
     }
 }
 
@@ -70,67 +68,58 @@ struct Queued<'a> {
 impl<'a> Queued<'a> {
     fn new(specs: &'a [AcquireSpec], limits: QueueLimits) -> Self {
         let owner = specs[0].entry();
-        Self { tickets: specs.iter().map(|spec| Ticket::new(spec, &owner)).collect(), owner, limits }
+        Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
     }
 
     fn specs(&self) -> impl Iterator<Item = &'a AcquireSpec> {
         self.tickets.iter().map(|ticket| ticket.acquisition.spec)
     }
 
-    /// Returns `false` if the caller has gone away. An entry that the call does not need any more is removed.
+    /// Waits for all locks. Removes an entry that the call does not need any more.
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
         caller: &mut impl Caller,
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Stop> {
         for ticket in &self.tickets {
-            if let WaitResult::CallerGone = after_abandoned(&ticket.acquisition, caller).await? {
-                return Ok(false);
-            }
+            after_abandoned(&ticket.acquisition, caller).await?;
         }
         let duplicate = match self.enter(caller).await {
-            Ok(Some(duplicate)) => duplicate,
-            Ok(None) => return Ok(false),
-            // These answers say that there is no entry.
-            Err(error @ (Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })) => return Err(error),
-            Err(error) => {
-                abandon_later(self.specs(), &self.owner, self.duplicate_without_answer());
-                return Err(error);
+            Ok(duplicate) => duplicate,
+            Err(stop) => {
+                let has_no_entry = match &stop {
+                    Stop::CallerGone => true,
+                    Stop::Failed(error) => {
+                        matches!(error, Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })
+                    }
+                };
+                if !has_no_entry {
+                    abandon_later(self.specs(), &self.owner, self.duplicate_without_answer());
+                }
+                return Err(stop);
             }
         };
-        let granted = self.wait_for_turns(duplicate, progress, caller).await;
-        match &granted {
+        let waited = self.wait_for_turns(duplicate, progress, caller).await;
+        match &waited {
             // The lease of a missing item was released.
-            Ok(true) | Err(Error::NotFound { .. }) => {}
-            Err(Error::Locked(_)) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
+            Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
+            Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
             // An entry that was evicted is removed, too: a late copy may have brought it back.
-            Ok(false) | Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
+            Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
-        granted
+        waited
     }
 
-    /// Enters all queues with an entry of this moment. Returns `None` if the caller has gone away.
-    async fn enter(&mut self, caller: &mut impl Caller) -> Result<Option<Duplicate>, Error> {
+    /// Enters all queues with an entry of this moment.
+    async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
             let denied = match self.enqueue().await? {
-                EnterResult::Entered(duplicate) => return Ok(Some(duplicate)),
+                EnterResult::Entered(duplicate) => return Ok(duplicate),
                 EnterResult::Denied(denied) => denied,
             };
             for Denial { index, record } in denied {
-                let ticket = &mut self.tickets[index];
-                let is_full = record.owner.is_none() && record.queue.len() >= self.limits.most;
-                ticket.acquisition.observer.observe(record);
-                if ticket.acquisition.remove_expired().await? {
-                    continue;
-                }
-                if is_full {
-                    return Err(ticket.full());
-                }
-                match wait(std::slice::from_mut(&mut ticket.acquisition), caller).await? {
-                    WaitResult::Retry => {}
-                    WaitResult::CallerGone => return Ok(None),
-                }
+                self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
             // The time in the entry must not be older than the wait: other callers count the lease of the head from it.
             self.owner = self.tickets[0].acquisition.spec.entry();
@@ -195,51 +184,32 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// Waits until the entry is the head of each queue. Locks whose turn has come are kept meanwhile. Returns `false` if the caller has gone
-    /// away.
+    /// Waits until the entry is the head of each queue. Locks whose turn has come are kept meanwhile.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,
         progress: &watch::Sender<Option<QueueStatus>>,
         caller: &mut impl Caller,
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Stop> {
         loop {
+            let mut has_evicted = false;
             for ticket in &mut self.tickets {
                 if !ticket.advance(duplicate).await? {
-                    return Err(ticket.evicted());
+                    return Err(ticket.evicted().into());
                 }
             }
-            let Some(next) = self.tickets.iter_mut().find(|ticket| ticket.waiting_behind().is_some()) else {
-                return Ok(true);
-            };
-            if let Some(status) = next.status() {
-                status.report(progress);
-            }
-            let mut has_evicted = false;
             for ticket in self.tickets.iter_mut().filter(|ticket| ticket.waiting_behind().is_some()) {
+                ticket.report(progress);
                 has_evicted |= ticket.acquisition.evict_expired_head().await?;
             }
+            let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min();
+            let next = self.tickets.iter().find(|ticket| ticket.waiting_behind().is_some());
+            let Some((next, pause)) = next.zip(pause) else { return Ok(()) };
             // After an eviction, the turn may have come at once.
-            if !has_evicted && let WaitResult::CallerGone = self.pause(caller).await? {
-                return Ok(false);
+            if !has_evicted {
+                next.acquisition.sleep(pause, caller).await?;
             }
             self.read(has_evicted).await?;
-        }
-    }
-
-    /// Sleeps until the next read. Fails if the wait is over.
-    async fn pause(&mut self, caller: &mut impl Caller) -> Result<WaitResult, Error> {
-        let Some(next) = self.tickets.iter().find(|ticket| ticket.waiting_behind().is_some()) else {
-            return Ok(WaitResult::Retry);
-        };
-        let remaining = next.acquisition.remaining_wait();
-        if remaining.is_zero() {
-            return Err(next.acquisition.locked());
-        }
-        let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min().unwrap_or(Duration::MAX);
-        match clock::within(pause.min(remaining), caller.gone()).await {
-            Some(()) => Ok(WaitResult::CallerGone),
-            None => Ok(WaitResult::Retry),
         }
     }
 }

@@ -15,23 +15,23 @@ use crate::{
     lease::record::LockRecord,
 };
 
-/// How a wait in a fair queue goes: [`QueueTicket`].
+/// The progress of a wait in a fair queue: [`QueueTicket`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {
-    /// How many are served before, the holder counted: 1 is next.
+    /// The number of callers before this one, with the holder. The next waiter has position 1.
     pub position: usize,
-    /// How many wait in all, this one counted and the holder not.
+    /// The number of waiters, with this one and without the holder.
     pub waiting: usize,
-    /// Who holds the lock now: the name that it gave itself, and what makes its place its own.
+    /// The entry of the holder: its label and its nonce, its ttl, and the time at which it asked to enter.
     pub holder: String,
-    /// How long it may take still, if the rest of the queue moves as fast as what this wait has seen of it; nothing until it has moved.
+    /// The expected rest of the wait, if the queue moves on as fast as this wait has seen. `None` until the queue has moved.
     pub estimate: Option<Duration>,
 }
 
 /// A place in a fair queue: [`Acquire::enter`](crate::lock::Acquire::enter).
 ///
-/// It is a stream of how the wait goes, with an element for each change that was seen, and a future of the lock. Dropped, it gives the place up.
+/// The ticket is a stream with an element for each change of the wait, and a future of the lock. Drop the ticket to give up the place.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -51,17 +51,17 @@ pub struct QueueTicket<G> {
     next: Pin<Box<dyn Future<Output = Change> + Send>>,
 }
 
-/// The next that is to be seen; nothing if the wait is over.
+/// The receiver after a change, or `None` if the wait is over.
 type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
-/// How fast a queue moves.
+/// The speed of a queue.
 pub(crate) struct WaitEstimate {
     entered: Instant,
     first: usize,
 }
 
 impl WaitEstimate {
-    /// From a place that has been taken now.
+    /// Starts at a place that was taken now.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -83,7 +83,7 @@ impl QueueStatus {
         }
     }
 
-    /// Says how it goes, if that is not what was said last: time alone is no news.
+    /// Reports the progress if it has changed. A new estimate alone is no change.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         to.send_if_modified(|last| {
             let place = |waiting: &Self| (waiting.position, waiting.waiting, waiting.holder.clone());
@@ -106,16 +106,17 @@ impl<G> QueueTicket<G> {
         Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
     }
 
-    /// How many are served before, the holder counted, as this place was seen last; 0 if the lock is granted, or the wait has failed.
+    /// The number of callers before this one, with the holder, when the place was last seen. Returns 0 if the lock is granted or the wait has
+    /// failed.
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // Whoever reports has ended.
+            // The wait is over.
             Err(_) => 0,
         }
     }
 
-    /// The next change, for whom has no `StreamExt` at hand; nothing when the wait is over. What it came to says the future.
+    /// Returns the next change, or `None` when the wait is over. Await the ticket for the result.
     pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -132,7 +133,7 @@ impl<G> Stream for QueueTicket<G> {
         loop {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
-                // A future that has ended is not asked again.
+                // A future that has ended must not be polled again.
                 self.next = Box::pin(std::future::ready(None));
                 return Poll::Ready(None);
             };
@@ -155,6 +156,6 @@ impl<G> Future for QueueTicket<G> {
 
 impl<G> fmt::Debug for QueueTicket<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queued").field("position", &self.position()).finish_non_exhaustive()
+        f.debug_struct("QueueTicket").field("position", &self.position()).finish_non_exhaustive()
     }
 }

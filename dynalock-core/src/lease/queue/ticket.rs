@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::watch;
+
 use super::{
     request::Duplicate,
     status::{QueueStatus, WaitEstimate},
@@ -12,7 +14,7 @@ use crate::{
     error::Error,
     lease::{
         acquire::{
-            acquisition::{Acquired, Acquisition},
+            acquisition::{Acquired, Acquisition, Order},
             spec::AcquireSpec,
         },
         grant::{Grant, GrantFields},
@@ -41,8 +43,8 @@ enum Place {
 }
 
 impl<'a> Ticket<'a> {
-    pub(super) fn new(spec: &'a AcquireSpec, owner: &Arc<str>) -> Self {
-        let acquisition = Acquisition::new(spec, GrantKind::Fair, Arc::clone(owner));
+    pub(super) fn new(spec: &'a AcquireSpec, most: usize, owner: &Arc<str>) -> Self {
+        let acquisition = Acquisition::new(spec, Order::Fair { most }, Arc::clone(owner));
         Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
@@ -94,14 +96,13 @@ impl<'a> Ticket<'a> {
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
-            (Place::Held(_), _) => {}
-            (Place::Waiting(_) | Place::Head { .. }, 0) => self.place = Place::Head { row, record: Box::new(record) },
+            (Place::Waiting(_), 0) => self.place = Place::Head { row, record: Box::new(record) },
             (Place::Waiting(before), _) => {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observer.observe(record);
             }
-            // An old read after a newer one.
-            (Place::Head { .. }, _) => {}
+            // The turn has come, and a grant does not depend on later reads.
+            (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
     }
@@ -173,11 +174,12 @@ impl<'a> Ticket<'a> {
         Ok(!grant.remaining().is_zero())
     }
 
-    /// The progress of a ticket that waits.
-    pub(super) fn status(&mut self) -> Option<QueueStatus> {
-        let index = self.waiting_behind()?;
-        let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
-        Some(QueueStatus::new(self.acquisition.observer.record()?, index, estimate))
+    /// Reports the progress of a ticket that waits.
+    pub(super) fn report(&mut self, progress: &watch::Sender<Option<QueueStatus>>) {
+        if let (Some(index), Some(record)) = (self.waiting_behind(), self.acquisition.observer.record()) {
+            let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
+            QueueStatus::new(record, index, estimate).report(progress);
+        }
     }
 
     /// The pause until the next read of a ticket that waits.
@@ -189,15 +191,5 @@ impl<'a> Ticket<'a> {
     pub(super) fn evicted(&self) -> Error {
         let table = Arc::clone(&self.acquisition.spec.row.table);
         Error::Evicted { table, spent: self.acquisition.spent() }
-    }
-
-    /// The error of a full queue. To a call that does not wait, a queue is full as soon as it has a head.
-    pub(super) fn full(&self) -> Error {
-        if self.acquisition.is_single_attempt() {
-            return self.acquisition.locked();
-        }
-        let table = Arc::clone(&self.acquisition.spec.row.table);
-        let entries = self.acquisition.observer.record().map_or(0, |record| record.queue.len());
-        Error::QueueFull { table, waiting: entries.saturating_sub(1), spent: self.acquisition.spent() }
     }
 }
