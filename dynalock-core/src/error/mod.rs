@@ -303,8 +303,8 @@ pub enum Error {
     ItemTooLarge {
         /// The table.
         table: Arc<str>,
-        /// The size of the data in the write, by DynamoDB's rules: the whole item for a create or replace, the new values
-        /// for an update.
+        /// The size of the data in the write, by DynamoDB's rules: the whole item for a create or a put, the names and new
+        /// values of the changed attributes for an update.
         bytes: usize,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
