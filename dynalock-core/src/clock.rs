@@ -31,3 +31,9 @@ pub(crate) fn epoch_millis() -> u64 {
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));
     u64::try_from(epoch.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// Sets the clock of one client forward or back, for tests of clocks that differ.
+pub trait ClockAhead {
+    /// Sets it forward by this time, or back if that is negative.
+    fn clock_ahead_by_millis(self, millis: i64) -> Self;
+}

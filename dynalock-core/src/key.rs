@@ -41,20 +41,20 @@ impl Key {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
-    /// The key of the row beside an item: nothing if its last value is a number, which takes no suffix.
-    pub(crate) fn beside(&self) -> Option<Self> {
+    /// The key of the separate lease row of an item. `None` if the last value is a number, which takes no suffix.
+    pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
-            Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.beside()?) }),
-            None => Some(Self { partition: self.partition.beside()?, sort: None }),
+            Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),
+            None => Some(Self { partition: self.partition.lease_row()?, sort: None }),
         }
     }
 
-    /// Whether it can be that of a row beside another item.
-    pub(crate) fn is_beside(&self) -> bool {
-        self.sort.as_ref().unwrap_or(&self.partition).is_beside()
+    /// Whether the key is the key of a lease row.
+    pub(crate) fn is_lease_row(&self) -> bool {
+        self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// The key of the item that a row stands beside, if it is such a row.
+    /// The key of the item that a lease row belongs to. The key of an item stays as it is.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -80,8 +80,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// What stands after the last key attribute of an item in the key of the row beside it.
-const BESIDE: &str = "#lock";
+/// The suffix of the last key attribute in the key of a separate lease row.
+const SUFFIX: &str = "#lock";
 
 /// The value of one key attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -104,26 +104,26 @@ impl KeyValue {
         }
     }
 
-    fn beside(&self) -> Option<Self> {
+    fn lease_row(&self) -> Option<Self> {
         match self {
-            Self::S(text) => Some(Self::S(format!("{text}{BESIDE}"))),
-            Self::B(bytes) => Some(Self::B([bytes, BESIDE.as_bytes()].concat())),
+            Self::S(text) => Some(Self::S(format!("{text}{SUFFIX}"))),
+            Self::B(bytes) => Some(Self::B([bytes, SUFFIX.as_bytes()].concat())),
             Self::N(_) => None,
         }
     }
 
     fn of_item(self) -> Self {
         match self {
-            Self::S(text) => Self::S(text.strip_suffix(BESIDE).map(str::to_owned).unwrap_or(text)),
-            Self::B(bytes) => Self::B(bytes.strip_suffix(BESIDE.as_bytes()).map(<[u8]>::to_vec).unwrap_or(bytes)),
+            Self::S(text) => Self::S(text.strip_suffix(SUFFIX).map(str::to_owned).unwrap_or(text)),
+            Self::B(bytes) => Self::B(bytes.strip_suffix(SUFFIX.as_bytes()).map(<[u8]>::to_vec).unwrap_or(bytes)),
             Self::N(digits) => Self::N(digits),
         }
     }
 
-    fn is_beside(&self) -> bool {
+    fn is_lease_row(&self) -> bool {
         match self {
-            Self::S(text) => text.ends_with(BESIDE),
-            Self::B(bytes) => bytes.ends_with(BESIDE.as_bytes()),
+            Self::S(text) => text.ends_with(SUFFIX),
+            Self::B(bytes) => bytes.ends_with(SUFFIX.as_bytes()),
             Self::N(_) => false,
         }
     }

@@ -118,7 +118,7 @@ pub enum LockPlace {
     /// In the item itself.
     Item,
     /// A separate row in the same table, under the key of the item with `#lock` after the last key attribute.
-    Beside,
+    Separate,
 }
 
 /// The unit of an epoch time.
@@ -273,8 +273,8 @@ impl Model {
         self.lock.filter(LockModel::is_in_item)
     }
 
-    /// The lease, if it is in a row beside the item.
-    pub(crate) fn lock_beside(&self) -> Option<LockModel> {
+    /// The lease, if it is in a separate row.
+    pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
         self.lock.filter(|lock| !lock.is_in_item())
     }
 

@@ -3,9 +3,9 @@
 pub use aws_sdk_dynamodb::Client;
 pub use serde::{Serialize, de::DeserializeOwned};
 
-use crate::Locks;
 pub use crate::{
     Repository,
+    clock::ClockAhead,
     codec::key_value,
     expression::{Attribute, Opaque},
     key::{AsKey, Key, KeyAttribute, KeyType, KeyValue},
@@ -17,7 +17,7 @@ pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {
     Attribute::named(name)
 }
 
-/// Refuses, when it is compiled, a last key attribute whose value cannot have the `#lock` of a row beside the item after it.
+/// Refuses, when it is compiled, a last key attribute whose value cannot take the suffix `#lock` of a separate lease row.
 ///
 /// # Panics
 ///
@@ -41,25 +41,5 @@ pub trait VersionField {
 impl VersionField for u64 {
     fn mirror(&mut self, version: u64) {
         *self = version;
-    }
-}
-
-/// Sets the clock of one client forward or back, for tests of clocks that differ.
-pub trait ClockAhead {
-    /// Sets it forward by this time, or back if that is negative.
-    fn clock_ahead_by_millis(self, millis: i64) -> Self;
-}
-
-impl ClockAhead for Locks {
-    fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
-        self.settings.options.skew_millis = millis;
-        self
-    }
-}
-
-impl<T: Lockable> ClockAhead for Repository<T> {
-    fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
-        self.options.skew_millis = millis;
-        self
     }
 }

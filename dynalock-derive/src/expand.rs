@@ -115,7 +115,7 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     let Lock { ttl, names, seconds, place } = lock;
     let place = match place {
         Place::Item => quote!(Item),
-        Place::Beside(_) => quote!(Beside),
+        Place::Separate(_) => quote!(Separate),
     };
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let unit = if *seconds { quote!(Seconds) } else { quote!(Milliseconds) };
@@ -146,7 +146,7 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let takes_suffix = match &lock.place {
         Place::Item => None,
         // The call is all at the word, where the error points.
-        Place::Beside(word) => Some(quote_spanned! {generated(word.span())=>
+        Place::Separate(word) => Some(quote_spanned! {generated(word.span())=>
             const _: () = {
                 use #krate::private::takes_suffix;
                 takes_suffix(#key_type)

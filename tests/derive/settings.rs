@@ -187,7 +187,7 @@ fn a_lease_has_names_a_time_a_unit_and_a_place() {
         place: LockPlace::Item,
     };
     assert_eq!(lockable::<Leased>(), default);
-    assert_eq!(lockable::<Beside<u8>>(), LockModel { place: LockPlace::Beside, ..default });
+    assert_eq!(lockable::<Beside<u8>>(), LockModel { place: LockPlace::Separate, ..default });
     let said = LockModel {
         owner: "lockedBy",
         until: "lockTime",

@@ -10,7 +10,7 @@ pub enum InvalidTransaction {
     Empty,
     /// The transaction touches more items than DynamoDB allows.
     #[error(
-        "it touches {items} items, each lease that is kept beside its item being one more, and DynamoDB takes 100; \
+        "it touches {items} items, each separate lease row being one more, and DynamoDB takes 100; \
          split it where its parts may be seen apart"
     )]
     #[non_exhaustive]

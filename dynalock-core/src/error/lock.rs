@@ -11,7 +11,7 @@ pub struct Locked {
     /// The name of the lock. For a lease on an item it is the key of the item if the type has
     /// `#[dynalock(show_key)]`, and `None` otherwise.
     pub name: Option<Arc<str>>,
-    /// The holder: its label, and the nonce of its grant.
+    /// The label of the holder. A holder without a label has its nonce as label.
     pub owner: Arc<str>,
     /// The fence of its grant, or 0 if the row has none. Rows of other programs may have none.
     pub fence: u64,

@@ -37,7 +37,7 @@ pub(crate) struct Name(usize);
 pub(crate) struct Value(usize);
 
 impl Placeholders {
-    /// Placeholders beside as many others of the same request.
+    /// Placeholders after as many others of the same request.
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }

@@ -68,7 +68,7 @@ impl<T> Condition<T> {
         })
     }
 
-    /// The text, for a place beside an `AND`: put no parentheses around it, DynamoDB refuses two pairs of them.
+    /// The text as a part of an `AND`. It needs no further parentheses: DynamoDB refuses two pairs of them.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(attribute)))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::owner::Owner;
 use super::record::{GrantKind, LockRecord, Observation, Waiters};
 use crate::{
     codec::Item,
@@ -105,14 +106,14 @@ impl LeaseClause {
     }
 
     /// The condition on the separate row of the item.
-    pub(crate) fn condition_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
-        self.condition_of(&model.lock_beside()?, to)
+    pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
+        self.condition_of(&model.lock_in_row()?, to)
     }
 
     /// The update of the separate row, or `None` if the row is only checked. A check creates no row for an item that was never leased, and
     /// does not conflict with heartbeats.
-    pub(crate) fn update_beside(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
-        let lock = model.lock_beside()?;
+    pub(crate) fn row_update(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
+        let lock = model.lock_in_row()?;
         match self {
             Self::Outside { expired_before: None } => None,
             Self::Ignoring | Self::Outside { .. } | Self::Holder(_) => self.effect_of(&lock, to).text(Vec::new()),
@@ -185,7 +186,9 @@ impl HolderProof {
                 // A late copy of the acquire was granted after the end of this grant.
                 false => Some(Lost::Expired),
             },
-            Some(holder) => Some(Lost::Stolen { by: holder.into(), fence: record.last_fence().unwrap_or(0) }),
+            Some(holder) => {
+                Some(Lost::Stolen { by: Owner::parse(holder).label.into(), fence: record.last_fence().unwrap_or(0) })
+            }
             None => Some(Lost::Expired),
         }
     }

@@ -4,6 +4,7 @@ use super::{
     clause::{AfterWrite, LeaseClause},
     grant::Grant,
     options::LeaseOptions,
+    owner::Owner,
     queue::dequeue::{DequeueResult, evict},
     record::LockRecord,
     row::{LeaseSubject, Row},
@@ -98,7 +99,7 @@ impl LeasePolicy {
     /// Whether a write that the separate row has refused can pass when it is planned anew: the lease in the row has expired, or is the
     /// holder's own.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
-        let Some(lock) = model.lock_beside() else { return false };
+        let Some(lock) = model.lock_in_row() else { return false };
         match self {
             Self::Ignoring => false,
             Self::Outside { options } => !LockRecord::of(&lock, row).is_alive(&lock, options.expired_before()),
@@ -124,7 +125,7 @@ impl LeasePolicy {
                     Error::Locked(Box::new(Locked {
                         table: Arc::clone(table),
                         name: shown_key(model, item),
-                        owner: record.holder().unwrap_or_default().into(),
+                        owner: Owner::parse(record.holder().unwrap_or_default()).label.into(),
                         fence: record.last_fence().unwrap_or(0),
                         remaining: record.remaining(options.passed(), options.ttl),
                         spent,
@@ -164,7 +165,7 @@ pub(crate) async fn evict_expired_head(
 /// The key of the item whose lease was met, in the item or in a separate row, as far as errors show it.
 fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     let key = key_of(model, met)?;
-    model.shown_key(&if model.lock_beside().is_some() { key.of_item() } else { key })
+    model.shown_key(&if model.lock_in_row().is_some() { key.of_item() } else { key })
 }
 
 impl LockRecord {

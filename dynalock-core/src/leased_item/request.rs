@@ -4,6 +4,7 @@ use tokio::sync::watch;
 
 use super::guard::LeaseGuard;
 use crate::{
+    clock::ClockAhead,
     codec::{Stored, decode},
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
@@ -21,7 +22,7 @@ use crate::{
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
     retry::{Attempts, Limits},
-    write::key::{checked_key, key_beside},
+    write::key::{checked_key, lease_row_key},
 };
 
 /// A request for the lease of an item that has not been sent. Change its settings, then `.await` it.
@@ -223,8 +224,8 @@ impl<T> Repository<T> {
                 let subject = LeaseSubject::Item { key_attribute: T::MODEL.partition_key.name };
                 Row { table, key: item, layout, subject }
             }
-            LockPlace::Beside => {
-                let key = key_beside(T::MODEL, &self.table, key)?;
+            LockPlace::Separate => {
+                let key = lease_row_key(T::MODEL, &self.table, key)?;
                 Row { table, key, layout, subject: LeaseSubject::SeparateItem(item) }
             }
         })
@@ -598,5 +599,12 @@ impl<T, O, Q> fmt::Debug for LeaseRequest<T, O, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { repository, options, .. } = self;
         f.debug_struct("LeaseRequest").field("repository", repository).field("options", options).finish_non_exhaustive()
+    }
+}
+
+impl<T: Lockable> ClockAhead for Repository<T> {
+    fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
+        self.options.skew_millis = millis;
+        self
     }
 }

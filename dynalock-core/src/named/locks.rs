@@ -9,6 +9,7 @@ use super::{
     settings::{MODEL, Settings},
 };
 use crate::{
+    clock::ClockAhead,
     error::{Error, Result},
     lease::{
         Expiry, Heartbeat, LeaseOptions, LockToken, Wait,
@@ -452,6 +453,13 @@ impl Locks {
         let grant = Grant::resumed(connection, self.settings.row_named(&name), *options, token);
         grant.beat().await?;
         Ok(LockGuard::new(name, KeptGrant { guard: HeldGrant::new(grant, background), row: None }))
+    }
+}
+
+impl ClockAhead for Locks {
+    fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
+        self.settings.options.skew_millis = millis;
+        self
     }
 }
 

@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// The thread beside it, started for its first user.
+    /// The heartbeat thread of this connection. The first caller starts it.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
         let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = started.upgrade() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    key::{checked_key, key_beside},
+    key::{checked_key, lease_row_key},
     plan::{check_size, write},
 };
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Resu
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
-        Requirement::Guard(_) if model.lock_beside().is_some() => key_beside(model, table, key)?,
+        Requirement::Guard(_) if model.lock_in_row().is_some() => lease_row_key(model, table, key)?,
         _ => checked_key(model, table, key)?,
     };
     let mut check = write(table, key, Action::Check, None, Placeholders::default());
@@ -55,7 +55,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         Requirement::Guard(holder) => {
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
-            let held = held.or_else(|| clause.condition_beside(model, &mut placeholders));
+            let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
             // Only a type with leases has guards, so one of the two is there.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }

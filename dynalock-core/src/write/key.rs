@@ -28,10 +28,10 @@ impl ItemRef {
 }
 
 /// The key of the separate lease row of an item.
-pub(crate) fn key_beside(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
-    const NUMBER: &str = "it is a number, and the row beside the item has its value with `#lock` after it";
+pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
+    const NUMBER: &str = "it is a number, and the key of the separate lease row has `#lock` after its value";
     checked_key(model, table, key)?;
-    let Some(key) = key.beside() else { return Err(invalid(table, model.last_key(), NUMBER)) };
+    let Some(key) = key.lease_row() else { return Err(invalid(table, model.last_key(), NUMBER)) };
     Ok(key_item(model, &key))
 }
 
@@ -45,8 +45,8 @@ pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<
             return Err(invalid(table, attribute, "its `KeyAttribute` makes another type than it declares"));
         }
     }
-    if model.lock_beside().is_some() && key.is_beside() {
-        return Err(invalid(table, model.last_key(), "it ends in `#lock`, as the key of a row beside an item does"));
+    if model.lock_in_row().is_some() && key.is_lease_row() {
+        return Err(invalid(table, model.last_key(), "it ends in `#lock`, like the key of a separate lease row"));
     }
     Ok(key_item(model, key))
 }

@@ -67,7 +67,7 @@ impl Operation {
 
     /// Whether the operation is a guard of a lease in a separate row. It then concerns the row alone.
     pub(crate) fn is_of_lease_row(&self) -> bool {
-        self.guarded().is_some() && self.item_ref.model.lock_beside().is_some()
+        self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
     /// The error of a false condition, if a lease is the reason.

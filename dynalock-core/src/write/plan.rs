@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::key::key_beside;
+use super::key::lease_row_key;
 use crate::{
     codec::{Basis, Item, size},
     error::Error,
@@ -66,9 +66,9 @@ fn companion(
     clause: &LeaseClause,
 ) -> Result<Option<Box<Write>>, Error> {
     let mut to = Placeholders::default();
-    let Some(condition) = clause.condition_beside(model, &mut to) else { return Ok(None) };
-    let action = clause.update_beside(model, &mut to).map_or(Action::Check, Action::Update);
-    Ok(Some(Box::new(write(table, key_beside(model, table, key)?, action, Some(condition), to))))
+    let Some(condition) = clause.row_condition(model, &mut to) else { return Ok(None) };
+    let action = clause.row_update(model, &mut to).map_or(Action::Check, Action::Update);
+    Ok(Some(Box::new(write(table, lease_row_key(model, table, key)?, action, Some(condition), to))))
 }
 
 /// Refuses a write whose expressions are longer than DynamoDB takes.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     intent::{Intent, Target},
-    key::key_beside,
+    key::lease_row_key,
     plan::Plan,
     stamp::WriteStamps,
 };
@@ -231,7 +231,7 @@ impl Writer<'_> {
         let row = match row {
             Some(row) => Some(row),
             None => {
-                let key = key_beside(item_ref.model, &item_ref.table, &item_ref.key)?;
+                let key = lease_row_key(item_ref.model, &item_ref.table, &item_ref.key)?;
                 let get = GetItem { table: Arc::clone(&item_ref.table), key, consistent: true };
                 self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?
             }

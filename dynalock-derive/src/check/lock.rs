@@ -20,7 +20,7 @@ pub(crate) struct Lock {
 /// Where a lease is kept, and the word that says so.
 pub(crate) enum Place {
     Item,
-    Beside(Ident),
+    Separate(Ident),
 }
 
 const TTL: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ const YEAR: Duration = Duration::from_hours(366 * 24);
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
     let lockable = model.lockable.as_ref()?;
     let (ttl, names, seconds) = (ttl(lockable, errors), names(lockable, errors), seconds(lockable, errors));
-    let place = lockable.separate.clone().map_or(Place::Item, Place::Beside);
+    let place = lockable.separate.clone().map_or(Place::Item, Place::Separate);
     let lock = Lock { ttl, names, seconds, place };
     distinct(lockable, &lock, version, errors);
     Some(lock)

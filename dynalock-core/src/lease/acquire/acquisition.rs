@@ -13,6 +13,7 @@ use crate::{
         grant::Grant,
         held_grant::{HeldGrant, KeptGrant},
         options::Wait,
+        owner::Owner,
         queue::dequeue::{DequeueResult, evict},
         record::LockRecord,
     },
@@ -315,7 +316,7 @@ impl<'a> Acquisition<'a> {
         Error::Locked(Box::new(Locked {
             table: Arc::clone(&self.spec.row.table),
             name: self.spec.shown_name(),
-            owner: record.and_then(LockRecord::holder).unwrap_or_default().into(),
+            owner: Owner::parse(record.and_then(LockRecord::holder).unwrap_or_default()).label.into(),
             fence: record.and_then(LockRecord::last_fence).unwrap_or(0),
             remaining: record.map_or(Duration::ZERO, |record| record.remaining(options.passed(), options.ttl)),
             spent: self.spent(),

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::{
     clock::{self, Instant},
     error::Result,
-    lease::record::LockRecord,
+    lease::{owner::Owner, record::LockRecord},
 };
 
 /// The progress of a wait in a fair queue: [`QueueTicket`].
@@ -23,7 +23,7 @@ pub struct QueueStatus {
     pub position: usize,
     /// The number of waiters, with this one and without the holder.
     pub waiting: usize,
-    /// The entry of the holder: its label and its nonce, its ttl, and the time at which it asked to enter.
+    /// The label of the holder. A holder without a label has its nonce as label.
     pub holder: String,
     /// The expected rest of the wait, if the queue moves on as fast as this wait has seen. `None` until the queue has moved.
     pub estimate: Option<Duration>,
@@ -78,7 +78,7 @@ impl QueueStatus {
         Self {
             position: index,
             waiting: record.queue.len().saturating_sub(1),
-            holder: record.holder().unwrap_or_default().to_owned(),
+            holder: Owner::parse(record.holder().unwrap_or_default()).label.to_owned(),
             estimate: speed.estimate(index),
         }
     }
@@ -106,8 +106,19 @@ impl<G> QueueTicket<G> {
         Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
     }
 
-    /// The number of callers before this one, with the holder, when the place was last seen. Returns 0 if the lock is granted or the wait has
-    /// failed.
+    /// Returns the number of callers before this one, with the holder, when the place was last seen. Returns 0 if the
+    /// lock is granted or the wait has failed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let ticket = locks.acquire("printer").fair().enter().await?;
+    /// println!("{} before me", ticket.position());
+    /// # ticket.await?.release().await
+    /// # }
+    /// ```
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
@@ -117,6 +128,23 @@ impl<G> QueueTicket<G> {
     }
 
     /// Returns the next change, or `None` when the wait is over. Await the ticket for the result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let mut ticket = locks.acquire("printer").fair().enter().await?;
+    /// while let Some(status) = ticket.next().await {
+    ///     println!("{} before me", status.position);
+    /// }
+    /// # ticket.await?.release().await
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: no change is lost, and the place stays.
     pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

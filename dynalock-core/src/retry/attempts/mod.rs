@@ -82,7 +82,7 @@ impl Attempts {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Sets the number of requests that the whole call has sent, by this effort and beside it.
+    /// Sets the number of requests that the whole call has sent, here and elsewhere.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
