@@ -474,8 +474,8 @@ impl<T> Deref for LeaseGuard<T> {
 
 impl<T> fmt::Debug for LeaseGuard<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease")
-            .field("owner", &self.guard.grant.owner)
+        f.debug_struct("LeaseGuard")
+            .field("owner", &Owner::parse(&self.guard.grant.owner).label)
             .field("fence", &self.guard.grant.fence)
             .field("remaining", &self.guard.grant.remaining())
             .finish_non_exhaustive()

@@ -37,7 +37,7 @@ async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_e
     table.raw.set("a", "comment", s("keep")).await;
     let lease = table.items.lock("a").owner("me").await.unwrap();
     let row = table.raw.get("a").await.unwrap();
-    assert_eq!(row["lockedBy"], s(lease.owner()));
+    assert_eq!(row["lockedBy"], s(&format!("{}:{}", lease.owner(), lease.nonce())));
     let until: u64 = row["lockTime"].as_n().unwrap().parse().unwrap();
     let now = epoch();
     assert!((now + 9..=now + 12).contains(&until), "{until} {now}");

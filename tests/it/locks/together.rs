@@ -77,8 +77,7 @@ async fn too_many_none_and_bad_names_are_errors_of_their_own() {
     let names = |count: u32| (0..count).map(|number| format!("lock-{number}"));
     let why = expect_error!(locks.acquire_all(names(101)).await, Error::InvalidTransaction(why) => why);
     assert!(matches!(why, InvalidTransaction::TooManyItems { items: 101, .. }), "{why:?}");
-    let why = expect_error!(locks.acquire_all([""; 0]).await, Error::InvalidTransaction(why) => why);
-    assert!(matches!(why, InvalidTransaction::Empty), "{why:?}");
+    expect_error!(locks.acquire_all([""; 0]).await, Error::InvalidSetting(InvalidSetting::NoLocks));
     expect_error!(locks.acquire_all(["a", ""]).await, Error::InvalidKey { attribute: "name", .. });
     assert_eq!(shop.requests(), 0);
     let all = locks.acquire_all(names(100)).heartbeat(false).await.unwrap();
