@@ -1,9 +1,9 @@
-use super::separate::{action, actions};
 use dynalock::{Error, LockToken, Transaction, local::Fault, private::ClockAhead as _};
 
+use super::separate::{action, actions};
 use crate::support::{
-    Crate, Kept, LOST_REPLIES, SKEW, Shop, TTL, expect_error, for_both_kinds, millis, n, secs, settle, stolen_by,
-    travel,
+    Crate, Kept, LOST_REPLIES, SKEW, Shop, TTL, expect_error, for_both_kinds, kill, millis, n, now, secs, settle,
+    stolen_by, travel,
 };
 
 for_both_kinds![
@@ -259,4 +259,15 @@ async fn a_late_write_of_the_holder_after_a_heartbeat_neither_happens_nor_shorte
     travel(secs(4)).await;
     assert_eq!(table.raw.get("a").await.unwrap(), renewed);
     assert_eq!(lease.commit(|it| it.items += 5).await.unwrap().items, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_a_limit_waits_for_twice_the_ttl_and_the_skew() {
+    let (_, table) = Shop::with_items([Crate::new("a", 5)]).await;
+    let lease = table.others.lock("a").await.unwrap();
+    let started = now();
+    expect_error!(table.items.lock("a").await, Error::Locked(_));
+    assert_eq!(started.elapsed().as_secs(), (2 * TTL + SKEW).as_secs());
+    kill(lease);
+    assert!(table.items.lock("a").await.unwrap().acquired_after_crash().is_some());
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use dynalock::{Error, Expiry, Locks, Wait, error::Unavailable, local::Fault};
 
-use crate::support::{Shop, acquire, expect_error, kill, millis, now, secs, travel};
+use crate::support::{SKEW, Shop, TTL, acquire, expect_error, kill, millis, now, secs, travel};
 
 /// The error of a call to which nothing answers, and how long it took.
 async fn unanswered<G: std::fmt::Debug>(call: impl IntoFuture<Output = Result<G, Error>>) -> (Error, Duration) {
@@ -170,4 +170,21 @@ fn refusal(operation: &str) -> Fault {
         "UpdateItem" => Fault::error("ConditionalCheckFailedException"),
         _ => Fault::canceled(["None", "ConditionalCheckFailed"]),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_limit_waits_for_twice_the_ttl_and_the_skew() {
+    let (shop, _, others) = Shop::with_locks().await;
+    let locks = Locks::new(&shop.client, "locks").ttl(TTL);
+    let held = others.acquire_all(["a", "b"]).await.unwrap();
+    let (a, b) = (locks.acquire("a"), locks.acquire_all(["a", "b"]));
+    let started = now();
+    let (one, all) = tokio::join!(a.into_future(), b.into_future());
+    expect_error!(one, Error::Locked(_));
+    expect_error!(all, Error::Locked(_));
+    assert_eq!(started.elapsed().as_secs(), (2 * TTL + SKEW).as_secs());
+    held.release().await.unwrap();
+    // The time is long enough for a holder that has died.
+    kill(others.acquire("a").await.unwrap());
+    assert!(locks.acquire("a").await.unwrap().acquired_after_crash().is_some());
 }

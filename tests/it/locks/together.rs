@@ -5,7 +5,7 @@ use std::{
 
 use dynalock::{
     Error, Wait,
-    error::{InvalidTransaction, Lost},
+    error::{InvalidSetting, InvalidTransaction, Lost},
     local::{Fault, Faults},
 };
 

@@ -6,7 +6,7 @@ mod moments;
 use dynalock::{LockGuard, Locks, local::Fault};
 
 use super::attributes;
-use crate::support::{SKEW, Shop, TTL, kill, n, s, secs, travel};
+use crate::support::{SKEW, Shop, TTL, kill, n, secs, travel};
 
 async fn fence_alone_is_left(shop: &Shop) {
     assert_eq!(attributes(shop, "printer").await, ["_fence"]);
