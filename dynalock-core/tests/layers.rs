@@ -1,5 +1,7 @@
 //! The modules of this crate stand in layers: `src/lib.rs` lists them from the lowest to the highest.
 
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
