@@ -75,7 +75,7 @@ async fn the_rows_count_among_the_hundred_items_of_a_transaction() {
     }
     let why = invalid(tx.commit().await);
     assert!(matches!(why, InvalidTransaction::TooManyItems { items: 102, .. }), "{why:?}");
-    assert!(why.to_string().contains("each lease that is kept beside its item being one more"), "{why}");
+    assert!(why.to_string().contains("a separate lease row counts as an item"), "{why}");
     let mut tx = Transaction::new(&shop.client);
     for id in 0..50 {
         tx.create(&table.items, Archive::new(&format!("n{id}"), 1));
