@@ -94,7 +94,10 @@ mod faults;
 mod clock;
 mod connector;
 mod dispatch;
+mod keys;
+mod projections;
 mod ranges;
+mod settings;
 mod tokens;
 mod wire;
 
