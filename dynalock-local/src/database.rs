@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::{
 };
 use aws_smithy_async::rt::sleep::TokioSleep;
 
-use crate::{Connector, Error, Faults, tokens::Tokens};
+use crate::{Connector, Error, Faults, service::Service};
 
 /// With the SDK's own second, one lost reply costs a test half a second on average.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
@@ -25,8 +25,7 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 /// it does.
 #[derive(Clone)]
 pub struct Database {
-    pub(crate) engine: dynoxide::Database,
-    tokens: Arc<Tokens>,
+    pub(crate) service: Arc<Service>,
     file: Option<PathBuf>,
 }
 
@@ -66,7 +65,7 @@ impl Database {
     }
 
     fn new(engine: dynoxide::Database, file: Option<PathBuf>) -> Self {
-        Self { engine, tokens: Arc::default(), file }
+        Self { service: Arc::new(Service::new(engine)), file }
     }
 
     /// A client on this database, with nothing in between.
@@ -77,6 +76,56 @@ impl Database {
     /// A client whose every request passes `faults`.
     pub fn client_with(&self, faults: &Faults) -> Client {
         client_on(faults.wrap(self.connector()))
+    }
+
+    /// Lets each `TransactWriteItems` take `time` on tokio's clock from now on, as it takes time on DynamoDB; zero ends it.
+    ///
+    /// Without it a transaction is applied as soon as it arrives, so that no two transactions ever meet. With it, the items of a transaction
+    /// are busy from its arrival on; after `time` it is applied, answered, and its items are free. Meanwhile:
+    ///
+    /// | request | answer |
+    /// |---|---|
+    /// | a put, update or delete of a busy item | `TransactionConflictException` |
+    /// | a transaction, of writes or reads, with a busy item | `TransactionCanceledException`, reason `TransactionConflict` for each busy item |
+    /// | the same client request token | `TransactionInProgressException` |
+    /// | a batch of writes | the writes of busy items are in `UnprocessedItems` |
+    /// | other reads | the items as they were before the transaction |
+    ///
+    /// A caller that stops waiting does not end its transaction. Transactions under way keep their time. `PartiQL` statements, and clients
+    /// of a server of this database, take no part.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+    /// # use aws_sdk_dynamodb::types::{AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType};
+    /// # use aws_sdk_dynamodb::types::{Put, ScalarAttributeType, TransactWriteItem};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database = dynalock_local::Database::in_memory()?;
+    /// let client = database.client();
+    /// # let sku = AttributeDefinition::builder().attribute_name("sku").attribute_type(ScalarAttributeType::S).build()?;
+    /// # let key = KeySchemaElement::builder().attribute_name("sku").key_type(KeyType::Hash).build()?;
+    /// # let create = client.create_table().table_name("products").billing_mode(BillingMode::PayPerRequest);
+    /// # create.attribute_definitions(sku).key_schema(key).send().await?;
+    /// # let sku = AttributeValue::S("85123A".to_owned());
+    /// # let put = Put::builder().table_name("products").item("sku", sku).build()?;
+    /// # let put = TransactWriteItem::builder().put(put).build();
+    /// // .. create the table "products", and the action `put` of one of its items, then:
+    /// database.transaction_time(Duration::from_millis(5));
+    ///
+    /// let one = client.transact_write_items().transact_items(put.clone());
+    /// let other = client.transact_write_items().transact_items(put);
+    /// let (one, other) = tokio::join!(one.send(), other.send());
+    ///
+    /// let refused: Vec<_> = [one, other].into_iter().filter_map(Result::err).collect();
+    /// assert_eq!(refused.len(), 1);
+    /// assert_eq!(refused[0].code(), Some("TransactionCanceledException"));
+    /// # Ok(()) }
+    /// ```
+    pub fn transaction_time(&self, time: Duration) {
+        self.service.running.set_time(time);
     }
 
     /// What takes the place of an HTTP client, for an SDK configuration of your own.
@@ -97,7 +146,7 @@ impl Database {
     /// # Ok(()) }
     /// ```
     pub fn connector(&self) -> Connector {
-        Connector::new(self.engine.clone(), Arc::clone(&self.tokens))
+        Connector::new(Arc::clone(&self.service))
     }
 }
 

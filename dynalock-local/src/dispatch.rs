@@ -148,7 +148,7 @@ fn internal(error: &serde_json::Error) -> DynoxideError {
     DynoxideError::InternalServerError(error.to_string())
 }
 
-fn respond(answer: dynoxide::Result<String>) -> HttpResponse {
+pub(crate) fn respond(answer: dynoxide::Result<String>) -> HttpResponse {
     match answer {
         Ok(body) => wire::reply(StatusCode::OK, body),
         Err(error) => {

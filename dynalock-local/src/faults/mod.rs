@@ -11,9 +11,9 @@ mod request;
 mod pages;
 mod plan;
 
-mod batch;
 mod canned;
 mod connector;
+mod unprocessed;
 
 pub use fault::Fault;
 pub use request::Request;

@@ -11,6 +11,7 @@ mod faults;
 mod file;
 mod gaps;
 mod tokens;
+mod transaction_time;
 mod ttl;
 
 #[cfg(feature = "serve")]

@@ -1,50 +1,23 @@
-//! Batches of which a part is left unprocessed.
+//! Batches of which a part is not processed.
 
-use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, SharedHttpConnector},
-    orchestrator::{HttpRequest, HttpResponse},
-    result::ConnectorError,
-};
-use aws_smithy_types::{body::SdkBody, byte_stream::ByteStream};
+use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
+use aws_smithy_types::byte_stream::ByteStream;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::wire;
 
 /// By table: the keys or writes of a batch.
-type Tables = Map<String, Value>;
+pub(crate) type Tables = Map<String, Value>;
 
-/// Delivers a batch without its last `count` keys or writes, and names these as unprocessed in the answer.
-pub(super) async fn leave_unprocessed(
-    count: usize,
-    inner: SharedHttpConnector,
-    mut request: HttpRequest,
-) -> Result<HttpResponse, ConnectorError> {
-    let Some(kind) = Kind::of(wire::operation(&request)) else { return inner.call(request).await };
-    let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or_default();
-    let Some(tables) = body.get_mut("RequestItems").and_then(Value::as_object_mut) else {
-        return inner.call(request).await;
-    };
-    let left = kind.take_last(count, tables);
-    if tables.is_empty() {
-        return Ok(wire::reply(StatusCode::OK, kind.nothing_processed(&left).to_string()));
-    }
-
-    let shortened = body.to_string();
-    request.headers_mut().insert("content-length", shortened.len().to_string());
-    *request.body_mut() = SdkBody::from(shortened);
-    let reply = inner.call(request).await?;
-
-    if reply.status().is_success() { kind.add(left, reply).await } else { Ok(reply) }
-}
-
-enum Kind {
+/// The operation of a batch.
+pub(crate) enum Kind {
     Get,
     Write,
 }
 
 impl Kind {
-    fn of(operation: &str) -> Option<Self> {
+    pub(crate) fn of(operation: &str) -> Option<Self> {
         match operation {
             "BatchGetItem" => Some(Self::Get),
             "BatchWriteItem" => Some(Self::Write),
@@ -67,20 +40,20 @@ impl Kind {
         }
     }
 
-    fn take_last(&self, count: usize, tables: &mut Tables) -> Tables {
+    /// Takes the keys or writes out of a batch that `is_left` names, from the last to the first.
+    pub(crate) fn take(&self, tables: &mut Tables, mut is_left: impl FnMut(&str, &Value) -> bool) -> Tables {
         let mut taken = Tables::new();
-        let mut open = count;
         for (name, table) in tables.iter_mut().rev() {
             let mut rest = table.clone();
             let (Some(kept), Some(left)) = (self.entries(table), self.entries(&mut rest)) else { continue };
-            let keep = kept.len().saturating_sub(open);
-            if keep == kept.len() {
-                continue;
+            let mut leaves: Vec<_> = kept.iter().rev().map(|entry| is_left(name, entry)).collect();
+            leaves.reverse();
+            let (mut of_kept, mut of_left) = (leaves.iter(), leaves.iter());
+            kept.retain(|_| of_kept.next() == Some(&false));
+            left.retain(|_| of_left.next() == Some(&true));
+            if !left.is_empty() {
+                taken.insert(name.clone(), rest);
             }
-            open -= kept.len() - keep;
-            kept.truncate(keep);
-            left.drain(..keep);
-            taken.insert(name.clone(), rest);
         }
         // A table of which nothing is left would make the request invalid. One that was empty before stays, and is refused.
         tables.retain(|name, table| {
@@ -89,14 +62,15 @@ impl Kind {
         taken
     }
 
-    fn nothing_processed(&self, left: &Tables) -> Value {
+    pub(crate) fn nothing_processed(&self, left: &Tables) -> Value {
         match self {
             Self::Get => json!({ "Responses": {}, "UnprocessedKeys": left }),
             Self::Write => json!({ "UnprocessedItems": left }),
         }
     }
 
-    async fn add(&self, left: Tables, reply: HttpResponse) -> Result<HttpResponse, ConnectorError> {
+    /// Adds these keys or writes to the unprocessed ones of a reply.
+    pub(crate) async fn add(&self, left: Tables, reply: HttpResponse) -> Result<HttpResponse, ConnectorError> {
         let body = ByteStream::new(reply.into_body()).collect().await;
         let body = body.map_err(|error| ConnectorError::other(error.into(), None))?.to_vec();
         let Ok(Value::Object(mut answer)) = serde_json::from_slice(&body) else {
