@@ -85,7 +85,8 @@
 //! - A tokio runtime. A request is applied on the task that sends it, which waits meanwhile: the engine is for tests and
 //!   tools, not for production.
 //! - No throttling of its own: inject it. No transaction conflicts, unless transactions take time
-//!   ([`Database::transaction_time`]): otherwise one request is applied at a time.
+//!   ([`Database::transaction_time`]): otherwise one request is applied at a time. No stale reads, but those of global
+//!   indexes that are asked for ([`Database::index_lag`], [`Database::freeze_indexes`]).
 //! - No access control, no backups, no global tables. [`engine`] compares it with DynamoDB row by row.
 
 mod database;
@@ -100,6 +101,7 @@ mod items;
 mod keys;
 mod projections;
 mod ranges;
+mod replica;
 mod service;
 mod settings;
 mod tokens;

@@ -1,22 +1,49 @@
-use std::sync::Arc;
+use std::{
+    error::Error as StdError,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
 use dynoxide::{Database, DynoxideError};
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::{batch::Kind, clock, dispatch, tokens::Tokens, transactions::Running, wire};
+use crate::{
+    batch::Kind,
+    clock, dispatch,
+    replica::{Lag, Replica},
+    tokens::Tokens,
+    transactions::Running,
+    wire,
+};
 
 /// The engine, and what the clients of a database share beside it.
 pub(crate) struct Service {
     pub(crate) engine: Database,
     tokens: Tokens,
     pub(crate) running: Arc<Running>,
+    /// There is one while global indexes lag.
+    replica: Mutex<Option<Replica>>,
 }
 
 impl Service {
     pub(crate) fn new(engine: Database) -> Self {
-        Self { engine, tokens: Tokens::default(), running: Arc::default() }
+        Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
+    }
+
+    /// Lets the global indexes lag from now on.
+    pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        let mut replica = self.replica();
+        match replica.as_mut() {
+            Some(replica) => replica.set_lag(lag),
+            None => *replica = Some(Replica::of(&self.engine, lag)?),
+        }
+        Ok(())
+    }
+
+    /// Lets the global indexes show every write at once.
+    pub(crate) fn end_lag(&self) {
+        *self.replica() = None;
     }
 
     /// The answer to one request: at once, but for transactions that take time.
@@ -74,6 +101,14 @@ impl Service {
     }
 
     fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
-        dispatch::answer(&self.engine, &self.tokens, operation, body)
+        // Held until the engine has answered: the replica sees the writes in the order of the engine.
+        match self.replica().as_mut() {
+            None => dispatch::answer(&self.engine, &self.tokens, operation, body),
+            Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),
+        }
+    }
+
+    fn replica(&self) -> MutexGuard<'_, Option<Replica>> {
+        self.replica.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

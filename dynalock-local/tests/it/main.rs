@@ -10,6 +10,7 @@ mod engine;
 mod faults;
 mod file;
 mod gaps;
+mod stale_indexes;
 mod tokens;
 mod transaction_time;
 mod ttl;
