@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::{
     orchestrator::HttpRequest,
 };
 
-use crate::{dispatch, tokens::Tokens, wire};
+use crate::{service::Service, wire};
 
 /// Takes the place of the SDK's HTTP client: hands each request to the engine in the process.
 ///
@@ -14,19 +14,18 @@ use crate::{dispatch, tokens::Tokens, wire};
 /// is applied, so that tasks on one thread do race. Timeouts of the SDK work as ever, since they are measured outside.
 #[derive(Clone)]
 pub struct Connector {
-    engine: dynoxide::Database,
-    tokens: Arc<Tokens>,
+    service: Arc<Service>,
 }
 
 impl Connector {
-    pub(crate) fn new(engine: dynoxide::Database, tokens: Arc<Tokens>) -> Self {
-        Self { engine, tokens }
+    pub(crate) fn new(service: Arc<Service>) -> Self {
+        Self { service }
     }
 }
 
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Self { engine, tokens } = self.clone();
+        let service = Arc::clone(&self.service);
 
         HttpConnectorFuture::new(async move {
             tokio::task::yield_now().await;
@@ -34,7 +33,7 @@ impl HttpConnector for Connector {
             let operation = wire::operation(&request);
             let body = request.body().bytes().unwrap_or_default();
 
-            Ok(dispatch::answer(&engine, &tokens, operation, body))
+            service.call(operation, body).await
         })
     }
 }

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::{
 };
 use aws_smithy_async::rt::sleep::TokioSleep;
 
-use crate::{Connector, Error, Faults, tokens::Tokens};
+use crate::{Connector, Error, Faults, replica::Lag, service::Service};
 
 /// With the SDK's own second, one lost reply costs a test half a second on average.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
@@ -25,8 +25,7 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 /// it does.
 #[derive(Clone)]
 pub struct Database {
-    pub(crate) engine: dynoxide::Database,
-    tokens: Arc<Tokens>,
+    pub(crate) service: Arc<Service>,
     file: Option<PathBuf>,
 }
 
@@ -66,7 +65,7 @@ impl Database {
     }
 
     fn new(engine: dynoxide::Database, file: Option<PathBuf>) -> Self {
-        Self { engine, tokens: Arc::default(), file }
+        Self { service: Arc::new(Service::new(engine)), file }
     }
 
     /// A client on this database, with nothing in between.
@@ -77,6 +76,150 @@ impl Database {
     /// A client whose every request passes `faults`.
     pub fn client_with(&self, faults: &Faults) -> Client {
         client_on(faults.wrap(self.connector()))
+    }
+
+    /// Lets each `TransactWriteItems` take `time` on tokio's clock from now on, as it takes time on DynamoDB; zero ends it.
+    ///
+    /// Without it a transaction is applied as soon as it arrives, so that no two transactions ever meet. With it, the items of a transaction
+    /// are busy from its arrival on; after `time` it is applied, answered, and its items are free. Meanwhile:
+    ///
+    /// | request | answer |
+    /// |---|---|
+    /// | a put, update or delete of a busy item | `TransactionConflictException` |
+    /// | a transaction, of writes or reads, with a busy item | `TransactionCanceledException`, reason `TransactionConflict` for each busy item |
+    /// | the same client request token | `TransactionInProgressException` |
+    /// | a batch of writes | the writes of busy items are in `UnprocessedItems` |
+    /// | other reads | the items as they were before the transaction |
+    ///
+    /// A caller that stops waiting does not end its transaction. Transactions under way keep their time. `PartiQL` statements, and clients
+    /// of a server of this database, take no part.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+    /// # use aws_sdk_dynamodb::types::{AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType};
+    /// # use aws_sdk_dynamodb::types::{Put, ScalarAttributeType, TransactWriteItem};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database = dynalock_local::Database::in_memory()?;
+    /// let client = database.client();
+    /// # let sku = AttributeDefinition::builder().attribute_name("sku").attribute_type(ScalarAttributeType::S).build()?;
+    /// # let key = KeySchemaElement::builder().attribute_name("sku").key_type(KeyType::Hash).build()?;
+    /// # let create = client.create_table().table_name("products").billing_mode(BillingMode::PayPerRequest);
+    /// # create.attribute_definitions(sku).key_schema(key).send().await?;
+    /// # let sku = AttributeValue::S("85123A".to_owned());
+    /// # let put = Put::builder().table_name("products").item("sku", sku).build()?;
+    /// # let put = TransactWriteItem::builder().put(put).build();
+    /// // .. create the table "products", and the action `put` of one of its items, then:
+    /// database.transaction_time(Duration::from_millis(5));
+    ///
+    /// let one = client.transact_write_items().transact_items(put.clone());
+    /// let other = client.transact_write_items().transact_items(put);
+    /// let (one, other) = tokio::join!(one.send(), other.send());
+    ///
+    /// let refused: Vec<_> = [one, other].into_iter().filter_map(Result::err).collect();
+    /// assert_eq!(refused.len(), 1);
+    /// assert_eq!(refused[0].code(), Some("TransactionCanceledException"));
+    /// # Ok(()) }
+    /// ```
+    pub fn transaction_time(&self, time: Duration) {
+        self.service.running.set_time(time);
+    }
+
+    /// Lets global secondary indexes show each write `lag` later on tokio's clock, from now on; zero shows all writes at once and ends a freeze.
+    ///
+    /// Tables and local indexes show writes at once, and so do changes of tables and indexes. What was written before is not delayed.
+    /// The lag concerns the clients of this [`Database`] and its clones. The indexes do not show `PartiQL` writes, nor writes of other
+    /// processes, until the lag ends.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// # use aws_sdk_dynamodb::types::{AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement};
+    /// # use aws_sdk_dynamodb::types::{KeyType, Projection, ProjectionType, ScalarAttributeType};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database = dynalock_local::Database::in_memory()?;
+    /// let client = database.client();
+    /// # let attribute = |name: &str| {
+    /// #     AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build()
+    /// # };
+    /// # let key = |name: &str| KeySchemaElement::builder().attribute_name(name).key_type(KeyType::Hash).build();
+    /// # let all = Projection::builder().projection_type(ProjectionType::All).build();
+    /// # let index = GlobalSecondaryIndex::builder().index_name("by_color").key_schema(key("color")?).projection(all).build()?;
+    /// # let create = client.create_table().table_name("products").billing_mode(BillingMode::PayPerRequest);
+    /// # let create = create.attribute_definitions(attribute("sku")?).attribute_definitions(attribute("color")?);
+    /// # create.key_schema(key("sku")?).global_secondary_indexes(index).send().await?;
+    /// # let put = client.put_item().table_name("products").item("sku", AttributeValue::S("85123A".to_owned()));
+    /// # let put = put.item("color", AttributeValue::S("red".to_owned()));
+    /// # let by_color = client.query().table_name("products").index_name("by_color").key_condition_expression("color = :c");
+    /// # let by_color = by_color.expression_attribute_values(":c", AttributeValue::S("red".to_owned()));
+    /// // .. create the table "products" with an index, a request `put` and a query `by_color`, then:
+    /// database.index_lag(Duration::from_secs(1))?;
+    ///
+    /// put.send().await?;
+    /// assert_eq!(by_color.clone().send().await?.count, 0);
+    ///
+    /// tokio::time::advance(Duration::from_secs(1)).await;
+    /// assert_eq!(by_color.send().await?.count, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Copy`] if the engine cannot copy the database, which it does through a temporary file.
+    pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
+        if lag.is_zero() {
+            self.service.end_lag();
+            return Ok(());
+        }
+        self.service.lag(Lag::After(lag)).map_err(Error::Copy)
+    }
+
+    /// Lets global secondary indexes show no further write until [`index_lag`](Self::index_lag) is called, for tests without a clock.
+    ///
+    /// The rest is as with [`index_lag`](Self::index_lag).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// # use aws_sdk_dynamodb::types::{AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement};
+    /// # use aws_sdk_dynamodb::types::{KeyType, Projection, ProjectionType, ScalarAttributeType};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database = dynalock_local::Database::in_memory()?;
+    /// let client = database.client();
+    /// # let attribute = |name: &str| {
+    /// #     AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build()
+    /// # };
+    /// # let key = |name: &str| KeySchemaElement::builder().attribute_name(name).key_type(KeyType::Hash).build();
+    /// # let all = Projection::builder().projection_type(ProjectionType::All).build();
+    /// # let index = GlobalSecondaryIndex::builder().index_name("by_color").key_schema(key("color")?).projection(all).build()?;
+    /// # let create = client.create_table().table_name("products").billing_mode(BillingMode::PayPerRequest);
+    /// # let create = create.attribute_definitions(attribute("sku")?).attribute_definitions(attribute("color")?);
+    /// # create.key_schema(key("sku")?).global_secondary_indexes(index).send().await?;
+    /// # let put = client.put_item().table_name("products").item("sku", AttributeValue::S("85123A".to_owned()));
+    /// # let put = put.item("color", AttributeValue::S("red".to_owned()));
+    /// # let by_color = client.query().table_name("products").index_name("by_color").key_condition_expression("color = :c");
+    /// # let by_color = by_color.expression_attribute_values(":c", AttributeValue::S("red".to_owned()));
+    /// // .. create the table "products" with an index, a request `put` and a query `by_color`, then:
+    /// database.freeze_indexes()?;
+    ///
+    /// put.send().await?;
+    /// assert_eq!(by_color.clone().send().await?.count, 0);
+    ///
+    /// database.index_lag(Duration::ZERO)?;
+    /// assert_eq!(by_color.send().await?.count, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Copy`] if the engine cannot copy the database, which it does through a temporary file.
+    pub fn freeze_indexes(&self) -> Result<(), Error> {
+        self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
 
     /// What takes the place of an HTTP client, for an SDK configuration of your own.
@@ -97,7 +240,7 @@ impl Database {
     /// # Ok(()) }
     /// ```
     pub fn connector(&self) -> Connector {
-        Connector::new(self.engine.clone(), Arc::clone(&self.tokens))
+        Connector::new(Arc::clone(&self.service))
     }
 }
 

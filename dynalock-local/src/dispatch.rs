@@ -1,10 +1,17 @@
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use dynoxide::{Database, DynoxideError, actions::transact_write_items::TransactWriteItemsRequest};
+use dynoxide::{
+    Database, DynoxideError,
+    actions::{
+        query::{QueryRequest, QueryResponse},
+        scan::{ScanRequest, ScanResponse},
+        transact_write_items::TransactWriteItemsRequest,
+    },
+};
 use http::StatusCode;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    ranges,
+    keys, projections, ranges, settings,
     tokens::{Outcome, Tokens},
     wire,
 };
@@ -34,18 +41,37 @@ pub(crate) fn answer(engine: &Database, tokens: &Tokens, operation: &str, body: 
         "ListTables" => run(body, |request| engine.list_tables(request)),
         "ListTagsOfResource" => run(body, |request| engine.list_tags_of_resource(request)),
         "PutItem" => run(body, |request| engine.put_item(request)),
-        "Query" => run(body, |request| ranges::check_query(engine, &request).and_then(|()| engine.query(request))),
-        "Scan" => run(body, |request| ranges::check_scan(engine, &request).and_then(|()| engine.scan(request))),
+        "Query" => run(body, |request| query(engine, request)),
+        "Scan" => run(body, |request| scan(engine, request)),
         "TagResource" => run(body, |request| engine.tag_resource(request)),
         "TransactGetItems" => run(body, |request| engine.transact_get_items(request)),
         "UntagResource" => run(body, |request| engine.untag_resource(request)),
         "UpdateItem" => run(body, |request| engine.update_item(request)),
-        "UpdateTable" => run(body, |request| engine.update_table(request)),
-        "UpdateTimeToLive" => run(body, |request| engine.update_time_to_live(request)),
+        "UpdateTable" => {
+            run(body, |request| settings::check_table(&request).and_then(|()| engine.update_table(request)))
+        }
+        "UpdateTimeToLive" => run(body, |request| {
+            settings::check_time_to_live(engine, &request).and_then(|()| engine.update_time_to_live(request))
+        }),
         _ => return unknown(operation),
     };
 
     respond(answer)
+}
+
+fn query(engine: &Database, request: QueryRequest) -> dynoxide::Result<QueryResponse> {
+    ranges::check_query(engine, &request)?;
+    keys::check_query(&request)?;
+    projections::check_query(engine, &request)?;
+
+    engine.query(request)
+}
+
+fn scan(engine: &Database, request: ScanRequest) -> dynoxide::Result<ScanResponse> {
+    ranges::check_scan(engine, &request)?;
+    projections::check_scan(engine, &request)?;
+
+    engine.scan(request)
 }
 
 fn transact_write(engine: &Database, tokens: &Tokens, body: &[u8]) -> HttpResponse {
@@ -122,7 +148,7 @@ fn internal(error: &serde_json::Error) -> DynoxideError {
     DynoxideError::InternalServerError(error.to_string())
 }
 
-fn respond(answer: dynoxide::Result<String>) -> HttpResponse {
+pub(crate) fn respond(answer: dynoxide::Result<String>) -> HttpResponse {
     match answer {
         Ok(body) => wire::reply(StatusCode::OK, body),
         Err(error) => {

@@ -26,6 +26,11 @@ pub enum Error {
     #[error("cannot sweep expired items")]
     Sweep(#[source] Source),
 
+    /// The copy that answers for stale indexes could not be made, by [`Database::index_lag`](crate::Database::index_lag) or
+    /// [`Database::freeze_indexes`](crate::Database::freeze_indexes).
+    #[error("cannot copy the database for its stale indexes")]
+    Copy(#[source] Source),
+
     /// The address of a server is not a loopback address: the engine checks no credentials, so nobody else may reach it.
     #[cfg(feature = "serve")]
     #[error("{0} is not a loopback address")]

@@ -84,18 +84,28 @@
 //!   once: another crate of yours that brings SQLite has to agree on the version of `libsqlite3-sys`.
 //! - A tokio runtime. A request is applied on the task that sends it, which waits meanwhile: the engine is for tests and
 //!   tools, not for production.
-//! - No transaction conflicts, throttling or stale reads of its own: one request is applied at a time. Inject them.
+//! - No throttling of its own: inject it. No transaction conflicts, unless transactions take time
+//!   ([`Database::transaction_time`]): otherwise one request is applied at a time. No stale reads, but those of global
+//!   indexes that are asked for ([`Database::index_lag`], [`Database::freeze_indexes`]).
 //! - No access control, no backups, no global tables. [`engine`] compares it with DynamoDB row by row.
 
 mod database;
 mod error;
 mod faults;
 
+mod batch;
 mod clock;
 mod connector;
 mod dispatch;
+mod items;
+mod keys;
+mod projections;
 mod ranges;
+mod replica;
+mod service;
+mod settings;
 mod tokens;
+mod transactions;
 mod wire;
 
 mod ttl;

@@ -1,6 +1,6 @@
 //! Ranges whose end is below their start, in the requests where the engine does not look for them.
 //!
-//! DynamoDB refuses such a `BETWEEN` in every condition and filter. The engine refuses it in the condition of a PutItem, UpdateItem or
+//! DynamoDB refuses such a `BETWEEN` in every condition, key condition and filter. The engine refuses it in the condition of a PutItem, UpdateItem or
 //! DeleteItem, and takes it for a false condition in a transaction, a query or a scan.
 
 use std::collections::HashMap;
@@ -47,9 +47,9 @@ pub(crate) fn check_transaction(engine: &Database, request: &TransactWriteItemsR
 }
 
 pub(crate) fn check_query(engine: &Database, request: &QueryRequest) -> dynoxide::Result<()> {
-    let text = request.filter_expression.as_deref();
     let (names, values) = (&request.expression_attribute_names, &request.expression_attribute_values);
-    Expression { text, names, values }.check(engine)
+    Expression { text: request.key_condition_expression.as_deref(), names, values }.check(engine)?;
+    Expression { text: request.filter_expression.as_deref(), names, values }.check(engine)
 }
 
 pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::Result<()> {

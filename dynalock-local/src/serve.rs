@@ -59,7 +59,7 @@ impl Database {
 
         let (stop, stopped) = oneshot::channel::<()>();
         let until_stopped = async { drop(stopped.await) };
-        let engine = self.engine.clone();
+        let engine = self.service.engine.clone();
         let task = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, engine, until_stopped));
 
         Ok(Server { addr, task, stop })

@@ -42,6 +42,14 @@ pub(crate) enum Outcome<E> {
 }
 
 impl Tokens {
+    /// Whether a transaction with this token has succeeded.
+    pub(crate) fn knows(&self, token: &str) -> bool {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.forget_before(clock::now());
+
+        table.known.contains_key(token)
+    }
+
     /// Runs `apply` unless `token` is known.
     ///
     /// Others with a token wait meanwhile, so that of two equal ones that run at the same time one is applied.

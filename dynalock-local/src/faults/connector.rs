@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::{
 };
 use http::StatusCode;
 
-use super::{Fault, Faults, canned};
+use super::{Fault, Faults, canned, unprocessed};
 use crate::{clock, wire};
 
 /// An HTTP client, or one connector of it, behind faults.
@@ -76,6 +76,7 @@ async fn inject(
             future::pending().await
         }
 
+        Fault::Unprocessed(count) => unprocessed::leave(count, inner, request).await,
         Fault::Delay(time) => {
             clock::sleep(time).await;
             inner.call(request).await

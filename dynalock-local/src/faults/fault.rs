@@ -62,6 +62,22 @@ pub enum Fault {
         status: u16,
     },
 
+    /// A `BatchGetItem` or `BatchWriteItem` is delivered without this many of its last keys or writes, and the answer names them in
+    /// `UnprocessedKeys` or `UnprocessedItems`. Other operations pass.
+    ///
+    /// If all of them are left, nothing is delivered. DynamoDB answers that with
+    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded) if the capacity is exceeded, and so only if it fails otherwise.
+    /// The tables of a batch count in the order of their names. A service that checks signatures refuses the shorter request.
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// faults.script_on("BatchGetItem", 0, Fault::Unprocessed(3)); // three keys, once
+    /// faults.always(Fault::Unprocessed(1)); // the last key or write of each batch, for ever
+    /// ```
+    Unprocessed(usize),
+
     /// Delivered after this time on tokio's clock, and answered.
     Delay(Duration),
 

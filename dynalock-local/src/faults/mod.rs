@@ -8,22 +8,26 @@ use aws_sdk_dynamodb::config::{HttpClient, SharedHttpClient};
 mod fault;
 mod request;
 
+mod pages;
 mod plan;
 
 mod canned;
 mod connector;
+mod unprocessed;
 
 pub use fault::Fault;
 pub use request::Request;
 
 use connector::Faulty;
+use pages::PageFault;
 use plan::Plan;
 
 /// The faults in front of a client: a handle, whose clones are the same faults.
 ///
 /// It may be changed while the client runs. Every request passes it, each attempt of the SDK's own retries as a request
 /// of its own, and is logged. At most one fault meets a request; where several are due, the first of these wins:
-/// [`script_on`](Self::script_on), [`script`](Self::script), [`always`](Self::always), the drawn ones.
+/// [`script_page`](Self::script_page), [`script_on`](Self::script_on), [`script`](Self::script),
+/// [`always_on_page`](Self::always_on_page), [`always`](Self::always), the drawn ones.
 ///
 /// ```
 /// use dynalock_local::{Database, Fault, Faults};
@@ -84,12 +88,64 @@ impl Faults {
         self.plan().script_on(operation, nth, fault);
     }
 
+    /// Lets `fault` happen to the next request for page `nth` of a query or scan; 0 is the first page.
+    ///
+    /// `operation` is `"Query"` or `"Scan"`. Pages are counted for each query by itself: a request without a start key asks for page 0, each
+    /// further start key for the next page, and a retry asks for the same page again. The segments of a parallel scan are scans of their own.
+    /// Several faults for one page happen to as many requests for it.
+    ///
+    /// ```
+    /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+    /// use dynalock_local::{Database, Fault, Faults};
+    /// # use aws_sdk_dynamodb::{config::retry::RetryConfig, types::AttributeValue};
+    /// # use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let faults = Faults::none();
+    /// let client = Database::in_memory()?.client_with(&faults);
+    /// # let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+    /// # let client = aws_sdk_dynamodb::Client::from_conf(config);
+    /// # let sku = AttributeDefinition::builder().attribute_name("sku").attribute_type(ScalarAttributeType::S).build()?;
+    /// # let key = KeySchemaElement::builder().attribute_name("sku").key_type(KeyType::Hash).build()?;
+    /// # let create = client.create_table().table_name("products").billing_mode(BillingMode::PayPerRequest);
+    /// # create.attribute_definitions(sku).key_schema(key).send().await?;
+    /// # for sku in ["a", "b", "c"] {
+    /// #     client.put_item().table_name("products").item("sku", AttributeValue::S(sku.to_owned())).send().await?;
+    /// # }
+    /// // .. create the table "products" with some items, and a client without retries, then:
+    /// faults.script_page("Scan", 1, Fault::Throttle);
+    ///
+    /// let mut pages = client.scan().table_name("products").limit(1).into_paginator().send();
+    /// pages.try_next().await?.expect("page 0 passes");
+    /// let second = pages.next().await.expect("page 1 has an answer");
+    /// assert_eq!(second.unwrap_err().code(), Some("ThrottlingException"));
+    /// # Ok(()) }
+    /// ```
+    pub fn script_page(&self, operation: &str, nth: usize, fault: Fault) {
+        self.plan().script_page(PageFault { operation: operation.to_owned(), page: nth, fault });
+    }
+
+    /// Lets `fault` happen to every request for page `nth` of a query or scan from now on, until [`clear`](Self::clear).
+    ///
+    /// Pages are counted as in [`script_page`](Self::script_page).
+    ///
+    /// ```
+    /// use dynalock_local::{Fault, Faults};
+    ///
+    /// let faults = Faults::none();
+    /// faults.always_on_page("Query", 2, Fault::Throttle); // no query goes beyond its second page
+    /// ```
+    pub fn always_on_page(&self, operation: &str, nth: usize, fault: Fault) {
+        self.plan().always_on_page(PageFault { operation: operation.to_owned(), page: nth, fault });
+    }
+
     /// Lets `fault` happen to every request from now on, until [`clear`](Self::clear).
     pub fn always(&self, fault: Fault) {
         self.plan().always(fault);
     }
 
-    /// Forgets what was scripted, what is always to happen, and all rates. The log stays.
+    /// Forgets what was scripted, what is always to happen, and all rates. The log and the numbers of pages stay.
     pub fn clear(&self) {
         self.plan().clear();
     }

@@ -2,7 +2,10 @@ use std::collections::HashMap;
 
 use fastrand::Rng;
 
-use super::{Fault, Request};
+use super::{
+    Fault, Request,
+    pages::{PageFault, Pages},
+};
 
 /// Which request meets which fault, and what was sent so far.
 pub(super) struct Plan {
@@ -11,6 +14,7 @@ pub(super) struct Plan {
     /// By operation, and the request's place among those of its operation.
     script_on: HashMap<String, HashMap<usize, Fault>>,
     always: Option<Fault>,
+    pages: Pages,
     random: Random,
 
     log: Vec<Request>,
@@ -30,6 +34,7 @@ impl Plan {
             script: HashMap::new(),
             script_on: HashMap::new(),
             always: None,
+            pages: Pages::default(),
             random: Random { rng: Rng::with_seed(seed), rates: Vec::new(), only: None },
             log: Vec::new(),
             counts: HashMap::new(),
@@ -38,7 +43,7 @@ impl Plan {
 
     /// Decides what happens to the next request, and logs it.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
-        let fault = self.decide(operation);
+        let fault = self.decide(operation, body);
 
         self.log.push(Request::new(operation, fault.clone(), body));
         *self.counts.entry(operation.to_owned()).or_default() += 1;
@@ -46,14 +51,16 @@ impl Plan {
         fault
     }
 
-    fn decide(&mut self, operation: &str) -> Option<Fault> {
+    fn decide(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
         // Drawn and taken even where another one wins: the requests after it meet the same faults either way.
         let drawn = self.random.draw(operation);
+        let page = self.pages.next(operation, body);
         let scripted = self.script.remove(&self.log.len());
         let count = self.count(operation);
         let scripted_on = self.script_on.get_mut(operation).and_then(|script| script.remove(&count));
 
-        scripted_on.or(scripted).or_else(|| self.always.clone()).or(drawn)
+        let scripted = page.once.or(scripted_on).or(scripted);
+        scripted.or(page.always).or_else(|| self.always.clone()).or(drawn)
     }
 
     pub(super) fn rate(&mut self, fault: Fault, rate: f64) {
@@ -77,6 +84,14 @@ impl Plan {
         self.script_on.entry(operation.to_owned()).or_default().insert(at, fault);
     }
 
+    pub(super) fn script_page(&mut self, fault: PageFault) {
+        self.pages.script(fault);
+    }
+
+    pub(super) fn always_on_page(&mut self, fault: PageFault) {
+        self.pages.always(fault);
+    }
+
     pub(super) fn always(&mut self, fault: Fault) {
         self.always = Some(fault);
     }
@@ -85,6 +100,7 @@ impl Plan {
         self.script.clear();
         self.script_on.clear();
         self.always = None;
+        self.pages.clear();
         self.random.rates.clear();
     }
 

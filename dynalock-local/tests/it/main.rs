@@ -10,7 +10,9 @@ mod engine;
 mod faults;
 mod file;
 mod gaps;
+mod stale_indexes;
 mod tokens;
+mod transaction_time;
 mod ttl;
 
 #[cfg(feature = "serve")]

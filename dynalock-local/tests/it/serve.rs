@@ -6,6 +6,7 @@ use std::{
 use aws_sdk_dynamodb::{
     Client, Config,
     config::{BehaviorVersion, Credentials, Region},
+    types::KeysAndAttributes,
 };
 use aws_smithy_http_client::Builder;
 use dynalock_local::{Database, Error, Fault, Faults, Server};
@@ -64,6 +65,21 @@ async fn faults_stand_in_front_of_a_real_connector() {
 
     assert_eq!(faults.count("UpdateItem"), 4);
     assert_eq!(table.n("a").await, Some(n(3)));
+}
+
+#[tokio::test]
+async fn keys_of_a_batch_are_left_unprocessed_over_http_too() {
+    let server = dynalock_local::serve(ANY_PORT).await.unwrap();
+    let faults = Faults::none();
+    let table = Table::create(client_of(&server, &faults), "table").await;
+    table.increment("a").send().await.unwrap();
+    faults.script_on("BatchGetItem", 0, Fault::Unprocessed(1));
+    let keys = KeysAndAttributes::builder().keys(item([("k", s("a"))])).keys(item([("k", s("b"))])).build().unwrap();
+
+    let read = table.client.batch_get_item().request_items("table", keys).send().await.unwrap();
+
+    assert_eq!(read.responses.unwrap()["table"], [item([("k", s("a")), ("n", n(1))])]);
+    assert_eq!(read.unprocessed_keys.unwrap()["table"].keys(), [item([("k", s("b"))])]);
 }
 
 #[tokio::test]

@@ -12,8 +12,17 @@ use aws_smithy_http_client::Builder;
 
 use crate::table::Table;
 
+pub(crate) mod orders;
+
+mod batches;
+mod capacity;
 mod conditions;
+mod indexes;
 mod limits;
+mod queries;
+mod scans;
+mod service;
+mod settings;
 mod tables;
 mod transactions;
 mod updates;

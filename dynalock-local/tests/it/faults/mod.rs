@@ -15,6 +15,9 @@ use dynalock_local::{Database, Fault, Faults};
 
 use crate::table::{Table, b, code, item, list, n, s, ss};
 
+mod batches;
+mod pages;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What a caller sees of one attempt.

@@ -1,0 +1,90 @@
+//! Batches of which a part is not processed.
+
+use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
+use aws_smithy_types::byte_stream::ByteStream;
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::wire;
+
+/// By table: the keys or writes of a batch.
+pub(crate) type Tables = Map<String, Value>;
+
+/// The operation of a batch.
+pub(crate) enum Kind {
+    Get,
+    Write,
+}
+
+impl Kind {
+    pub(crate) fn of(operation: &str) -> Option<Self> {
+        match operation {
+            "BatchGetItem" => Some(Self::Get),
+            "BatchWriteItem" => Some(Self::Write),
+            _ => None,
+        }
+    }
+
+    fn unprocessed(&self) -> &'static str {
+        match self {
+            Self::Get => "UnprocessedKeys",
+            Self::Write => "UnprocessedItems",
+        }
+    }
+
+    /// The keys or writes of a table.
+    fn entries<'t>(&self, table: &'t mut Value) -> Option<&'t mut Vec<Value>> {
+        match self {
+            Self::Get => table.get_mut("Keys")?.as_array_mut(),
+            Self::Write => table.as_array_mut(),
+        }
+    }
+
+    /// Takes the keys or writes out of a batch that `is_left` names, from the last to the first.
+    pub(crate) fn take(&self, tables: &mut Tables, mut is_left: impl FnMut(&str, &Value) -> bool) -> Tables {
+        let mut taken = Tables::new();
+        for (name, table) in tables.iter_mut().rev() {
+            let mut rest = table.clone();
+            let (Some(kept), Some(left)) = (self.entries(table), self.entries(&mut rest)) else { continue };
+            let mut leaves: Vec<_> = kept.iter().rev().map(|entry| is_left(name, entry)).collect();
+            leaves.reverse();
+            let (mut of_kept, mut of_left) = (leaves.iter(), leaves.iter());
+            kept.retain(|_| of_kept.next() == Some(&false));
+            left.retain(|_| of_left.next() == Some(&true));
+            if !left.is_empty() {
+                taken.insert(name.clone(), rest);
+            }
+        }
+        // A table of which nothing is left would make the request invalid. One that was empty before stays, and is refused.
+        tables.retain(|name, table| {
+            !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
+        });
+        taken
+    }
+
+    pub(crate) fn nothing_processed(&self, left: &Tables) -> Value {
+        match self {
+            Self::Get => json!({ "Responses": {}, "UnprocessedKeys": left }),
+            Self::Write => json!({ "UnprocessedItems": left }),
+        }
+    }
+
+    /// Adds these keys or writes to the unprocessed ones of a reply.
+    pub(crate) async fn add(&self, left: Tables, reply: HttpResponse) -> Result<HttpResponse, ConnectorError> {
+        let body = ByteStream::new(reply.into_body()).collect().await;
+        let body = body.map_err(|error| ConnectorError::other(error.into(), None))?.to_vec();
+        let Ok(Value::Object(mut answer)) = serde_json::from_slice(&body) else {
+            return Ok(wire::reply(StatusCode::OK, body));
+        };
+
+        let unprocessed = answer.entry(self.unprocessed()).or_insert_with(|| json!({}));
+        for (name, mut table) in left {
+            // DynamoDB may have left keys of the same table by itself.
+            match unprocessed.get_mut(&name).and_then(|known| self.entries(known)) {
+                Some(known) => known.append(self.entries(&mut table).unwrap_or(&mut Vec::new())),
+                None => unprocessed[name] = table,
+            }
+        }
+        Ok(wire::reply(StatusCode::OK, Value::Object(answer).to_string()))
+    }
+}

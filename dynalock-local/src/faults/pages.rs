@@ -1,0 +1,93 @@
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use serde_json::Value;
+
+use super::Fault;
+
+/// The pages of queries and scans: their numbers, and the faults that were scripted for them.
+#[derive(Default)]
+pub(super) struct Pages {
+    numbers: Numbers,
+    once: Vec<PageFault>,
+    always: Vec<PageFault>,
+}
+
+pub(super) struct PageFault {
+    pub(super) operation: String,
+    /// 0 is the first page.
+    pub(super) page: usize,
+    pub(super) fault: Fault,
+}
+
+/// What is due for one page.
+#[derive(Default)]
+pub(super) struct Due {
+    pub(super) once: Option<Fault>,
+    pub(super) always: Option<Fault>,
+}
+
+impl Pages {
+    pub(super) fn script(&mut self, fault: PageFault) {
+        self.once.push(fault);
+    }
+
+    pub(super) fn always(&mut self, fault: PageFault) {
+        self.always.push(fault);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.once.clear();
+        self.always.clear();
+    }
+
+    /// Counts the page that a request asks for, and takes the fault that was scripted for it.
+    pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Due {
+        if !matches!(operation, "Query" | "Scan") {
+            return Due::default();
+        }
+        let page = self.numbers.next(operation, body);
+        let is_due = |known: &PageFault| known.operation == operation && known.page == page;
+
+        Due {
+            once: self.once.iter().position(is_due).map(|at| self.once.remove(at).fault),
+            always: self.always.iter().find(|known| is_due(known)).map(|known| known.fault.clone()),
+        }
+    }
+}
+
+/// The numbers of the start keys of each query, which is known by its content without the start key.
+#[derive(Default)]
+struct Numbers(HashMap<u64, HashMap<u64, usize>>);
+
+impl Numbers {
+    /// The page without a start key is number 0, and each further start key has the next number. A retry has the number of its page.
+    fn next(&mut self, operation: &str, body: &[u8]) -> usize {
+        let mut request: Value = serde_json::from_slice(body).unwrap_or_default();
+        let start = request.as_object_mut().and_then(|request| {
+            // A caller may ask for fewer items as it goes on.
+            request.remove("Limit");
+            request.remove("ExclusiveStartKey").filter(|key| !key.is_null())
+        });
+        let known = self.0.entry(fingerprint(&(operation, request))).or_default();
+
+        match start {
+            None => {
+                known.clear();
+                0
+            }
+            Some(start) => {
+                let next = known.len() + 1;
+                *known.entry(fingerprint(&start)).or_insert(next)
+            }
+        }
+    }
+}
+
+fn fingerprint(content: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,148 @@
+//! Queries and scans of an index that name attributes which the index does not hold.
+//!
+//! DynamoDB refuses the filter of a query on such an attribute, and its projection from a global index. The engine takes the attribute for absent,
+//! so that a filter quietly matches nothing or everything.
+
+use std::collections::{HashMap, HashSet};
+
+use dynoxide::{
+    Database, DynoxideError,
+    actions::{describe_table::DescribeTableRequest, query::QueryRequest, scan::ScanRequest},
+    types::{KeySchemaElement, Projection, ProjectionType},
+};
+
+type Names = Option<HashMap<String, String>>;
+
+pub(crate) fn check_query(engine: &Database, request: &QueryRequest) -> dynoxide::Result<()> {
+    let Some(index) = Index::of(engine, &request.table_name, request.index_name.as_deref()) else { return Ok(()) };
+    let names = &request.expression_attribute_names;
+
+    index.check_filter(request.filter_expression.as_deref(), names)?;
+    index.check_projection(request.projection_expression.as_deref(), names)
+}
+
+pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::Result<()> {
+    let Some(index) = Index::of(engine, &request.table_name, request.index_name.as_deref()) else { return Ok(()) };
+
+    index.check_projection(request.projection_expression.as_deref(), &request.expression_attribute_names)
+}
+
+/// An index that holds some of the attributes.
+struct Index<'r> {
+    name: &'r str,
+    scope: Scope,
+    attributes: HashSet<String>,
+}
+
+#[derive(PartialEq)]
+enum Scope {
+    Global,
+    /// DynamoDB fetches from the table what a projection names beside the index.
+    Local,
+}
+
+impl<'r> Index<'r> {
+    /// `None` if there is no such index, which the engine refuses, or if the index holds all attributes.
+    fn of(engine: &Database, table: &str, name: Option<&'r str>) -> Option<Self> {
+        let name = name?;
+        let table = engine.describe_table(DescribeTableRequest { table_name: table.to_owned() }).ok()?.table;
+
+        let mut globals = table.global_secondary_indexes.iter().flatten();
+        if let Some(index) = globals.find(|index| index.index_name == name) {
+            let attributes = projected(&index.projection, [&table.key_schema, &index.key_schema])?;
+            return Some(Self { name, scope: Scope::Global, attributes });
+        }
+        let mut locals = table.local_secondary_indexes.iter().flatten();
+        let index = locals.find(|index| index.index_name == name)?;
+        let attributes = projected(&index.projection, [&table.key_schema, &index.key_schema])?;
+        Some(Self { name, scope: Scope::Local, attributes })
+    }
+
+    fn check_filter(&self, filter: Option<&str>, names: &Names) -> dynoxide::Result<()> {
+        match self.missing(filter, names) {
+            None => Ok(()),
+            Some(missing) => Err(DynoxideError::ValidationException(format!(
+                "One or more parameter values were invalid: Secondary index {} does not project one or more filter \
+                 attributes: [{missing}]",
+                self.name
+            ))),
+        }
+    }
+
+    fn check_projection(&self, projection: Option<&str>, names: &Names) -> dynoxide::Result<()> {
+        match self.missing(projection, names).filter(|_| self.scope == Scope::Global) {
+            None => Ok(()),
+            Some(missing) => Err(DynoxideError::ValidationException(format!(
+                "One or more parameter values were invalid: Global secondary index {} does not project [{missing}]",
+                self.name
+            ))),
+        }
+    }
+
+    /// The first attribute of an expression that the index does not hold.
+    fn missing(&self, expression: Option<&str>, names: &Names) -> Option<String> {
+        top_level_names(expression?)
+            .into_iter()
+            .filter_map(|name| match name.starts_with('#') {
+                // The engine refuses an undefined placeholder.
+                true => names.as_ref()?.get(name).cloned(),
+                false => Some(name.to_owned()),
+            })
+            .find(|name| !self.attributes.contains(name))
+    }
+}
+
+/// The attributes that an index holds; `None` stands for all.
+fn projected(projection: &Projection, keys: [&[KeySchemaElement]; 2]) -> Option<HashSet<String>> {
+    if matches!(projection.projection_type, None | Some(ProjectionType::ALL)) {
+        return None;
+    }
+    let keys = keys.into_iter().flatten().map(|key| key.attribute_name.clone());
+
+    Some(keys.chain(projection.non_key_attributes.iter().flatten().cloned()).collect())
+}
+
+/// The attributes and placeholders of attributes that start a path in an expression.
+fn top_level_names(expression: &str) -> Vec<&str> {
+    const KEYWORDS: [&str; 5] = ["AND", "OR", "NOT", "BETWEEN", "IN"];
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '#' | ':');
+
+    let mut names = Vec::new();
+    let mut rest = expression;
+    let mut before = ' ';
+    while let Some(start) = rest.find(is_word) {
+        let between = rest[..start].trim_end();
+        before = between.chars().last().unwrap_or(before);
+        let end = rest[start..].find(|c| !is_word(c)).map_or(rest.len(), |length| start + length);
+        let word = &rest[start..end];
+        rest = &rest[end..];
+
+        let is_function = rest.trim_start().starts_with('(');
+        let is_name = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '#'));
+        if is_name && before != '.' && !is_function && !KEYWORDS.iter().any(|known| known.eq_ignore_ascii_case(word)) {
+            names.push(word);
+        }
+        before = ' ';
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::top_level_names;
+
+    #[test]
+    fn names_are_those_that_start_a_path() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("a, #b.c, d[0].e", &["a", "#b", "d"]),
+            ("a . b = :c AND NOT (size(d) > :e)", &["a", "d"]),
+            ("begins_with (a, :b) or c between :d and #e", &["a", "c", "#e"]),
+            ("a IN (:b, :c) AND attribute_not_exists(d[1])", &["a", "d"]),
+            ("", &[]),
+        ];
+
+        for (expression, names) in cases {
+            assert_eq!(top_level_names(expression), names, "{expression}");
+        }
+    }
+}

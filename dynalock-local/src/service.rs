@@ -1,0 +1,114 @@
+use std::{
+    error::Error as StdError,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
+use dynoxide::{Database, DynoxideError};
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::{
+    batch::Kind,
+    clock, dispatch,
+    replica::{Lag, Replica},
+    tokens::Tokens,
+    transactions::Running,
+    wire,
+};
+
+/// The engine, and what the clients of a database share beside it.
+pub(crate) struct Service {
+    pub(crate) engine: Database,
+    tokens: Tokens,
+    pub(crate) running: Arc<Running>,
+    /// There is one while global indexes lag.
+    replica: Mutex<Option<Replica>>,
+}
+
+impl Service {
+    pub(crate) fn new(engine: Database) -> Self {
+        Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
+    }
+
+    /// Lets the global indexes lag from now on.
+    pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        let mut replica = self.replica();
+        match replica.as_mut() {
+            Some(replica) => replica.set_lag(lag),
+            None => *replica = Some(Replica::of(&self.engine, lag)?),
+        }
+        Ok(())
+    }
+
+    /// Lets the global indexes show every write at once.
+    pub(crate) fn end_lag(&self) {
+        *self.replica() = None;
+    }
+
+    /// The answer to one request: at once, but for transactions that take time.
+    pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
+        if self.running.is_off() {
+            return Ok(self.answer(operation, body));
+        }
+        let request: Value = serde_json::from_slice(body).unwrap_or_default();
+
+        match operation {
+            "TransactWriteItems" => Ok(self.transact(&request, body).await),
+            "BatchWriteItem" => self.write_batch(request, body).await,
+            _ => match self.running.refusal(&self.engine, operation, &request) {
+                Some(refusal) => Ok(refusal),
+                None => Ok(self.answer(operation, body)),
+            },
+        }
+    }
+
+    async fn transact(self: Arc<Self>, request: &Value, body: &[u8]) -> HttpResponse {
+        // DynamoDB knows the token of a transaction that has succeeded, whatever holds its items now.
+        if request["ClientRequestToken"].as_str().is_some_and(|token| self.tokens.knows(token)) {
+            return self.answer("TransactWriteItems", body);
+        }
+        let run = match self.running.start(&self.engine, request) {
+            Ok(run) => run,
+            Err(refusal) => return *refusal,
+        };
+
+        // A task of its own: a caller that stops waiting does not end its transaction.
+        let body = body.to_vec();
+        let task = tokio::spawn(async move {
+            clock::sleep(run.time).await;
+            let answer = self.answer("TransactWriteItems", &body);
+            drop(run);
+            answer
+        });
+        task.await.unwrap_or_else(|error| dispatch::respond(Err(DynoxideError::InternalServerError(error.to_string()))))
+    }
+
+    async fn write_batch(&self, mut request: Value, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
+        let Some(tables) = request.get_mut("RequestItems").and_then(Value::as_object_mut) else {
+            return Ok(self.answer("BatchWriteItem", body));
+        };
+        let left = Kind::Write.take(tables, |table, write| self.running.holds(&self.engine, table, write));
+        if left.is_empty() {
+            return Ok(self.answer("BatchWriteItem", body));
+        }
+        if tables.is_empty() {
+            return Ok(wire::reply(StatusCode::OK, Kind::Write.nothing_processed(&left).to_string()));
+        }
+
+        let reply = self.answer("BatchWriteItem", request.to_string().as_bytes());
+        if reply.status().is_success() { Kind::Write.add(left, reply).await } else { Ok(reply) }
+    }
+
+    fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
+        // Held until the engine has answered: the replica sees the writes in the order of the engine.
+        match self.replica().as_mut() {
+            None => dispatch::answer(&self.engine, &self.tokens, operation, body),
+            Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),
+        }
+    }
+
+    fn replica(&self) -> MutexGuard<'_, Option<Replica>> {
+        self.replica.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
