@@ -1,10 +1,12 @@
 //! Where the tests run, and what they look at.
 
 pub(crate) mod account;
+pub(crate) mod answers;
 pub(crate) mod attributes;
 pub(crate) mod digest;
 pub(crate) mod endpoint;
 pub(crate) mod line;
+pub(crate) mod order;
 pub(crate) mod partial;
 pub(crate) mod product;
 pub(crate) mod refused;
@@ -18,6 +20,7 @@ pub(crate) use account::Account;
 pub(crate) use attributes::{Item, b, item, n, s};
 pub(crate) use digest::Digest;
 pub(crate) use line::Line;
+pub(crate) use order::Order;
 pub(crate) use product::Product;
 pub(crate) use shop::{Shop, Table};
 
