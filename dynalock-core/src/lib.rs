@@ -27,6 +27,8 @@ mod named;
 
 mod repository;
 
+pub mod query;
+
 mod leased_item;
 
 pub mod transaction;
@@ -64,7 +66,8 @@ pub mod lock {
 /// The calls of a [`Repository`] before they are awaited.
 pub mod request {
     pub use crate::repository::{
-        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
+        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Request, TryUpdateWith, Update, UpdateWith,
+        UpsertWith,
     };
 }
 

@@ -1,5 +1,7 @@
 //! DynamoDB numbers: decimal digits in any notation.
 
+use std::cmp::Ordering;
+
 /// The one notation of a number that may be written in several, so that equal numbers are equal texts. What is no number stays as it is.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
@@ -54,6 +56,28 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     whole.checked_add(1)
 }
 
+/// The order of two numbers by their values; nothing if one of the texts is no number.
+pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
+    let (one, other) = (normal(one)?, normal(other)?);
+    Some(match (one.negative, other.negative) {
+        (false, false) => one.magnitude(&other),
+        (true, true) => other.magnitude(&one),
+        (false, true) => Ordering::Greater,
+        (true, false) => Ordering::Less,
+    })
+}
+
+impl Normal {
+    /// The order of the absolute values. Both have no zeros at either end, so their texts compare digit by digit.
+    fn magnitude(&self, other: &Self) -> Ordering {
+        let places = |number: &Self| {
+            let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
+            (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
+        };
+        places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))
+    }
+}
+
 /// A number as its significant digits times a power of ten; zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
@@ -103,6 +127,18 @@ mod tests {
         }
         assert_eq!(canonical("-120"), "-120");
         assert_eq!(canonical("12e1"), "120");
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_their_values() {
+        let rising = ["-1e40", "-12", "-1.5", "-1", "-0.5", "0", "1e-3", "0.5", "1", "1.5", "9", "10", "11", "1e40"];
+        for (place, one) in rising.iter().enumerate() {
+            for (other_place, other) in rising.iter().enumerate() {
+                assert_eq!(compare(one, other), Some(place.cmp(&other_place)), "{one} {other}");
+            }
+        }
+        assert_eq!(compare("10", "1.0e1"), Some(Ordering::Equal));
+        assert_eq!(compare("x", "1"), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub use crate::{
     expression::{Attribute, Opaque},
     key::{AsKey, Key, KeyAttribute, KeyType, KeyValue},
     model::{Aliases, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned},
+    query::{Partitioned, SortBounds, SortRange, Sorted},
 };
 
 /// The handle of an attribute that serde writes under this name.

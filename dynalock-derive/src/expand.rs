@@ -14,6 +14,7 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     let key = key(item);
     let conversions = conversions(item);
     let lockable = lockable(item);
+    let ranges = ranges(item);
     let constructor = constructor(item);
     let handles = handles::expand(item.input, &item.krate, &item.handles);
 
@@ -22,6 +23,7 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
         #lockable
         #key
         #conversions
+        #ranges
         #constructor
         #handles
     }
@@ -282,6 +284,47 @@ fn plain_conversion(item: &Item<'_>) -> TokenStream {
             }
         },
     }
+}
+
+/// What names a partition, and the ranges of its sort key.
+fn ranges(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let ident = type_ident(item.input);
+    let (_, ty_generics, _) = item.input.generics.split_for_impl();
+    let where_clause = where_clause(item.input, &quote!(#krate::private::Versioned));
+    let generics = |params: &[GenericParam]| {
+        let mut generics = item.input.generics.clone();
+        generics.params.extend(params.iter().cloned());
+        generics.where_clause.clone_from(&where_clause);
+        generics
+    };
+    let partition = item.partition_key.ty;
+    let of_partition = generics(&[parse_quote!(__Partition: #krate::private::AsKey<#partition>)]);
+    let (impl_generics, _, where_clause) = of_partition.split_for_impl();
+    let partitioned = quote! {
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl #impl_generics #krate::private::Partitioned<__Partition> for #ident #ty_generics #where_clause {
+            fn partition(value: &__Partition) -> #krate::private::KeyValue {
+                #krate::private::AsKey::<#partition>::as_key(value)
+            }
+        }
+    };
+    let sorted = item.sort_key.as_ref().map(|Attribute { ty: sort, .. }| {
+        let of_range =
+            generics(&[parse_quote!(__Range: #krate::private::SortRange<#sort, __Mark>), parse_quote!(__Mark)]);
+        let (impl_generics, _, where_clause) = of_range.split_for_impl();
+        quote! {
+            #[automatically_derived]
+            #[allow(deprecated)]
+            impl #impl_generics #krate::private::Sorted<__Range, __Mark> for #ident #ty_generics #where_clause {
+                fn bounds(range: __Range) -> #krate::private::SortBounds {
+                    #krate::private::SortRange::<#sort, __Mark>::into_bounds(range)
+                }
+            }
+        }
+    });
+    quote!(#partitioned #sorted)
 }
 
 fn constructor(item: &Item<'_>) -> TokenStream {

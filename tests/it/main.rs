@@ -46,6 +46,7 @@ mod handlers;
 mod leases;
 mod locks;
 mod messages;
+mod query;
 mod queue;
 mod settings;
 mod transactions;

@@ -146,7 +146,8 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-pub(super) fn digest_item(item: &Item) -> u64 {
+/// A digest of attributes, the same in every process and for every order of the names.
+pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();
         part(&mut hash, 0, name.as_bytes());

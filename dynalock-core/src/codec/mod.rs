@@ -14,6 +14,7 @@ use decode::is_tracked;
 pub(crate) use decode::{decode, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
+pub(crate) use etag::digest_item;
 pub use stored::Stored;
 pub(crate) use stored::{Basis, Content, State};
 
@@ -79,7 +80,7 @@ pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
 }
 
 /// The value of a key attribute, if the value has a type that keys have.
-fn scalar(value: AttributeValue) -> Option<KeyValue> {
+pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     match value {
         AttributeValue::S(text) => Some(KeyValue::S(text)),
         AttributeValue::N(digits) => Some(KeyValue::N(digits)),

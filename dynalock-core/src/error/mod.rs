@@ -288,6 +288,18 @@ pub enum Error {
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
+    /// A page token does not belong to this query, or is not a token of this library. Nothing was read.
+    ///
+    /// Ask for the first page again, with `None` as the token.
+    #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
+    #[non_exhaustive]
+    PageToken {
+        /// The table.
+        table: Arc<str>,
+        /// The reason.
+        reason: &'static str,
+    },
+
     /// A setting of the call is out of its range. Nothing was sent.
     #[error("{0}")]
     InvalidSetting(InvalidSetting),
@@ -374,6 +386,7 @@ impl Error {
             | Self::Unavailable(_)
             | Self::TableMismatch { .. }
             | Self::Misconfigured(_)
+            | Self::PageToken { .. }
             | Self::InvalidSetting(_)
             | Self::Decode(_)
             | Self::Encode(_) => None,
@@ -424,6 +437,7 @@ impl Error {
             | Self::TableNotFound { .. }
             | Self::TableMismatch { .. }
             | Self::Misconfigured(_)
+            | Self::PageToken { .. }
             | Self::InvalidSetting(_)
             | Self::ItemTooLarge { .. }
             | Self::Rejected(_)

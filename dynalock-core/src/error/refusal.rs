@@ -22,7 +22,7 @@ impl Refusal {
 
     /// Whether DynamoDB refused the request because the table has another key.
     pub(crate) fn is_of_key_schema(&self) -> bool {
-        const KNOWN: [&str; 6] = [
+        const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
             // DynamoDB Local's words for a key attribute that is missing.
             "One of the required keys was not given a value",
@@ -30,6 +30,8 @@ impl Refusal {
             "Missing the key",
             "Type mismatch for key",
             "This attribute is part of the key",
+            "Query condition missed key schema element",
+            "Condition parameter type does not match schema type",
         ];
         // A transaction of reads is cancelled as a whole.
         let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
@@ -42,6 +44,13 @@ impl Refusal {
         self.code().starts_with("Validation")
             && message.contains("Item size")
             && message.contains("exceeded the maximum allowed size")
+    }
+
+    /// Whether DynamoDB refused the place where a page begins.
+    pub(crate) fn is_of_page_start(&self) -> bool {
+        let message = self.message().to_ascii_lowercase();
+        self.code().starts_with("Validation")
+            && ["starting key", "exclusive start key", "exclusivestartkey"].iter().any(|word| message.contains(word))
     }
 
     pub(crate) fn after(mut self, spent: Spent) -> Self {

@@ -23,4 +23,11 @@ pub enum InvalidSetting {
     /// `attempt_timeout(Duration::ZERO)` was set: no request could be answered in time.
     #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
     AttemptTimeout,
+    /// `segments` was called with 0, or with more than DynamoDB allows.
+    #[error("a scan has 1 to 1000000 segments, and this one has {segments}; set another number of `segments`")]
+    #[non_exhaustive]
+    Segments {
+        /// The number of segments that was set.
+        segments: u32,
+    },
 }

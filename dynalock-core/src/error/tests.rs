@@ -103,6 +103,7 @@ fn without_spent() -> Vec<(Error, bool)> {
         (Error::Unavailable(Unavailable::Unreadable("why".into())), true),
         (Error::TableMismatch { table: table(), reason: "a reason".to_owned() }, false),
         (Error::Misconfigured(Misconfigured::Region("why".into())), false),
+        (Error::PageToken { table: table(), reason: "a reason" }, false),
         (Error::InvalidSetting(InvalidSetting::Attempts), false),
         (Error::Decode(codec()), false),
         (Error::Encode(codec()), false),

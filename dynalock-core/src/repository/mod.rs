@@ -1,5 +1,6 @@
 //! The items of one type in one table.
 
+mod get_many;
 mod modify;
 mod read;
 mod request;
@@ -7,6 +8,7 @@ mod session;
 mod table;
 mod write;
 
+pub use get_many::GetMany;
 use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;

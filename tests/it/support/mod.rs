@@ -1,6 +1,7 @@
 //! Where the tests run, and what they look at.
 
 pub(crate) mod account;
+pub(crate) mod answers;
 pub(crate) mod attributes;
 pub(crate) mod digest;
 pub(crate) mod endpoint;
@@ -8,6 +9,7 @@ pub(crate) mod kept;
 pub(crate) mod layer;
 pub(crate) mod leases;
 pub(crate) mod line;
+pub(crate) mod order;
 pub(crate) mod partial;
 pub(crate) mod product;
 mod refused;
@@ -23,6 +25,7 @@ pub(crate) use digest::Digest;
 pub(crate) use kept::{Archive, Crate, Kept, Parcel, for_both_kinds};
 pub(crate) use leases::{SKEW, TTL, acquire, kill, row_of};
 pub(crate) use line::Line;
+pub(crate) use order::Order;
 pub(crate) use product::Product;
 pub(crate) use refused::{FAILED, NONE, Refused, cancelled, codes, invalid, met};
 pub(crate) use sent::{written, written_by_the_user};

@@ -1,0 +1,118 @@
+use std::{collections::HashMap, sync::Arc};
+
+use aws_sdk_dynamodb::{Client, operation::query::QueryError, types::Select};
+
+use super::classify::{Failure, ServiceFailure, classify};
+use crate::codec::Item;
+
+/// A Query or a Scan: what is the same for all its pages.
+pub(crate) struct PageRequest {
+    pub(crate) table: Arc<str>,
+    pub(crate) index: Option<&'static str>,
+    pub(crate) access: Access,
+    pub(crate) filter: Option<String>,
+    pub(crate) names: Option<HashMap<String, String>>,
+    pub(crate) values: Option<Item>,
+    pub(crate) selection: Selection,
+    pub(crate) consistent: bool,
+}
+
+/// How the items are found.
+pub(crate) enum Access {
+    /// A Query of one partition.
+    Query { condition: String, forward: bool },
+    /// A Scan of everything.
+    Scan,
+}
+
+/// What a page returns.
+#[derive(Clone)]
+pub(crate) enum Selection {
+    /// All attributes of the table or index.
+    Attributes,
+    /// The attributes of this projection expression.
+    Projection(String),
+    /// The number of items alone.
+    Count,
+}
+
+/// Where a page begins, and how far it may go.
+#[derive(Clone, Default)]
+pub(crate) struct PageStart {
+    /// The key of the item before the page; nothing for the first page.
+    pub(crate) after: Option<Item>,
+    /// The most items that DynamoDB evaluates, before the filter.
+    pub(crate) limit: Option<i32>,
+    /// The part of a parallel scan.
+    pub(crate) segment: Option<Segment>,
+}
+
+/// One part of a parallel scan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) number: i32,
+    pub(crate) of: i32,
+}
+
+/// What a page returned.
+#[derive(Default)]
+pub(crate) struct ItemPage {
+    pub(crate) items: Vec<Item>,
+    pub(crate) count: usize,
+    /// The key of the item before the next page; nothing after the last page.
+    pub(crate) next: Option<Item>,
+}
+
+/// What both kinds of request say.
+macro_rules! page {
+    ($builder:expr, $request:ident, $start:ident) => {{
+        let (projection, select) = match &$request.selection {
+            Selection::Attributes => (None, None),
+            Selection::Projection(text) => (Some(text.clone()), None),
+            Selection::Count => (None, Some(Select::Count)),
+        };
+        let output = $builder
+            .table_name(&*$request.table)
+            .set_index_name($request.index.map(str::to_owned))
+            .set_filter_expression($request.filter.clone())
+            .set_expression_attribute_names($request.names.clone())
+            .set_expression_attribute_values($request.values.clone())
+            .set_projection_expression(projection)
+            .set_select(select)
+            .consistent_read($request.consistent)
+            .set_exclusive_start_key($start.after.clone())
+            .set_limit($start.limit)
+            .send()
+            .await
+            .map_err(classify)?;
+        Ok(ItemPage {
+            items: output.items.unwrap_or_default(),
+            count: usize::try_from(output.count).unwrap_or_default(),
+            next: output.last_evaluated_key.filter(|key| !key.is_empty()),
+        })
+    }};
+}
+
+impl PageRequest {
+    pub(crate) async fn send(&self, client: &Client, start: &PageStart) -> Result<ItemPage, Failure> {
+        match &self.access {
+            Access::Query { condition, forward } => {
+                let query = client.query().key_condition_expression(condition).scan_index_forward(*forward);
+                page!(query, self, start)
+            }
+            Access::Scan => {
+                let scan = client
+                    .scan()
+                    .set_segment(start.segment.map(|segment| segment.number))
+                    .set_total_segments(start.segment.map(|segment| segment.of));
+                page!(scan, self, start)
+            }
+        }
+    }
+}
+
+impl ServiceFailure for QueryError {
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
+}

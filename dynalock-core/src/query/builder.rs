@@ -1,0 +1,625 @@
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+
+use super::{
+    feed::Feed,
+    kind::{Consistent, InSegments, InTable, Ordered, Paged, Partitioned, Ranged, Reads, WholeTable},
+    page::{self, Page},
+    plan::Plan,
+    range::{Prefix, SortBounds},
+    stream::ItemStream,
+    token::{PageToken, Secret},
+};
+use crate::{
+    error::{Error, InvalidSetting, Result},
+    expression::{Condition, Placeholders},
+    key::KeyValue,
+    model::{KeyModel, Versioned},
+    operation::{Access, PageRequest, Selection},
+    repository::Repository,
+    retry::Limits,
+};
+
+/// A read of many items that has not been sent: a query or a scan. Change its settings, then end it with one of these methods:
+///
+/// | method | result |
+/// |---|---|
+/// | [`stream`](Self::stream) | the items one after the other, with the next page on its way |
+/// | [`collect`](Self::collect) | all items |
+/// | [`first`](Self::first) | the first item |
+/// | [`count`](Self::count) | the number of items |
+/// | [`page`](Self::page) | some items, and a token for the next ones |
+///
+/// [`Repository::query`] reads one partition, and [`Repository::scan`] the whole table. The type `K` is the kind of
+/// read; it decides which settings there are.
+///
+/// # What a read of many items promises
+///
+/// - Each item is a [`Stored`](crate::Stored) value, and a write of it is checked like a write of any other.
+/// - The items are not read at one moment. A query may see one write and not an earlier one, if both happen while it reads.
+///   An item that is created or deleted meanwhile may be seen or not. [`transact`](crate::transact) does not cover queries.
+/// - Lease rows of [separate leases](crate::Lockable) are no items: they appear in no result, and in no count or limit.
+/// - Reads are strongly consistent, unless the read is [`eventually_consistent`](Self::eventually_consistent).
+/// - A lost or throttled request is sent again. The deadline is that of one page.
+#[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
+pub struct Query<T, K> {
+    repository: Repository<T>,
+    limits: Limits,
+    /// None for a scan.
+    partition: Option<KeyValue>,
+    bounds: SortBounds,
+    forward: bool,
+    filter: Option<Condition<T>>,
+    consistent: bool,
+    limit: Option<usize>,
+    segments: u32,
+    secret: Option<Secret>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<T: Versioned> Repository<T> {
+    /// Makes a query of the items with one partition key, in the order of their sort keys. If the table has no sort key, there is at
+    /// most one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let newest = orders.query("alice").sort(100..).descending().limit(20).collect().await?;
+    /// println!("{} orders", newest.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query<P>(&self, partition: P) -> Query<T, InTable>
+    where
+        T: Partitioned<P>,
+    {
+        Query::new(self, Some(T::partition(&partition)))
+    }
+
+    /// Makes a scan of all items of the table, in no order. A scan reads the whole table, and is billed for it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let mut all = orders.scan().eventually_consistent().stream();
+    /// while let Some(order) = all.next().await {
+    ///     println!("{}", order?.number);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scan(&self) -> Query<T, WholeTable> {
+        Query::new(self, None)
+    }
+}
+
+impl<T, K> Query<T, K> {
+    fn new(repository: &Repository<T>, partition: Option<KeyValue>) -> Self {
+        Self {
+            limits: repository.limits,
+            repository: repository.clone(),
+            partition,
+            bounds: SortBounds::All,
+            forward: true,
+            filter: None,
+            consistent: true,
+            limit: None,
+            segments: 1,
+            secret: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// Reads the items in a range of the sort key: a value, `a..`, `a..=b`, `..=b`, `..b`, `..`, and `a..b` for whole numbers. An
+    /// empty range, for example `9..=7`, gives no items and sends no request. A second range replaces the first one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let order = orders.query("alice").sort(7).first().await?;
+    /// let some = orders.query("alice").sort(100..200).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sort<R, M>(mut self, range: R) -> Self
+    where
+        K: Ranged<T, R, M>,
+    {
+        self.bounds = K::bounds(range);
+        self
+    }
+
+    /// Reads the items whose sort key begins with a prefix. The sort key must be a string or bytes. A range that was set before is
+    /// replaced.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{
+    ///     Repository, Versioned,
+    ///     query::{Partitioned, Prefix, Sorted, InTable, Bounds},
+    /// };
+    ///
+    /// async fn of_november<T>(events: &Repository<T>) -> dynalock::Result<usize>
+    /// where
+    ///     T: Partitioned<&'static str> + Sorted<Prefix<&'static str>, Bounds>,
+    /// {
+    ///     Ok(events.query("login").sort_prefix("2026-11").collect().await?.len())
+    /// }
+    /// ```
+    pub fn sort_prefix<P, M>(self, prefix: P) -> Self
+    where
+        K: Ranged<T, Prefix<P>, M>,
+    {
+        self.sort(Prefix(prefix))
+    }
+
+    /// Reads the partition from its end: the largest sort key first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let last = orders.query("alice").descending().first().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn descending(mut self) -> Self
+    where
+        K: Ordered,
+    {
+        self.forward = false;
+        self
+    }
+
+    /// Limits the number of items in the result, after the filter. For [`page`](Self::page), it is the largest number of items in a
+    /// page.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let three = orders.query("alice").limit(3).collect().await?;
+    /// assert!(three.len() <= 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn limit(mut self, items: usize) -> Self {
+        self.limit = Some(items);
+        self
+    }
+
+    /// Leaves out the items for which a condition is false. DynamoDB evaluates the condition after it has read the items, so the
+    /// filter saves transfer, and no read units. A second filter applies in addition to the first one.
+    ///
+    /// DynamoDB refuses a filter of a query that names a key attribute: use [`sort`](Self::sort) for the sort key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let large = orders.query("alice").filter(Order::ATTR.total_cents.ge(10_000)).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn filter(mut self, condition: Condition<T>) -> Self {
+        self.filter = Some(match self.filter {
+            Some(filter) => filter.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Allows a read that misses the most recent writes, at half the read units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let count = orders.query("alice").eventually_consistent().count().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn eventually_consistent(mut self) -> Self
+    where
+        K: Consistent,
+    {
+        self.consistent = false;
+        self
+    }
+
+    /// Limits the time for each page, over all its requests and pauses. The default is the deadline of the repository.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let all = orders.query("alice").deadline(Duration::from_secs(1)).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.limits.deadline = deadline;
+        self
+    }
+
+    /// Limits the number of requests for each page of DynamoDB that may fail, at least 1. Without this limit, only the deadline ends a
+    /// page. A limit of 0 makes the read fail with [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let all = orders.query("alice").attempts(3).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// Signs the tokens of pages with a secret of the program, and refuses tokens that are not signed with it. Without a secret, a
+    /// caller can change the place in a token, but not the query. The signature is HMAC-SHA-256: use 32 random bytes. The key in a
+    /// token stays readable.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let secret = [7; 32]; // from the configuration of the program
+    /// let page = orders.query("alice").with_key(secret).page(None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_key(mut self, secret: impl AsRef<[u8]>) -> Self
+    where
+        K: Paged,
+    {
+        self.secret = Some(Secret::new(secret.as_ref()));
+        self
+    }
+}
+
+impl<T> Query<T, WholeTable> {
+    /// Reads the table in so many parts at once, 1 to 1,000,000. Each part has at most one request on its way. Any other number makes
+    /// the scan fail with [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let count = orders.scan().segments(4).count().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn segments(self, segments: u32) -> Query<T, InSegments> {
+        let Self { repository, limits, partition, bounds, forward, filter, consistent, limit, secret, kind: _, .. } =
+            self;
+        let kind = PhantomData;
+        Query { repository, limits, partition, bounds, forward, filter, consistent, limit, segments, secret, kind }
+    }
+}
+
+impl<T: Versioned, K: Reads<T>> Query<T, K> {
+    /// Returns the items one after the other. The request for the next page is on its way while the caller works on the items of the
+    /// last one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let mut all = orders.query("alice").stream();
+    /// while let Some(order) = all.next().await {
+    ///     println!("{}", order?.number);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The elements are the errors of [`collect`](Self::collect). [`ItemStream`] says which of them end the stream.
+    ///
+    /// # Cancel safety
+    ///
+    /// The stream can be dropped at any time. Nothing is sent after that.
+    pub fn stream(self) -> ItemStream<K::Row> {
+        let (table, wanted) = (Arc::clone(&self.repository.table), self.limit);
+        ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::row)
+    }
+
+    /// Returns all items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let all = orders.query("alice").collect().await?;
+    /// println!("{} orders", all.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Decode`]: an item does not fit `T`. [`stream`](Self::stream) goes on after such an item.
+    /// - [`Error::Corrupt`]: a bookkeeping attribute of an item is invalid.
+    /// - [`Error::Encode`]: an operand of the filter cannot be stored.
+    /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a key attribute.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
+    pub async fn collect(self) -> Result<Vec<K::Row>> {
+        let mut stream = self.stream();
+        let mut items = Vec::new();
+        while let Some(item) = stream.next().await {
+            items.push(item?);
+        }
+        Ok(items)
+    }
+
+    /// Returns the first item, or `None` if there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// if let Some(order) = orders.query("alice").descending().first().await? {
+    ///     println!("the last order is {}", order.number);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors are those of [`collect`](Self::collect).
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
+    pub async fn first(self) -> Result<Option<K::Row>> {
+        let limit = self.limit.map_or(1, |limit| limit.min(1));
+        self.limit(limit).stream().next().await.transpose()
+    }
+
+    /// Returns the number of items, at most that of [`limit`](Self::limit). DynamoDB reads all of them, and is paid for that, but
+    /// does not transfer them. Items that do not fit their struct are counted too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let count = orders.query("alice").count().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and [`Error::Corrupt`].
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
+    pub async fn count(self) -> Result<usize> {
+        let limit = self.limit;
+        let mut feed = self.feed(Selection::Count);
+        let mut count: usize = 0;
+        while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
+            count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
+            if Some(count) == limit {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Returns the items from the place that a token names, or from the beginning with `None`, and the token of the next page.
+    ///
+    /// A page has as many items as [`limit`](Self::limit) allows. Without a limit, it has the items of one page of DynamoDB, which
+    /// reads up to 1 MB. A page that finds too few items, because of its filter, ends after ten requests. It may be empty although
+    /// there is a next page.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::Repository;
+    /// /// The numbers of one page, and the text of the token for the next one.
+    /// async fn numbers(orders: &Repository<Order>, token: Option<String>) -> dynalock::Result<(Vec<u64>, Option<String>)> {
+    ///     let page = orders.query("alice").limit(20).page(token.map(Into::into)).await?;
+    ///     let numbers = page.items.into_iter().map(|order| Ok(order?.number)).collect::<dynalock::Result<_>>()?;
+    ///     Ok((numbers, page.next.map(|token| token.to_string())))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::PageToken`]: the token belongs to another query, or is not a token of this library.
+    /// - The other errors are those of [`collect`](Self::collect). [`Error::Decode`] and [`Error::Corrupt`] are among the items.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing, and its token can be used again.
+    pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
+    where
+        K: Paged,
+    {
+        let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::empty()) };
+        let raw = Box::pin(page::read(&plan, token, self.limit, self.secret.as_ref())).await?;
+        let items = raw.items.into_iter().map(|item| K::row(plan.table(), item)).collect();
+        Ok(Page { items, next: raw.next })
+    }
+
+    fn feed(self, selection: Selection) -> Feed {
+        match self.plan(selection) {
+            Ok(Some(plan)) => Feed::new(plan, self.segments),
+            Ok(None) => Feed::default(),
+            Err(error) => Feed::failed(error),
+        }
+    }
+
+    /// The requests of this read; nothing if it is known to have no items.
+    fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
+        const MOST_SEGMENTS: u32 = 1_000_000;
+        if !(1..=MOST_SEGMENTS).contains(&self.segments) {
+            return Err(Error::InvalidSetting(InvalidSetting::Segments { segments: self.segments }));
+        }
+        let (model, table) = (T::MODEL, &self.repository.table);
+        let bounds = self.bounds.clone().without_empty();
+        let mut to = Placeholders::default();
+        let access = match &self.partition {
+            Some(partition) => {
+                check(table, model.partition_key, partition)?;
+                let condition = key_condition(model.partition_key, partition, model.sort_key, &bounds, &mut to);
+                Access::Query { condition, forward: self.forward }
+            }
+            None => Access::Scan,
+        };
+        if bounds == SortBounds::Nothing || self.limit == Some(0) {
+            return Ok(None);
+        }
+        let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
+        let keys: Vec<_> = model.key_attributes().collect();
+        let hides_lease_rows = model.lock_in_row().is_some();
+        let selection = match selection {
+            // DynamoDB would count the rows of leases.
+            Selection::Count if hides_lease_rows => Selection::Projection(projection(&keys, &mut to)),
+            selection => selection,
+        };
+        let (names, values) = to.finish();
+        let (table, index, consistent) = (Arc::clone(table), None, self.consistent);
+        let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
+        let connection = Arc::clone(&self.repository.connection);
+        Ok(Some(Plan { connection, limits: self.limits, model, request, keys, hides_lease_rows }))
+    }
+}
+
+/// The condition on the keys.
+fn key_condition(
+    partition_key: KeyModel,
+    partition: &KeyValue,
+    sort_key: Option<KeyModel>,
+    bounds: &SortBounds,
+    to: &mut Placeholders,
+) -> String {
+    let in_partition = format!("{} = {}", to.name(partition_key.name), to.value(partition.into()));
+    let (Some(sort_key), false) = (sort_key, matches!(bounds, SortBounds::All | SortBounds::Nothing)) else {
+        return in_partition;
+    };
+    let name = to.name(sort_key.name);
+    let mut value = |value: &KeyValue| to.value(value.into());
+    let in_range = match bounds {
+        SortBounds::All | SortBounds::Nothing => return in_partition,
+        SortBounds::Is(one) => format!("{name} = {}", value(one)),
+        SortBounds::From(from) => format!("{name} >= {}", value(from)),
+        SortBounds::To(to) => format!("{name} <= {}", value(to)),
+        SortBounds::Below(end) => format!("{name} < {}", value(end)),
+        SortBounds::Between(from, to) => format!("{name} BETWEEN {} AND {}", value(from), value(to)),
+        SortBounds::Prefix(prefix) => format!("begins_with({name}, {})", value(prefix)),
+    };
+    format!("{in_partition} AND {in_range}")
+}
+
+fn projection(keys: &[KeyModel], to: &mut Placeholders) -> String {
+    let names: Vec<_> = keys.iter().map(|key| to.name(key.name).to_string()).collect();
+    names.join(", ")
+}
+
+/// Refuses the value of a partition key that DynamoDB would refuse.
+fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
+    let reason = if value.is_empty() {
+        "it is empty"
+    } else if value.key_type() != attribute.key_type {
+        "its `KeyAttribute` makes another type than it declares"
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason })
+}
+
+impl<T, K> Clone for Query<T, K> {
+    fn clone(&self) -> Self {
+        Self {
+            repository: self.repository.clone(),
+            limits: self.limits,
+            partition: self.partition.clone(),
+            bounds: self.bounds.clone(),
+            forward: self.forward,
+            filter: self.filter.clone(),
+            consistent: self.consistent,
+            limit: self.limit,
+            segments: self.segments,
+            secret: self.secret.clone(),
+            kind: PhantomData,
+        }
+    }
+}
+
+/// Shows no key and no operand.
+impl<T, K> fmt::Debug for Query<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query")
+            .field("kind", &std::any::type_name::<K>())
+            .field("repository", &self.repository)
+            .field("filter", &self.filter)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}

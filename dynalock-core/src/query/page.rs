@@ -1,0 +1,97 @@
+use std::fmt;
+
+use super::{
+    plan::{Plan, Wanted},
+    token::{PageToken, Secret},
+};
+use crate::{
+    clock,
+    codec::Item,
+    error::{Error, Result},
+    operation::PageStart,
+};
+
+/// One page of a query or scan: [`Query::page`](super::Query::page).
+///
+/// # Examples
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+/// # use shop::Order;
+/// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+/// let page = orders.query("alice").limit(20).page(None).await?;
+/// let shown: dynalock::Result<Vec<_>> = page.items.into_iter().collect();
+/// println!("{} orders, and more: {}", shown?.len(), page.next.is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[non_exhaustive]
+pub struct Page<R> {
+    /// The items. An item that does not fit its struct is an error in its place, so that the pages after it can be read.
+    pub items: Vec<Result<R>>,
+    /// The token of the next page, or `None` after the last page. The next page may be empty.
+    pub next: Option<PageToken>,
+}
+
+impl<R> Page<R> {
+    /// A page without items, after which there is none.
+    pub(super) fn empty() -> Self {
+        Self { items: Vec::new(), next: None }
+    }
+}
+
+/// The attributes of the items of a page, and the place of the last one.
+pub(super) struct RawPage {
+    pub(super) items: Vec<Item>,
+    pub(super) next: Option<PageToken>,
+}
+
+/// The most requests that one page sends, if it finds too few items.
+const MOST_REQUESTS: u32 = 10;
+
+/// Reads from the place that a token names until so many items are found, or any item if no number is given.
+pub(super) async fn read(
+    plan: &Plan,
+    token: Option<PageToken>,
+    most: Option<usize>,
+    secret: Option<&Secret>,
+) -> Result<RawPage> {
+    let began = clock::now();
+    let mut after = token.as_ref().map(|token| token.open(plan, secret)).transpose()?;
+    let mut items = Vec::new();
+    for requests in 0..MOST_REQUESTS {
+        let wanted = Wanted { items: most.map(|most| most - items.len()), requests };
+        let limits = plan.limits_after(clock::now().duration_since(began));
+        let start = PageStart { after: after.take(), ..PageStart::default() };
+        let is_of_token = requests == 0 && token.is_some();
+        let page = plan.read(start, wanted, limits).await.map_err(|error| match error {
+            Error::Rejected(refusal) if is_of_token && refusal.is_of_page_start() => {
+                plan.token_error("DynamoDB refused the key in it")
+            }
+            error => error,
+        })?;
+        items.extend(page.items);
+        after = page.next;
+        if most.is_some_and(|most| items.len() > most) {
+            // DynamoDB evaluated more items than are wanted: the next page begins after the last one that is returned.
+            items.truncate(most.unwrap_or_default());
+            after = items.last().map(|last| plan.place_of(last));
+        }
+        let is_full = most.map_or(!items.is_empty(), |most| items.len() == most);
+        if is_full || after.is_none() {
+            break;
+        }
+        // A page that was answered at once gives other tasks, and a timeout around the call, their turn.
+        tokio::task::yield_now().await;
+    }
+    let next = after.map(|place| PageToken::seal(plan, &place, secret));
+    Ok(RawPage { items, next })
+}
+
+/// Shows how many items there are, without their content.
+impl<R> fmt::Debug for Page<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page").field("items", &self.items.len()).field("next", &self.next).finish()
+    }
+}

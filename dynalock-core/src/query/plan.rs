@@ -1,0 +1,127 @@
+//! The requests of one read, before they are sent.
+
+use std::{hash::Hasher, sync::Arc, time::Duration};
+
+use siphasher::sip::SipHasher13;
+
+use crate::{
+    codec::{Item, digest_item, key_of},
+    error::{Error, Result},
+    model::{KeyModel, Model},
+    operation::{Access, ItemPage, PageRequest, PageStart},
+    retry::{Attempts, Connection, Limits},
+};
+
+/// What is the same for all pages of a read.
+pub(super) struct Plan {
+    pub(super) connection: Arc<Connection>,
+    pub(super) limits: Limits,
+    pub(super) model: &'static Model,
+    pub(super) request: PageRequest,
+    /// The attributes that name a place in the order of the read.
+    pub(super) keys: Vec<KeyModel>,
+    /// Whether rows of leases stand between the items.
+    pub(super) hides_lease_rows: bool,
+}
+
+/// How many items DynamoDB evaluates for a page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// How many items are still wanted, unless all are.
+    pub(super) items: Option<usize>,
+    /// The requests that have been sent for them so far.
+    pub(super) requests: u32,
+}
+
+impl Wanted {
+    /// The limit of the next request. DynamoDB counts the items before the filter. If a request did not bring enough items, the next
+    /// one evaluates twice as many, so that few requests find rare items.
+    fn limit(self) -> Option<i32> {
+        const MOST_DOUBLINGS: u32 = 20;
+        let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
+        let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
+        Some(i32::try_from(evaluated).unwrap_or(i32::MAX))
+    }
+}
+
+impl Plan {
+    pub(super) fn table(&self) -> &Arc<str> {
+        &self.request.table
+    }
+
+    /// Reads the page that begins at `start`. The rows of leases are taken out of it.
+    pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
+        start.limit = wanted.limit();
+        let mut attempts = Attempts::new(&self.connection, limits);
+        let client = self.connection.client.clone();
+        let request = || Box::pin(self.request.send(&client, &start));
+        let mut page = attempts.repeat(self.table(), request).await?;
+        if self.hides_lease_rows {
+            page.items.retain(|item| !self.is_lease_row(item));
+            page.count = page.items.len();
+        }
+        Ok(page)
+    }
+
+    fn is_lease_row(&self, item: &Item) -> bool {
+        key_of(self.model, item).is_some_and(|key| key.is_lease_row())
+    }
+
+    /// The place of an item in the order of the read.
+    pub(super) fn place_of(&self, item: &Item) -> Item {
+        let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
+        self.keys.iter().filter_map(value).collect()
+    }
+
+    /// A digest of what is read: the table, the index, the partition, the range, the direction and the filter.
+    pub(super) fn digest(&self) -> u64 {
+        let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
+        let mut hash = SipHasher13::new();
+        let mut text = |text: &str| {
+            hash.write(&(text.len() as u64).to_be_bytes());
+            hash.write(text.as_bytes());
+        };
+        text(table);
+        text(index.unwrap_or_default());
+        match access {
+            Access::Query { condition, forward } => {
+                text(if *forward { "forward" } else { "backward" });
+                text(condition);
+            }
+            Access::Scan => text("scan"),
+        }
+        text(filter.as_deref().unwrap_or_default());
+        let mut names: Vec<_> = names.iter().flatten().collect();
+        names.sort_unstable();
+        for (placeholder, name) in names {
+            text(placeholder);
+            text(name);
+        }
+        hash.write_u64(values.as_ref().map_or(0, digest_item));
+        hash.finish()
+    }
+
+    /// The error of a token that cannot be used here.
+    pub(super) fn token_error(&self, reason: &'static str) -> Error {
+        Error::PageToken { table: Arc::clone(self.table()), reason }
+    }
+
+    /// The limits of a read that has already taken this long.
+    pub(super) fn limits_after(&self, elapsed: Duration) -> Limits {
+        Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_further_request_evaluates_twice_as_many_items() {
+        let limit = |items, requests| Wanted { items, requests }.limit();
+        assert_eq!([limit(None, 0), limit(None, 3)], [None, None]);
+        assert_eq!([0, 1, 2, 10].map(|requests| limit(Some(20), requests)), [20, 40, 80, 20_480].map(Some));
+        assert_eq!(limit(Some(usize::MAX), 0), Some(i32::MAX));
+        assert_eq!(limit(Some(20_000), u32::MAX), Some(i32::MAX));
+    }
+}

@@ -1,0 +1,235 @@
+//! The part of a partition that a query reads.
+
+use std::{
+    cmp::Ordering,
+    ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive},
+};
+
+use crate::{
+    codec::key_value,
+    expression::AsPrefix,
+    key::{AsKey, KeyAttribute, KeyValue},
+    number,
+};
+
+/// A range of values of a sort key of type `S`: what [`Query::sort`](super::Query::sort) takes.
+///
+/// | range | sort keys |
+/// |---|---|
+/// | `a` | equal to `a` |
+/// | `a..`, `a..=b`, `..=b`, `..b` | as in Rust, by the order of DynamoDB: numbers by value, strings by their UTF-8 bytes |
+/// | `a..b` | for whole numbers only. DynamoDB has no range without its end, so the request asks for `a..=b - 1` |
+/// | `..` | all |
+///
+/// A bound is an `S`, a `&S`, or a `&str` for a string. The type `M` tells values from ranges; the compiler infers it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no range of a sort key of type `{S}`",
+    label = "expected a `{S}`, or a range of it",
+    note = "the ranges are a value, `a..`, `a..=b`, `..=b`, `..b` and `..`; `a..b` is for whole numbers, since DynamoDB has no range without its end"
+)]
+pub trait SortRange<S, M> {
+    /// Returns the range as DynamoDB knows it.
+    fn into_bounds(self) -> SortBounds;
+}
+
+/// The mark of a [`SortRange`] that is one value.
+#[derive(Debug)]
+pub enum Value {}
+
+/// The mark of a [`SortRange`] with bounds.
+#[derive(Debug)]
+pub enum Bounds {}
+
+/// The beginning of a sort key: [`Query::sort_prefix`](super::Query::sort_prefix) makes it.
+#[derive(Debug)]
+pub struct Prefix<P>(pub(super) P);
+
+/// A range of sort keys with its bounds as DynamoDB stores them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SortBounds {
+    /// All.
+    All,
+    /// None: the end is before the start.
+    Nothing,
+    /// One value.
+    Is(KeyValue),
+    /// At least this.
+    From(KeyValue),
+    /// At most this.
+    To(KeyValue),
+    /// Less than this.
+    Below(KeyValue),
+    /// At least the first value and at most the second.
+    Between(KeyValue, KeyValue),
+    /// Strings or bytes that begin with this.
+    Prefix(KeyValue),
+}
+
+/// A whole number type, of which a range without its end has a last value.
+pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
+    /// Returns the number before this one, or `None` for the lowest of the type.
+    fn before(self) -> Option<Self>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl SortBounds {
+    /// The same range without the empty values that DynamoDB refuses. No stored key is empty: an empty value is below all of them.
+    pub(super) fn without_empty(self) -> Self {
+        match self {
+            Self::From(from) | Self::Prefix(from) if from.is_empty() => Self::All,
+            Self::To(to) | Self::Below(to) | Self::Between(_, to) | Self::Is(to) if to.is_empty() => Self::Nothing,
+            Self::Between(from, to) if from.is_empty() => Self::To(to),
+            Self::Between(from, to) if compare(&from, &to) == Some(Ordering::Greater) => Self::Nothing,
+            bounds => bounds,
+        }
+    }
+}
+
+/// The order of two values of one type, as DynamoDB sorts them.
+fn compare(one: &KeyValue, other: &KeyValue) -> Option<Ordering> {
+    match (one, other) {
+        (KeyValue::S(one), KeyValue::S(other)) => Some(one.cmp(other)),
+        (KeyValue::B(one), KeyValue::B(other)) => Some(one.cmp(other)),
+        (KeyValue::N(one), KeyValue::N(other)) => number::compare(one, other),
+        _ => None,
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, V: AsKey<S>> SortRange<S, Value> for V {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::Is(self.as_key())
+    }
+}
+
+impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeFrom<B> {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::From(self.start.as_key())
+    }
+}
+
+impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeInclusive<B> {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::Between(self.start().as_key(), self.end().as_key())
+    }
+}
+
+impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeToInclusive<B> {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::To(self.end.as_key())
+    }
+}
+
+impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeTo<B> {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::Below(self.end.as_key())
+    }
+}
+
+impl<S> SortRange<S, Bounds> for RangeFull {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::All
+    }
+}
+
+impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
+    fn into_bounds(self) -> SortBounds {
+        match self.end.before() {
+            Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
+            Some(_) | None => SortBounds::Nothing,
+        }
+    }
+}
+
+impl<S, P: AsPrefix<S>> SortRange<S, Bounds> for Prefix<P> {
+    fn into_bounds(self) -> SortBounds {
+        SortBounds::Prefix(key_value(&self.0.as_prefix()))
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ty),*) => {$(
+        impl sealed::Sealed for $number {}
+
+        impl WholeNumber for $number {
+            fn before(self) -> Option<Self> {
+                self.checked_sub(1)
+            }
+        }
+    )*};
+}
+
+whole_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn n(number: impl ToString) -> KeyValue {
+        KeyValue::N(number.to_string())
+    }
+
+    fn s(text: &str) -> KeyValue {
+        KeyValue::S(text.to_owned())
+    }
+
+    fn bounds<S, M>(range: impl SortRange<S, M>) -> SortBounds {
+        range.into_bounds().without_empty()
+    }
+
+    #[test]
+    fn each_range_has_its_bounds() {
+        for (range, expected) in [
+            (bounds::<u64, _>(7), SortBounds::Is(n(7))),
+            (bounds::<u64, _>(&7), SortBounds::Is(n(7))),
+            (bounds::<u64, _>(7..), SortBounds::From(n(7))),
+            (bounds::<u64, _>(7..=9), SortBounds::Between(n(7), n(9))),
+            (bounds::<u64, _>(7..=7), SortBounds::Between(n(7), n(7))),
+            (bounds::<u64, _>(..=9), SortBounds::To(n(9))),
+            (bounds::<u64, _>(..9), SortBounds::Below(n(9))),
+            (bounds::<u64, _>(7..9), SortBounds::Between(n(7), n(8))),
+            (bounds::<i8, _>(-128..127), SortBounds::Between(n(-128), n(126))),
+            (bounds::<u64, _>(..), SortBounds::All),
+            (bounds::<String, _>("a"), SortBounds::Is(s("a"))),
+            (bounds::<String, _>("a"..="b"), SortBounds::Between(s("a"), s("b"))),
+            (bounds::<String, _>(Prefix("2026-")), SortBounds::Prefix(s("2026-"))),
+        ] {
+            assert_eq!(range, expected);
+        }
+    }
+
+    #[test]
+    fn a_range_whose_end_is_before_its_start_holds_nothing() {
+        #[expect(clippy::reversed_empty_ranges, reason = "that is the case")]
+        let ranges = [
+            bounds::<u64, _>(9..7),
+            bounds::<u64, _>(7..7),
+            bounds::<u64, _>(0..0),
+            bounds::<i8, _>(-128..-128),
+            bounds::<u64, _>(10..=9),
+            bounds::<i64, _>(-9..=-10),
+            bounds::<String, _>("b"..="a"),
+            bounds::<String, _>("b"..="B"),
+        ];
+        assert!(ranges.iter().all(|range| *range == SortBounds::Nothing), "{ranges:?}");
+    }
+
+    #[test]
+    fn an_empty_value_is_below_all_keys() {
+        for (range, expected) in [
+            (bounds::<String, _>(""..), SortBounds::All),
+            (bounds::<String, _>(Prefix("")), SortBounds::All),
+            (bounds::<String, _>(""..="b"), SortBounds::To(s("b"))),
+            (bounds::<String, _>(..""), SortBounds::Nothing),
+            (bounds::<String, _>(..=""), SortBounds::Nothing),
+            (bounds::<String, _>(""..=""), SortBounds::Nothing),
+            (bounds::<String, _>(""), SortBounds::Nothing),
+        ] {
+            assert_eq!(range, expected);
+        }
+    }
+}

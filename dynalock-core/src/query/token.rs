@@ -1,0 +1,182 @@
+//! The text of a page token.
+
+use std::fmt;
+
+use aws_smithy_types::base64;
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::Sha256;
+
+use super::plan::Plan;
+use crate::{
+    codec::{Item, scalar},
+    error::Result,
+    key::KeyValue,
+};
+
+/// The place in a query where its next page begins: [`Page::next`](super::Page). A web page carries it as text.
+///
+/// A token becomes a string by `Display` or serde, and a string becomes a token by `From` or serde. The text has the letters of a
+/// URL: `A-Z`, `a-z`, `0-9`, `-` and `_`. The query checks the token when it is used:
+///
+/// - A token belongs to one query: its table, index, partition, range, direction and filter. Another query refuses it with
+///   [`Error::PageToken`](crate::Error::PageToken). `limit` and the consistency of the read may differ from page to page.
+/// - A token is no secret. It contains the key of the last item of its page in readable form. Its holder can also change the key
+///   in it, and so skip to any place in the same query. [`Query::with_key`](super::Query::with_key) signs tokens, so that only
+///   tokens of this program are accepted.
+///
+/// # Examples
+///
+/// ```
+/// use dynalock_core::query::PageToken;
+///
+/// // `next` comes from the address of a web page.
+/// fn token(next: Option<String>) -> Option<PageToken> {
+///     next.map(PageToken::from)
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PageToken(String);
+
+/// The secret that signs tokens.
+#[derive(Clone)]
+pub(super) struct Secret(Vec<u8>);
+
+/// The number of this form of tokens.
+const FORMAT: u8 = 1;
+
+const MALFORMED: &str = "it was cut, edited, or made by something else";
+
+impl PageToken {
+    /// The token of a place in a read.
+    pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
+        let mut bytes = vec![FORMAT];
+        bytes.extend(plan.digest().to_be_bytes());
+        for key in &plan.keys {
+            // An item that was read has all of them.
+            let value = place.get(key.name).cloned().and_then(scalar);
+            value.iter().for_each(|value| put(&mut bytes, value));
+        }
+        if let Some(secret) = secret {
+            let signature = secret.mac(&bytes).finalize().into_bytes();
+            bytes.extend(signature);
+        }
+        let text = base64::encode(bytes);
+        Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
+    }
+
+    /// The place that the token names in this read.
+    pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
+        const OTHER_QUERY: &str = "it belongs to another query";
+        const UNSIGNED: &str = "it is not signed with the key of this query";
+        let bytes = self.bytes().ok_or_else(|| plan.token_error(MALFORMED))?;
+        let content = match secret {
+            Some(secret) => secret.verified(&bytes).ok_or_else(|| plan.token_error(UNSIGNED))?,
+            None => &bytes[..],
+        };
+        let (&format, rest) = content.split_first().ok_or_else(|| plan.token_error(MALFORMED))?;
+        let (digest, mut rest) = rest.split_first_chunk().ok_or_else(|| plan.token_error(MALFORMED))?;
+        if format != FORMAT || u64::from_be_bytes(*digest) != plan.digest() {
+            return Err(plan.token_error(OTHER_QUERY));
+        }
+        let mut place = Item::new();
+        for key in &plan.keys {
+            let value = take(&mut rest).filter(|value| value.key_type() == key.key_type && !value.is_empty());
+            let value = value.ok_or_else(|| plan.token_error(MALFORMED))?;
+            place.insert(key.name.to_owned(), (&value).into());
+        }
+        if rest.is_empty() { Ok(place) } else { Err(plan.token_error(MALFORMED)) }
+    }
+
+    fn bytes(&self) -> Option<Vec<u8>> {
+        const LONGEST: usize = 16 * 1024;
+        if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
+            return None;
+        }
+        let padding = "=".repeat((4 - self.0.len() % 4) % 4);
+        base64::decode(self.0.replace('-', "+").replace('_', "/") + &padding).ok()
+    }
+}
+
+impl Secret {
+    pub(super) fn new(secret: &[u8]) -> Self {
+        Self(secret.to_vec())
+    }
+
+    fn mac(&self, content: &[u8]) -> Hmac<Sha256> {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
+        mac.chain_update(content)
+    }
+
+    /// The content before its signature, if that is right.
+    fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        const SIGNATURE: usize = 32;
+        let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
+        self.mac(content).verify_slice(signature).ok().map(|()| content)
+    }
+}
+
+/// A type, a length and the bytes of a value.
+fn put(to: &mut Vec<u8>, value: &KeyValue) {
+    let (tag, content) = match value {
+        KeyValue::S(text) => (b'S', text.as_bytes()),
+        KeyValue::N(digits) => (b'N', digits.as_bytes()),
+        KeyValue::B(bytes) => (b'B', &bytes[..]),
+    };
+    // A key has at most 2048 bytes.
+    let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
+    to.push(tag);
+    to.extend(length.to_be_bytes());
+    to.extend(content);
+}
+
+fn take(from: &mut &[u8]) -> Option<KeyValue> {
+    let (&tag, rest) = from.split_first()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (content, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+    *from = rest;
+    let text = || String::from_utf8(content.to_vec()).ok();
+    match tag {
+        b'S' => text().map(KeyValue::S),
+        b'N' => text().map(KeyValue::N),
+        b'B' => Some(KeyValue::B(content.to_vec())),
+        _ => None,
+    }
+}
+
+impl From<String> for PageToken {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for PageToken {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl Serialize for PageToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PageToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self)
+    }
+}
+
+impl fmt::Display for PageToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Shows no key.
+impl fmt::Debug for PageToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageToken").finish_non_exhaustive()
+    }
+}

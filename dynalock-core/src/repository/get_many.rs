@@ -1,0 +1,108 @@
+use std::{
+    collections::{HashMap, HashSet},
+    future::IntoFuture,
+    sync::Arc,
+};
+
+use super::{Repository, Request, request::BoxedCall};
+use crate::{
+    codec::{Item, Stored, decode, key_of},
+    error::Result,
+    key::Key,
+    model::{IntoKey, Versioned},
+    retry::Attempts,
+    write::key::checked_key,
+};
+
+/// A read of several items by their keys: [`Repository::get_many`].
+#[derive(Debug)]
+pub struct GetMany {
+    keys: Vec<Key>,
+}
+
+impl<T: Versioned> Repository<T> {
+    /// Returns the items under several keys: one `Option` for each key, in the order of the keys. A key that is named twice is read
+    /// once. The reads are strongly consistent, each item as of a moment of its own.
+    ///
+    /// DynamoDB takes up to 100 keys in a request. More keys are read in several requests, one after the other, and the keys
+    /// that DynamoDB leaves unprocessed are asked for again after a pause. The deadline covers all of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let products = products.get_many(["85123A", "22423"]).await?;
+    /// for product in products.into_iter().flatten() {
+    ///     println!("{}: {}", product.sku, product.stock);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Decode`](crate::Error::Decode): an item does not fit `T`.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): a bookkeeping attribute of an item is invalid.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: a read changes nothing.
+    pub fn get_many<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> Request<T, GetMany> {
+        let keys = keys.into_iter().map(IntoKey::into_key).collect();
+        Request::new(self.clone(), self.limits, GetMany { keys })
+    }
+
+    /// Makes a [`Stored`] of an item that the SDK has read, for example by a query that this library does not have. A
+    /// write of it is checked like a write of any other. The item must be complete: a projection that leaves attributes out
+    /// makes an `update` that does not see them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let output = client.scan().table_name("products").send().await?;
+    /// for item in output.items.unwrap_or_default() {
+    ///     let product = products.read(item)?;
+    ///     println!("{} at version {}", product.sku, product.version());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Decode`](crate::Error::Decode): the item does not fit `T`.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): a bookkeeping attribute of the item is invalid.
+    pub fn read(&self, item: Item) -> Result<Stored<T>> {
+        let (value, basis) = decode(&self.table, item)?;
+        Ok(Stored::new(value, basis))
+    }
+}
+
+impl<T: Versioned> IntoFuture for Request<T, GetMany> {
+    type Output = Result<Vec<Option<Stored<T>>>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { repository, limits, kind: GetMany { keys }, .. } = self;
+            let mut seen = HashSet::new();
+            let different = keys.iter().filter(|key| seen.insert(*key));
+            let different =
+                different.map(|key| checked_key(T::MODEL, &repository.table, key)).collect::<Result<_>>()?;
+            let table = Arc::clone(&repository.table);
+            let items = Attempts::new(&repository.connection, limits).read_many(&table, different).await?;
+            let keyed = items.into_iter().filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
+            let found: HashMap<Key, Item> = keyed.collect();
+            let item = |key: &Key| found.get(key).cloned().map(|item| repository.read(item)).transpose();
+            keys.iter().map(item).collect()
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! Reads of many items.
+
+mod batches;
+mod pages;
+mod ranges;
+mod rows;
+mod scan;
+
+use crate::support::{Order, Shop, Table, item, n, s};
+
+/// The orders of "alice" with these numbers, each at its number in cents, and one of "bob".
+async fn orders(shop: &Shop, numbers: impl IntoIterator<Item = u64>) -> Table<Order> {
+    let table = shop.table::<Order>().await;
+    for number in numbers {
+        let cents = i64::try_from(number).unwrap();
+        table.others.create(Order::new("alice", number, cents)).await.unwrap();
+    }
+    table.others.create(Order::new("bob", 1, 1)).await.unwrap();
+    table
+}
+
+/// An order that does not fit its struct.
+async fn malformed(table: &Table<Order>, number: u64) {
+    table.raw.put(item([("customer", s("alice")), ("number", n(number)), ("cents", s("secret"))])).await;
+}
+
+fn numbers(orders: &[dynalock::Stored<Order>]) -> Vec<u64> {
+    orders.iter().map(|order| order.number).collect()
+}
