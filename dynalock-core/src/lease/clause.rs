@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::owner::Owner;
-use super::record::{GrantKind, LockRecord, Observation, Waiters};
+use super::{
+    owner::Owner,
+    record::{GrantKind, LockRecord, Observation, Waiters},
+};
 use crate::{
     codec::Item,
     error::Lost,
-    expression::{Name, Placeholders, Value},
+    expression::{Joined, Name, Placeholders, Value},
     model::{LockModel, Model},
 };
 
@@ -197,12 +199,28 @@ impl HolderProof {
 impl LeaseUpdate {
     /// The update expression, or `None` if there is nothing to do. `terms` are assignments of other attributes, or of computed values.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
-        let set: Vec<_> = self.set.iter().map(|(name, value)| format!("{name}={value}")).chain(terms).collect();
-        let head = self.leave.map(|queue| format!("{queue}[0]"));
-        let remove: Vec<_> = self.remove.iter().map(Name::to_string).chain(head).collect();
-        let clauses = [("SET ", set), ("REMOVE ", remove)].into_iter().filter(|(_, terms)| !terms.is_empty());
-        let clauses: Vec<_> = clauses.map(|(verb, terms)| format!("{verb}{}", terms.join(","))).collect();
-        (!clauses.is_empty()).then(|| clauses.join(" "))
+        let Self { set, remove, leave } = self;
+        let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
+        let mut text = Joined::new(if has_set { "SET " } else { "" }, ",");
+        for (name, value) in set {
+            text.push(format_args!("{name}={value}"));
+        }
+        for term in terms {
+            text.push(format_args!("{term}"));
+        }
+        let mut text = text.finish();
+        if has_remove {
+            text.push_str(if has_set { " REMOVE " } else { "REMOVE " });
+            let mut removed = Joined::new(&text, ",");
+            for name in remove {
+                removed.push(format_args!("{name}"));
+            }
+            if let Some(queue) = leave {
+                removed.push(format_args!("{queue}[0]"));
+            }
+            text = removed.finish();
+        }
+        (has_set || has_remove).then_some(text)
     }
 }
 

@@ -82,7 +82,7 @@ impl Process {
     }
 
     fn served(&self, held: &LockGuard) {
-        let served = (held.name().to_owned(), held.fence(), held.owner().to_owned());
+        let served = (held.name().to_owned(), held.fence(), held.nonce().to_owned());
         self.served.lock().unwrap().push(served);
     }
 }

@@ -13,14 +13,14 @@ use crate::support::layer::{HttpRequest, Layer};
 pub(crate) struct Journal(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Journal {
-    /// How often somebody was served before one who had entered earlier and was served later. Whoever had to enter again stands where that was
-    /// applied.
+    /// The number of callers that were served before a caller that had entered earlier. A caller that entered again
+    /// counts from its last entry. `served` are the nonces of the grants.
     pub(crate) fn inversions<'a>(&self, name: &str, served: impl IntoIterator<Item = &'a str>) -> u64 {
         let entered = self.0.lock().unwrap();
         let mut last = None;
         let mut inversions = 0;
         for entry in served {
-            let places = entered.iter().enumerate().filter(|(_, (of, by))| of == name && by == entry);
+            let places = entered.iter().enumerate().filter(|(_, (of, by))| of == name && by.contains(entry));
             let places: Vec<_> = places.map(|(place, _)| place).collect();
             match places.iter().find(|place| last.is_none_or(|last| **place > last)) {
                 Some(place) => last = Some(*place),

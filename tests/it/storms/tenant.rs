@@ -157,7 +157,7 @@ impl Tenant {
             .condition_expression(if is_fair { "#h[0] = :o AND #f = :f" } else { "#h = :o AND #f = :f" })
             .expression_attribute_names("#h", holder)
             .expression_attribute_names("#f", "_fence")
-            .expression_attribute_values(":o", s(held.owner()))
+            .expression_attribute_values(":o", s(&stored_owner(held)))
             .expression_attribute_values(":f", n(stored));
         let append = Update::builder()
             .table_name("locks")
@@ -184,6 +184,13 @@ impl Tenant {
             Ok(Err(_)) | Err(_) => arena.tally.refused += 1,
         }
     }
+}
+
+/// The owner as the row stores it. A token has it after four numbers, of which the last is its length.
+fn stored_owner(held: &LockGuard) -> String {
+    let token = held.token().to_string();
+    let parts: Vec<_> = token.trim_start_matches("fair-").splitn(5, '-').collect();
+    parts[4][..parts[3].parse().unwrap()].to_owned()
 }
 
 fn log_of(name: &str) -> String {
