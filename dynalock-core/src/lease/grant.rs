@@ -34,6 +34,8 @@ pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
+    /// The limit of a heartbeat that a caller waits for.
+    pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
@@ -69,6 +71,8 @@ pub(super) struct LeaseState {
     pub(super) trouble: Option<Arc<str>>,
     /// Whether callers waited behind it in the queue when the row was last seen.
     pub(super) waiters: Waiters,
+    /// Whether a write that releases the lease may have been sent. A heartbeat that it overtakes is then no loss.
+    releases: bool,
 }
 
 /// The distance between the beats of two processes that use one grant. No process sends so many heartbeats during one lease. A late heartbeat of
@@ -84,13 +88,20 @@ impl GrantFields {
 }
 
 impl Grant {
-    pub(crate) fn new(connection: &Arc<Connection>, row: Row, options: LeaseOptions, fields: GrantFields) -> Arc<Self> {
+    pub(crate) fn new(
+        connection: &Arc<Connection>,
+        deadline: Duration,
+        row: Row,
+        options: LeaseOptions,
+        fields: GrantFields,
+    ) -> Arc<Self> {
         let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
-        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters };
+        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters, releases: false };
         Arc::new(Self {
             connection: Arc::clone(connection),
             row,
             options,
+            deadline,
             kind,
             owner,
             fence,
@@ -105,6 +116,7 @@ impl Grant {
     /// A grant that another process has used. Heartbeats of that process may still arrive, so its own beats begin above them.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
+        deadline: Duration,
         row: Row,
         options: LeaseOptions,
         token: LockToken,
@@ -113,7 +125,7 @@ impl Grant {
         let options = LeaseOptions { ttl: ttl.min(LeaseOptions::LONGEST), ..options };
         let beat = beat.saturating_add(BEAT_STRIDE);
         let fields = GrantFields::new(kind, owner, fence, clock::now());
-        Self::new(connection, row, options, GrantFields { beat, ..fields })
+        Self::new(connection, deadline, row, options, GrantFields { beat, ..fields })
     }
 
     /// The token that another process can resume it with.
@@ -175,7 +187,10 @@ impl Grant {
     /// The proof of a write under the lease, with its effect on the lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
-            AfterWrite::Release => LeaseEffect::Release { now: self.options.now() },
+            AfterWrite::Release => {
+                self.lease().releases = true;
+                LeaseEffect::Release { now: self.options.now() }
+            }
             AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
@@ -202,7 +217,7 @@ impl Grant {
     /// Interprets the row that a refused heartbeat or write has met. `Ok` means that a later beat was first; the next beat is above it.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
-            return Err(Error::Lost(lost));
+            return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
         }
         let record = LockRecord::of(&self.row.layout, met);
         if record.has_last_beat() {
@@ -219,6 +234,13 @@ impl Grant {
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
         Ok(())
+    }
+
+    /// Whether a row shows that a write of this guard has released the lease. An operator leaves the same sign, so it counts only after
+    /// such a write was sent.
+    fn shows_own_release(&self, met: Option<&Item>) -> bool {
+        let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
+        self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
     }
 
     /// Releases the lock. A lock that is lost already is not an error.

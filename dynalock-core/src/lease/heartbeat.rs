@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{grant::Grant, record::LockRecord, row::HeartbeatFields};
 use crate::{
     clock,
-    error::Error,
+    error::{Error, Spent, Unavailable},
     random,
     retry::{Answered, Attempts, Connection, Limits},
 };
@@ -18,9 +18,16 @@ enum BeatResult {
 }
 
 impl Grant {
-    /// Renews the lease with one heartbeat, which is repeated until the lease ends.
+    /// Renews the lease with one heartbeat, which is repeated until the lease or the deadline of the call ends.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
-        self.beat_with(None).await
+        let (started, before) = (clock::now(), self.last_beat());
+        let beat = clock::within(self.deadline, self.beat_with(None)).await;
+        beat.unwrap_or_else(|| {
+            // Each request has a number of its own.
+            let requests = u32::try_from(self.last_beat().saturating_sub(before)).unwrap_or(u32::MAX);
+            let spent = Spent::new(requests, clock::now().duration_since(started));
+            Err(Error::Exhausted { spent, last: Box::new(Error::Unavailable(Unavailable::Timeout)) })
+        })
     }
 
     /// Like [`beat`](Self::beat), with a payload to store.

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::options::Wait;
 use crate::error::{Error, InvalidSetting};
 
@@ -22,7 +24,7 @@ impl Fair {
     pub(crate) fn most(self, wait: Wait) -> Result<usize, Error> {
         match (self.most, wait) {
             (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
-            (_, Wait::No) => Ok(1),
+            (_, Wait::No | Wait::For(Duration::ZERO)) => Ok(1),
             // A row has no room for more entries, and DynamoDB refuses a very large index.
             (most, Wait::For(_) | Wait::Forever) => Ok(most.min(10_000)),
         }

@@ -139,8 +139,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// that holder may be half done.
     ///
     /// The answer is a hint. It is `None` if another caller, or a write of another caller, has removed the expired
-    /// holder. In a queue it is also `None` if the reply to that removal was lost. After a lost reply, a release can
-    /// look like a crash. If your program must not miss a crash, store the progress of the work with the work itself.
+    /// holder. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work with the work itself.
     ///
     /// # Examples
     ///
@@ -262,7 +261,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Changes the value, and writes the changed attributes on the condition that the lease is still held. The write renews
     /// the lease. If it fails, the value is as it was before.
     ///
-    /// The closure runs again, from the stored value, if a caller that ignores leases wrote the item first.
+    /// The closure runs again, from the stored value, if a caller that ignores leases wrote the item first, or if a
+    /// heartbeat of this guard arrived first.
     ///
     /// # Examples
     ///

@@ -202,7 +202,7 @@ impl<T> Repository<T> {
             reason: "the token is that of a lock by name; resume it with `Locks::resume`",
         })?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Grant::resumed(&self.connection, self.lease_row(&key)?, self.options, token);
+        let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
@@ -522,10 +522,10 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             background: Background::start(options.heartbeat, &repository.connection)?,
             connection: Arc::clone(&repository.connection),
             row,
-            label: T::MODEL.shown_key(key).unwrap_or_default(),
+            row_name: T::MODEL.shown_key(key).unwrap_or_default(),
             options: *options,
             wait: self.wait_or_default(),
-            name: Arc::clone(owner),
+            owner_label: Arc::clone(owner),
             payload: None,
             limits: *limits,
         })

@@ -147,9 +147,8 @@ impl LockGuard {
     /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
     /// that holder may be half done.
     ///
-    /// The answer is a hint. It is `None` if another caller or an operator has removed the expired holder. In a queue
-    /// and in a call for several locks, it is also `None` if the reply to that removal was lost. After a lost reply, a
-    /// release can look like a crash. If your program must not miss a crash, store the progress of the work with the
+    /// The answer is a hint. It is `None` if another caller or an operator has removed the expired holder, and in a call
+    /// for several locks if the reply to that removal was lost. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work with the
     /// work itself.
     ///
     /// # Examples

@@ -440,7 +440,7 @@ impl Locks {
     /// The future can be dropped at any time. Nothing is released: the token can be resumed again while its lease
     /// lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
-        let Settings { connection, table, options, .. } = &self.settings;
+        let Settings { connection, table, options, limits, .. } = &self.settings;
         if token.is_of_item() {
             return Err(Error::InvalidKey {
                 table: Arc::clone(table),
@@ -450,7 +450,7 @@ impl Locks {
         }
         let name = Arc::clone(&token.name);
         let background = Background::start(options.heartbeat, connection)?;
-        let grant = Grant::resumed(connection, self.settings.row_named(&name), *options, token);
+        let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;
         Ok(LockGuard::new(name, KeptGrant { guard: HeldGrant::new(grant, background), row: None }))
     }

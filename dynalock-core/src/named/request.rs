@@ -326,7 +326,7 @@ impl<O> Acquire<O, Arc<str>, Fair> {
 
 /// Acquires one lock in a task, which starts now.
 fn acquire_one(spec: AcquireSpec, mode: AcquireMode) -> impl Future<Output = Result<LockGuard>> + Send + 'static {
-    let row_name = Arc::clone(&spec.label);
+    let row_name = Arc::clone(&spec.row_name);
     AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept)))
 }
 
@@ -335,7 +335,7 @@ fn acquire_all(
     locks: Vec<AcquireSpec>,
     mode: AcquireMode,
 ) -> impl Future<Output = Result<LockSetGuard>> + Send + 'static {
-    let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.label)).collect();
+    let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.row_name)).collect();
     AcquireCall { locks, mode }.acquire(|all| {
         let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
         Ok(LockSetGuard::new(guards.collect()))

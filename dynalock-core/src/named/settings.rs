@@ -54,15 +54,15 @@ impl Settings {
     /// The specification of one lock.
     pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
         self.options.check()?;
-        let label = self.row_name(name)?;
+        let row_name = self.row_name(name)?;
         let background = Background::start(self.options.heartbeat, &self.connection)?;
         Ok(AcquireSpec {
             connection: Arc::clone(&self.connection),
-            row: self.row_named(&label),
-            label,
+            row: self.row_named(&row_name),
+            row_name,
             options: self.options,
             wait: self.wait(),
-            name: Arc::clone(&self.owner),
+            owner_label: Arc::clone(&self.owner),
             payload,
             limits: self.limits,
             background,

@@ -140,6 +140,24 @@ impl<T> Repository<T> {
         self
     }
 
+    /// Limits the number of requests that one call may repeat after a failure or a conflict, at least 1. Without this
+    /// limit, only the deadline ends a call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let products = dynalock::Repository::<Product>::new(client).attempts(10);
+    /// # }
+    /// ```
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = Some(attempts);
+        self
+    }
+
     /// Sets the time after which the first request of a call counts as lost. The default is 1 second. The
     /// timeout doubles from attempt to attempt while no answer comes, up to eight times its first value. A
     /// timeout of zero makes every call fail with [`Error::InvalidSetting`].

@@ -100,6 +100,27 @@ impl<T, K> Request<T, K> {
         self
     }
 
+    /// Sets the time after which the first attempt of a request counts as lost:
+    /// [`Repository::attempt_timeout`](crate::Repository::attempt_timeout).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let product = products.get("85123A").attempt_timeout(Duration::from_millis(200)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.attempt_timeout = timeout;
+        self
+    }
+
     /// Sets the reaction of the call to conflicts.
     ///
     /// # Examples

@@ -37,7 +37,7 @@ enum TokenOrigin {
 }
 
 /// One content of a transaction, which is sent under one token.
-struct Content<'a> {
+struct TransactionSender<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
     operations: &'a [Operation],
@@ -198,7 +198,7 @@ pub(super) async fn send(
         let request = Transact::new(writes, Some(token.text.clone()))
             .map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
         let mut content =
-            Content { attempts, transaction, operations, positions: &positions, id, origin: token.origin };
+            TransactionSender { attempts, transaction, operations, positions: &positions, id, origin: token.origin };
         let reasons = match content.send(&request).await? {
             WriteResult::Applied(()) => return Ok(next),
             WriteResult::Conflict(reasons) => reasons,
@@ -221,7 +221,7 @@ pub(super) async fn send(
     }
 }
 
-impl Content<'_> {
+impl TransactionSender<'_> {
     /// Sends the request until its outcome is known, and again after an expired head was removed from a queue.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {

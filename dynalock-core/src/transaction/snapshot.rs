@@ -56,14 +56,52 @@ impl TransactionGet {
     }
 
     /// Limits the number of requests that may fail, at least 1. Without this limit, only the deadline ends the read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let get = dynalock::Transaction::get(client).attempts(10);
+    /// # }
+    /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
         self
     }
 
     /// Limits the time over all requests and pauses. The default is 10 seconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let get = dynalock::Transaction::get(client).deadline(Duration::from_secs(3));
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.limits.deadline = deadline;
+        self
+    }
+
+    /// Sets the time after which the first attempt of a request counts as lost. The default is 1 second, and 20
+    /// milliseconds more for each item after the first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let get = dynalock::Transaction::get(client).attempt_timeout(Duration::from_secs(2));
+    /// # }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.attempt_timeout = timeout;
         self
     }
 

@@ -66,13 +66,13 @@ pub(crate) struct Writer<'a> {
 }
 
 /// The request that was made of a plan.
-struct Request {
-    content: Content,
+struct PlannedRequest {
+    content: WireForm,
     facts: PlanFacts,
 }
 
 /// The content of a request. An attempt takes a write, since a copy would cost more than another plan in the rare case that it is needed.
-enum Content {
+enum WireForm {
     Write(Write),
     Transact(Transact),
 }
@@ -114,10 +114,10 @@ impl Writer<'_> {
         self.attempts.check_time()?;
         let mut request = self.request(intent, first)?;
         loop {
-            let Request { content, facts } = request;
+            let PlannedRequest { content, facts } = request;
             let (answer, transact) = match content {
-                Content::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
-                Content::Transact(transact) => {
+                WireForm::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
+                WireForm::Transact(transact) => {
                     (self.attempts.attempt(Box::pin(transact.send(&client))).await, Some(transact))
                 }
             };
@@ -133,7 +133,7 @@ impl Writer<'_> {
                     self.pause(intent, &facts, failure).await?;
                     // A token in doubt must not get another content, so the same request is sent again.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
-                        request = Request { content: Content::Transact(transact), facts };
+                        request = PlannedRequest { content: WireForm::Transact(transact), facts };
                         continue;
                     }
                     None
@@ -147,7 +147,7 @@ impl Writer<'_> {
         }
     }
 
-    fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<Request, Error> {
+    fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<PlannedRequest, Error> {
         let Plan { write, companion, next, judged_at, .. } = plan;
         // A put compares the whole lease with its queue, which may come back. So a late copy of a put may pass.
         let is_put = matches!(write.action, Action::Put(_));
@@ -159,13 +159,13 @@ impl Writer<'_> {
             Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
         };
         let content = if companion.is_none() && token.is_none() {
-            Content::Write(write)
+            WireForm::Write(write)
         } else {
             let writes = std::iter::once(write).chain(companion.map(|companion| *companion));
             let transact = Transact::new(writes, token);
-            Content::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
+            WireForm::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(Request { content, facts: PlanFacts { next, judged_at, late } })
+        Ok(PlannedRequest { content, facts: PlanFacts { next, judged_at, late } })
     }
 
     /// Sleeps after a request that decided nothing, or returns the error that ends the call.

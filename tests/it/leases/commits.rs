@@ -3,7 +3,7 @@
 use dynalock::{Error, Versioned, error::Lost, local::Fault};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Crate, Shop, expect_error, n, s};
+use crate::support::{Crate, Shop, expect_error, n, s, secs};
 
 /// One that keeps as few as can be.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -103,4 +103,18 @@ async fn a_lease_that_a_commit_or_a_release_has_ended_says_so() {
     let lost = lease.lost();
     lease.release().await.unwrap();
     assert_eq!(lost.await, Lost::Released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_a_commit_has_overtaken_is_no_loss() {
+    for is_fair in [false, true] {
+        let (shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
+        let request = table.items.lock("a").ttl(secs(2));
+        let lease = if is_fair { request.fair().await } else { request.await }.unwrap();
+        let lost = lease.lost();
+        // Heartbeats are refused while the reply is awaited.
+        shop.faults.script_on("UpdateItem", 0, Fault::NeverAnswerAfterApply);
+        lease.commit(|it| it.items += 1).await.unwrap();
+        assert_eq!(lost.await, Lost::Released);
+    }
 }

@@ -10,7 +10,7 @@ use dynalock::{
 };
 
 use super::break_before;
-use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, row_of, secs, travel};
+use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, row_of, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_is_used_twice_never_believes_longer_than_its_row_says() {
@@ -177,4 +177,37 @@ fn a_release_whose_runtime_was_shut_down_says_that_it_is_open() {
     granted_on.shutdown_background();
     let error = waits_on.block_on(held.release());
     expect_error!(error, Error::Unavailable(Unavailable::RuntimeEnded));
+}
+
+#[test]
+fn an_acquire_whose_runtime_was_shut_down_says_so() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (begins_on, waits_on) = (runtime(), runtime());
+    let shop = Shop::without_faults();
+    let mut acquire = begins_on.block_on(async {
+        let (locks, others) = shop.locks().await;
+        drop(others.acquire("report").await.unwrap().detach());
+        let mut acquire = locks.acquire("report").into_future();
+        tokio::time::timeout(millis(50), &mut acquire).await.unwrap_err();
+        acquire
+    });
+    begins_on.shutdown_background();
+    expect_error!(waits_on.block_on(&mut acquire), Error::Unavailable(Unavailable::RuntimeEnded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn extend_and_resume_end_with_their_deadline_and_not_with_a_long_lease() {
+    let (shop, locks, _) = Shop::with_locks().await;
+    let locks = locks.ttl(secs(3600)).deadline(secs(2));
+    let held = locks.acquire("report").heartbeat(false).await.unwrap();
+    shop.faults.always(Fault::LoseRequest);
+    let started = now();
+    let spent = expect_error!(held.extend().await, Error::Exhausted { spent, .. } => spent);
+    assert_eq!((started.elapsed(), spent.elapsed), (secs(2), secs(2)));
+    assert!(spent.attempts > 0, "{spent:?}");
+    let token = held.detach();
+    expect_error!(locks.resume(token.clone()).await, Error::Exhausted { .. });
+    assert_eq!(started.elapsed(), secs(4));
+    shop.faults.clear();
+    locks.resume(token).await.unwrap().release().await.unwrap();
 }

@@ -198,3 +198,17 @@ async fn a_hundred_are_one_ticket_and_one_more_is_too_many() {
     all.release().await.unwrap();
     assert_eq!(others.queue("lock-99").await.unwrap(), []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_ends_without_an_answer_names_a_lock_that_the_call_does_not_hold() {
+    let (shop, locks, others) = Shop::with_locks().await;
+    let a = others.acquire("a").fair().owner("x").await.unwrap();
+    let _b = others.acquire("b").fair().owner("y").await.unwrap();
+    let waiting = tokio::spawn(locks.acquire_all(["a", "b"]).fair().wait(secs(6)).into_future());
+    travel(secs(1)).await;
+    a.release().await.unwrap();
+    travel(secs(4)).await;
+    shop.faults.always(Fault::NeverAnswer);
+    let locked = expect_error!(waiting.await.unwrap(), Error::Locked(locked) => locked);
+    assert_eq!((locked.name.as_deref(), &*locked.owner), (Some("b"), "y"));
+}

@@ -264,3 +264,15 @@ async fn operators_see_break_and_retire_queues_and_holds_are_resumed() {
     let after = locks.acquire("printer").fair().await.unwrap();
     assert!(after.fence() > fence, "{after:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fair_call_with_a_wait_of_zero_tries_once_and_leaves_no_entry() {
+    let (shop, locks, others) = Shop::with_locks().await;
+    let held = others.acquire("printer").fair().await.unwrap();
+    for wait in [Wait::No, Wait::For(secs(0))] {
+        let before = shop.requests();
+        expect_error!(locks.acquire("printer").fair().wait(wait).await, Error::Locked(_));
+        assert_eq!((shop.requests() - before, others.queue("printer").await.unwrap().len()), (1, 1), "{wait:?}");
+    }
+    held.release().await.unwrap();
+}

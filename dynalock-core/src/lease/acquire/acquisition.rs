@@ -57,7 +57,7 @@ pub(crate) enum AttemptResult<G, D> {
     Denied(D),
     /// No holder is in the way, but the grant of this owner is over: a delayed copy of the attempt was granted, and its lease has ended or
     /// was released. The next attempt needs a new owner.
-    Expired,
+    GrantOver,
 }
 
 /// One lock of a transaction that was denied, and its record.
@@ -185,7 +185,10 @@ impl<'a> Acquisition<'a> {
                 self.observer.observe(seen);
                 Ok(false)
             }
-            Some(_) | None => Ok(true),
+            Some(_) | None => {
+                self.observer.saw_free();
+                Ok(true)
+            }
         }
     }
 
@@ -332,8 +335,7 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     }
     let is_over =
         |acquisition: &Acquisition<'_>| acquisition.remaining_wait().is_zero() && !acquisition.is_single_attempt();
-    let is_held = |acquisition: &Acquisition<'_>| acquisition.observer.record().is_some_and(|it| it.holder().is_some());
-    let held = all.into_iter().find(|acquisition| is_over(acquisition) && is_held(acquisition));
+    let held = all.into_iter().find(|acquisition| is_over(acquisition) && acquisition.observer.saw_holder());
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 

@@ -39,7 +39,7 @@ async fn acquire_together(
         let denied = match attempt(all, limits).await {
             Ok(AttemptResult::Granted(granted)) => return Ok(keep(all, granted).await?),
             Ok(AttemptResult::Denied(denied)) => denied,
-            Ok(AttemptResult::Expired) => {
+            Ok(AttemptResult::GrantOver) => {
                 renew_owner(all);
                 all[0].pause_before_retry(&mut backoff).await?;
                 continue;
@@ -83,7 +83,7 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
         for Acquired { grant, .. } in granted {
             match first.beat_in_time(grant, None).await {
                 Ok(()) => {}
-                Err(Error::Lost(lost)) if lost.is_over() => return Ok(AttemptResult::Expired),
+                Err(Error::Lost(lost)) if lost.is_over() => return Ok(AttemptResult::GrantOver),
                 Err(error) => return Err(error),
             }
         }

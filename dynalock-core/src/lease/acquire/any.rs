@@ -67,7 +67,7 @@ impl Acquisition<'_> {
                         return Ok(None);
                     }
                 }
-                AttemptResult::Expired => {
+                AttemptResult::GrantOver => {
                     self.pause_before_retry(&mut backoff).await?;
                     self.owner = self.spec.owner();
                     self.begin_attempt();
@@ -120,7 +120,7 @@ impl Acquisition<'_> {
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
             // The row remembers the release of this owner.
-            _ => Ok(AttemptResult::Expired),
+            _ => Ok(AttemptResult::GrantOver),
         }
     }
 
@@ -132,7 +132,7 @@ impl Acquisition<'_> {
     ) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
         match self.beat_in_time(&grant, None).await {
             Ok(()) => Ok(AttemptResult::Granted(Acquired { grant, row })),
-            Err(Error::Lost(lost)) if lost.is_over() => Ok(AttemptResult::Expired),
+            Err(Error::Lost(lost)) if lost.is_over() => Ok(AttemptResult::GrantOver),
             Err(error) => {
                 release_later(&grant);
                 Err(error)
@@ -142,8 +142,8 @@ impl Acquisition<'_> {
 
     /// A plain grant before its first heartbeat.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
-        let AcquireSpec { connection, row, options, .. } = self.spec;
+        let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);
-        Grant::new(connection, row.clone(), *options, GrantFields { taken_over, ..fields })
+        Grant::new(connection, limits.deadline, row.clone(), *options, GrantFields { taken_over, ..fields })
     }
 }

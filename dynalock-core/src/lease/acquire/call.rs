@@ -9,7 +9,7 @@ use super::{
     spec::AcquireSpec,
 };
 use crate::{
-    error::{Error, Lost, Result},
+    error::{Error, Result, Unavailable},
     lease::{
         held_grant::KeptGrant,
         queue::{
@@ -54,7 +54,7 @@ impl AcquireCall {
             drop(caller.send(granted));
         });
         // The task ends without an answer only if its runtime ends.
-        async { answer.await.unwrap_or(Err(Error::Lost(Lost::Expired))) }
+        async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
     /// Like [`acquire`](Self::acquire), for a call that is granted one lock.
@@ -63,11 +63,15 @@ impl AcquireCall {
         make: impl FnOnce(KeptGrant) -> Result<G> + Send + 'static,
     ) -> impl Future<Output = Result<G>> + Send + 'static {
         // A call is granted at least one lock.
-        self.acquire(|granted| granted.into_iter().next().map_or(Err(Error::Lost(Lost::Expired)), make))
+        self.acquire(|granted| {
+            granted.into_iter().next().map_or(Err(Error::Unavailable(Unavailable::RuntimeEnded)), make)
+        })
     }
 
     async fn run(self, caller: &mut impl Caller) -> Result<Vec<KeptGrant>, Stop> {
         match self.mode {
+            // One lock needs no transaction.
+            AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::All(limits) => acquire_all(&self.locks, limits, caller).await,
             AcquireMode::Queue(limits, progress) => acquire_in_order(&self.locks, limits, &progress, caller).await,

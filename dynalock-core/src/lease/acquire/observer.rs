@@ -20,6 +20,8 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
+    /// Whether a later read showed no holder. An old read may do so, and does not end the observation.
+    seems_free: bool,
     /// The attempts since the last sign of life that were denied although the lease seemed to have ended.
     denials: u32,
 }
@@ -33,7 +35,7 @@ struct Observed {
 
 impl ExpiryObserver {
     pub(crate) fn new(options: LeaseOptions, unit: TimeUnit) -> Self {
-        Self { options, unit, rng: random::generator(), observed: None, denials: 0 }
+        Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
     /// Takes in a record of the row. A sign of life starts the observation anew.
@@ -46,6 +48,7 @@ impl ExpiryObserver {
             }
         };
         self.observed = Some(Observed { record, since });
+        self.seems_free = false;
     }
 
     /// Forgets the record, because there is nothing to lock.
@@ -53,7 +56,17 @@ impl ExpiryObserver {
         self.observed = None;
     }
 
-    /// The record that was seen last.
+    /// Notes a read that showed no holder.
+    pub(crate) fn saw_free(&mut self) {
+        self.seems_free = true;
+    }
+
+    /// Whether a holder was seen last.
+    pub(crate) fn saw_holder(&self) -> bool {
+        !self.seems_free && self.record().is_some_and(|record| record.holder().is_some())
+    }
+
+    /// The record of the last holder that was seen.
     pub(crate) fn record(&self) -> Option<&LockRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }

@@ -21,11 +21,11 @@ pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     /// The name of the lock's row. For an item it is the key, if errors may show it.
-    pub(crate) label: Arc<str>,
+    pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
     /// The label of the owner, without a nonce.
-    pub(crate) name: Arc<str>,
+    pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
     pub(crate) background: Background,
@@ -36,7 +36,7 @@ impl AcquireSpec {
     /// and no ghost.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
-        match &*self.name {
+        match &*self.owner_label {
             "" => format!("{nonce:016x}").into(),
             name => format!("{name}:{nonce:016x}").into(),
         }
@@ -65,7 +65,7 @@ impl AcquireSpec {
 
     /// The name of the lock or the key of the item, as far as errors show it.
     pub(crate) fn shown_name(&self) -> Option<Arc<str>> {
-        match parts(&self.label) {
+        match parts(&self.row_name) {
             ("", _) => None,
             (name, None) => Some(name.into()),
             (name, Some(namespace)) => Some(format!("{name} of namespace {namespace}").into()),

@@ -54,7 +54,7 @@ pub(crate) async fn acquire_in_order(
     let mut queued = Queued::new(specs, limits);
     match queued.acquire(progress, caller).await {
         Ok(()) => Ok(queued.tickets.into_iter().filter_map(Ticket::into_grant).collect()),
-        Err(stop) => Err(at_the_end(stop, queued.tickets.iter().map(|ticket| &ticket.acquisition))),
+        Err(stop) => Err(at_the_end(stop, queued.waiting().map(|ticket| &ticket.acquisition))),
     }
 }
 
@@ -69,6 +69,11 @@ impl<'a> Queued<'a> {
     fn new(specs: &'a [AcquireSpec], limits: QueueLimits) -> Self {
         let owner = specs[0].entry();
         Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
+    }
+
+    /// The tickets whose turn has not come.
+    fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
+        self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
 
     fn specs(&self) -> impl Iterator<Item = &'a AcquireSpec> {

@@ -109,22 +109,22 @@ impl<'a> Ticket<'a> {
 
     /// Acquires the lock if the turn has come, and renews it if it is held. Returns `false` if other callers have removed the entry.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
-        match &self.place {
+        match &mut self.place {
             Place::Waiting(_) => Ok(true),
             Place::Head { row, record } => {
-                let Some(grant) = self.grant(record, duplicate).await? else { return Ok(false) };
-                let acquired = Acquired { grant, row: row.clone() };
-                self.place = Place::Held(self.acquisition.keep(acquired).await?);
+                let (row, record) = (row.take(), record.clone());
+                let Some(grant) = self.grant(&record, duplicate).await? else { return Ok(false) };
+                self.place = Place::Held(self.acquisition.keep(Acquired { grant, row }).await?);
                 Ok(true)
             }
-            Place::Held(kept) => self.renew(kept).await,
+            Place::Held(_) => self.renew().await,
         }
     }
 
     /// The grant of a head. Its lease counts from the earliest moment from which other callers count it, or from a heartbeat. `None` if
     /// other callers have removed the entry.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
-        let AcquireSpec { connection, row, options, payload, .. } = self.acquisition.spec;
+        let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
         let fresh = self.since(record, now).filter(|since| now.duration_since(*since) < options.ttl / 2);
         let fence = GrantKind::Fair.fence(record.fence.unwrap_or(0));
@@ -138,7 +138,7 @@ impl<'a> Ticket<'a> {
             duplicate,
             sent: fresh.unwrap_or(now),
         };
-        let grant = Grant::new(connection, row.clone(), *options, fields);
+        let grant = Grant::new(connection, limits.deadline, row.clone(), *options, fields);
         if fresh.is_none() || payload.is_some() {
             match self.acquisition.beat_in_time(&grant, payload.as_deref()).await {
                 Ok(()) => {}
@@ -163,8 +163,9 @@ impl<'a> Ticket<'a> {
     }
 
     /// Renews a held lock that has no heartbeat of its own, or was held for its longest time. Returns `false` if the lock is lost.
-    async fn renew(&self, kept: &KeptGrant) -> Result<bool, Error> {
-        let grant = &kept.guard.grant;
+    async fn renew(&self) -> Result<bool, Error> {
+        let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };
+        let grant = &guard.grant;
         if grant.remaining() < self.acquisition.spec.options.ttl / 2 {
             match self.acquisition.beat_in_time(grant, None).await {
                 Ok(()) | Err(Error::Lost(_)) => {}
