@@ -9,6 +9,7 @@ use std::{
 
 use super::plan::{Plan, Wanted};
 use crate::{
+    clock,
     codec::Item,
     error::{Error, Result},
     operation::{ItemPage, PageStart, Segment},
@@ -147,7 +148,13 @@ impl SegmentFeed {
         let plan = Arc::clone(&self.plan);
         let start = PageStart { after: after.clone(), segment: self.segment, ..PageStart::default() };
         let wanted = Wanted { items: wanted, requests: self.requests };
-        let page = Box::pin(async move { plan.read(start, wanted, plan.limits).await });
+        let page = Box::pin(async move {
+            let began = clock::now();
+            let mut page = plan.read(start, wanted, plan.limits).await?;
+            let limits = plan.limits_after(clock::now().duration_since(began));
+            page.items = plan.fetch(page.items, limits).await?;
+            Ok(page)
+        });
         self.next = Next::Coming { after, page };
     }
 
