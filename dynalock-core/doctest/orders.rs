@@ -97,7 +97,7 @@ impl Versioned for Order {
 }
 
 impl<P: AsKey<String>> Partitioned<P> for Order {
-    fn partition(value: &P) -> KeyValue {
+    fn partition(value: P) -> KeyValue {
         value.as_key()
     }
 }

@@ -313,8 +313,8 @@ fn ranges(item: &Item<'_>) -> TokenStream {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #impl_generics #krate::private::Partitioned<__Partition> for #ident #ty_generics #where_clause {
-            fn partition(value: &__Partition) -> #krate::private::KeyValue {
-                #krate::private::AsKey::<#partition>::as_key(value)
+            fn partition(value: __Partition) -> #krate::private::KeyValue {
+                #krate::private::AsKey::<#partition>::as_key(&value)
             }
         }
     };

@@ -271,7 +271,7 @@ pub enum Error {
     /// The table has no index of this name. Nothing was read.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) creates the indexes of a new table, and adds none to a table
-    /// that exists. UpdateTable adds a global index; a local index exists only from the creation of its table.
+    /// that exists. DynamoDB's `UpdateTable` adds a global index; a local index exists only from the creation of its table.
     #[error(
         "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
          global index to this one with UpdateTable, and create the table anew for a local index"

@@ -81,7 +81,7 @@ impl<T: Versioned> Repository<T> {
     where
         T: Partitioned<P>,
     {
-        Query::new(self, Some(T::partition(&partition)))
+        Query::new(self, Some(T::partition(partition)))
     }
 
     /// Makes a scan of all items of the table, in no order. A scan reads the whole table, and is billed for it.

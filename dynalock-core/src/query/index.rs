@@ -56,6 +56,10 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// The methods that end the query return [`Error::IndexNotFound`](crate::Error::IndexNotFound) if the table does not have the index.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "`query_index(by_status, Status::Open)` reads better than with a reference"
+    )]
     pub fn query_index<P, K, V>(&self, index: Index<T, P, K>, partition: V) -> Query<T, K>
     where
         P: IndexAttribute,

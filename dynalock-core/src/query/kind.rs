@@ -19,7 +19,7 @@ use crate::{
 )]
 pub trait Partitioned<P> {
     /// Returns the value of the partition key.
-    fn partition(value: &P) -> KeyValue;
+    fn partition(value: P) -> KeyValue;
 }
 
 /// A type whose sort key has ranges of type `R`. `#[derive(Versioned)]` implements it for a type with a sort key.

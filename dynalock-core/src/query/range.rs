@@ -169,7 +169,7 @@ whole_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 mod tests {
     use super::*;
 
-    fn n(number: impl ToString) -> KeyValue {
+    fn n(number: i64) -> KeyValue {
         KeyValue::N(number.to_string())
     }
 

@@ -44,8 +44,8 @@ pub(super) fn check<'a>(model: &Struct<'a>, table: &TableKey<'_, 'a>, errors: &m
     let indexes: Vec<_> = attrs.iter().filter_map(|attrs| index(attrs, model, table, errors)).collect();
     distinct(attrs, errors);
     for (is_local, most, kind) in [(true, MOST_LOCAL, "local"), (false, MOST_GLOBAL, "global")] {
-        let of_kind = attrs.iter().filter(|attrs| attrs.local.is_some() == is_local);
-        if let Some(beyond) = of_kind.skip(most).next() {
+        let mut of_kind = attrs.iter().filter(|attrs| attrs.local.is_some() == is_local);
+        if let Some(beyond) = of_kind.nth(most) {
             errors.add(syn::Error::new(beyond.place(), format_args!("a table has at most {most} {kind} indexes")));
         }
     }
@@ -134,7 +134,7 @@ fn local_partition<'m, 'a>(
         errors.at(word, "a local index is another order of a partition: it needs a `sort_key`");
     }
     match &attrs.partition_key {
-        Some(said) if said.value() != partition.ident.unraw().to_string() => errors.at(
+        Some(said) if partition.ident.unraw() != said.value() => errors.at(
             said,
             format_args!("a local index has the partition key of the table, `{}`: leave this out", partition.ident),
         ),

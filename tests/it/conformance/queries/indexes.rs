@@ -1,11 +1,13 @@
 //! Queries of indexes.
 
+use aws_sdk_dynamodb::types::{KeySchemaElement, Projection};
 use dynalock::{Error, KeyAttribute, Repository, Stored, Versioned, query::PageToken};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, expect_error};
 
 cases![
+    create_table_creates_the_indexes,
     a_global_index_finds_items_by_its_own_keys,
     what_a_full_index_returns_can_be_updated_at_once,
     an_item_without_the_key_of_an_index_is_not_in_it,
@@ -30,6 +32,7 @@ enum Status {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::duplicated_attributes, reason = "two indexes may have equal parts")]
 #[dynalock(
     table = "sales",
     index(name = "by_status", partition_key = "status", sort_key = "placed_at"),
@@ -79,6 +82,42 @@ fn names(sales: &[Stored<Sale>]) -> Vec<(&str, u64)> {
     sales.iter().map(|sale| (&*sale.customer, sale.number)).collect()
 }
 
+async fn create_table_creates_the_indexes(shop: &Shop) {
+    let table = shop.table::<Sale>().await;
+    let described = shop.plain.describe_table().table_name(table.name()).send().await.unwrap().table.unwrap();
+    let keys = |schema: &[KeySchemaElement]| schema.iter().map(|key| key.attribute_name.clone()).collect::<Vec<_>>();
+    let shape = |projection: Option<&Projection>| {
+        let projection = projection.unwrap();
+        let kind = projection.projection_type().unwrap().as_str().to_owned();
+        (kind, projection.non_key_attributes().to_vec())
+    };
+    let global = described
+        .global_secondary_indexes()
+        .iter()
+        .map(|index| (index.index_name().unwrap().to_owned(), keys(index.key_schema()), shape(index.projection())));
+    let local = described
+        .local_secondary_indexes()
+        .iter()
+        .map(|index| (index.index_name().unwrap().to_owned(), keys(index.key_schema()), shape(index.projection())));
+    let mut indexes: Vec<_> = global.chain(local).collect();
+    indexes.sort_unstable();
+    let index = |name: &str, keys: &[&str], kind: &str, held: &[&str]| {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        (name.to_owned(), owned(keys), (kind.to_owned(), owned(held)))
+    };
+    assert_eq!(
+        indexes,
+        [
+            index("by-courier", &["courier", "number"], "KEYS_ONLY", &[]),
+            index("by.total", &["totalCents"], "INCLUDE", &["placedAt"]),
+            index("by_place", &["customer", "courier"], "KEYS_ONLY", &[]),
+            index("by_status", &["status", "placedAt"], "ALL", &[]),
+            index("by_time", &["customer", "placedAt"], "ALL", &[]),
+        ]
+    );
+    table.items.create_table().await.unwrap();
+}
+
 async fn a_global_index_finds_items_by_its_own_keys(shop: &Shop) {
     let table = sales(shop).await;
     let open = || table.items.query_index(Sale::INDEX.by_status, Status::Open);
@@ -91,7 +130,7 @@ async fn a_global_index_finds_items_by_its_own_keys(shop: &Shop) {
     assert_eq!(names(&open().sort("2026-11-02"..="2026-11-03").collect().await.unwrap()), [("bob", 1), ("alice", 1)]);
     assert_eq!(names(&open().filter(Sale::ATTR.total_cents.ge(300)).collect().await.unwrap()), [("bob", 5)]);
     assert_eq!(open().count().await.unwrap(), 4);
-    assert_eq!(table.items.query_index(Sale::INDEX.by_status, &Status::Paid).count().await.unwrap(), 1);
+    assert_eq!(table.items.query_index(Sale::INDEX.by_status, Status::Paid).count().await.unwrap(), 1);
     let strong = shop.sent("Query").iter().filter(|query| query["ConsistentRead"] == true).count();
     assert_eq!(strong, 0, "DynamoDB refuses a strong read of a global index");
 }
@@ -100,11 +139,11 @@ async fn what_a_full_index_returns_can_be_updated_at_once(shop: &Shop) {
     let table = sales(shop).await;
     let paid = || table.items.query_index(Sale::INDEX.by_status, Status::Paid);
     let mut sale = paid().first().await.unwrap().unwrap();
-    let stale = sale.clone();
+    let before = sale.clone();
     assert_eq!(Some(&sale), table.items.get(("alice", 3)).await.unwrap().as_ref());
     sale.total_cents = 1;
     assert_eq!(table.items.update(sale).await.unwrap().version(), 2);
-    expect_error!(table.items.touch(stale).await, Error::Conflict(_));
+    expect_error!(table.items.touch(before).await, Error::Conflict(_));
     assert_eq!(paid().first().await.unwrap().unwrap().total_cents, 1);
 }
 
