@@ -237,7 +237,8 @@ impl LockModel {
 ///
 /// - The row is in the same table, under the key of the item with `#lock` after the last key attribute. This attribute is the sort key,
 ///   or the partition key if there is no sort key. It must be a string or bytes. A key of an item that ends in `#lock` is
-///   [`Error::InvalidKey`](crate::Error::InvalidKey). Queries and scans of the table show the rows.
+///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of this library leave the rows out; those of other programs
+///   show them.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the row.
 /// - Every create, update, replace and delete is a transaction of the write and of a check, or a write, of the row. This also holds
 ///   for the holder. It costs twice the write units of the item and two more for the row. In a

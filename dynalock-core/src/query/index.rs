@@ -74,7 +74,7 @@ macro_rules! fetch {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads the items from the table, up to 100 in a request, by the keys that the index returns. The reads are strongly
             /// consistent: an item shows its newest state, which may no longer be that of the index. An item that was deleted
-            /// meanwhile is left out, but counts for [`limit`](Self::limit) of a page.
+            /// meanwhile is left out, but counts for the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys.
             ///
             /// # Examples
             ///
