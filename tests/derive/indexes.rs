@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[dynalock(
     table = "orders",
-    index(name = "gsi-1.status", partition_key = "order_status", sort_key = "placed_at", include(total_cents, r#type))
+    index(name = "gsi-1.status", partition_key = "pay_status", sort_key = "placed_at", include(total_cents, r#type))
 )]
 #[dynalock(index(name = "by_courier", local, all, partition_key = "customer", sort_key = "courier"))]
 struct Order {
@@ -19,7 +19,7 @@ struct Order {
     customer: String,
     #[dynalock(sort_key)]
     number: u64,
-    order_status: String,
+    pay_status: String,
     #[serde(rename = "at")]
     placed_at: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ fn an_index_has_the_names_and_types_that_are_stored() {
     let status = IndexModel {
         name: "gsi-1.status",
         scope: IndexScope::Global,
-        partition_key: key("orderStatus", KeyType::S),
+        partition_key: key("payStatus", KeyType::S),
         sort_key: Some(key("at", KeyType::N)),
         projection: Projection::Include(&["totalCents", "type"]),
     };

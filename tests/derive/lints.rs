@@ -133,14 +133,14 @@ mod stock {
 
     /// Public, the types of its keys are not.
     #[derive(Debug, Serialize, Deserialize, Versioned)]
-    #[dynalock(table = "places", index(name = "by_next", partition_key = "next", sort_key = "shelf"))]
+    #[dynalock(table = "places", index(name = "by_next", partition_key = "next", sort_key = "row"))]
     pub struct Shelf {
         /// Where.
         #[dynalock(partition_key)]
         hall: Place,
         /// Which.
         #[dynalock(sort_key)]
-        shelf: Place,
+        row: Place,
         /// The next one.
         next: Place,
     }
