@@ -44,10 +44,15 @@ impl Versioned for Product {
         aliases: &[],
         flattens: false,
         lock: None,
+        indexes: &[],
     };
 
     fn key(&self) -> Key {
         ProductKey::from(self.sku.as_str()).into()
+    }
+
+    fn typed_key(key: Key) -> ProductKey {
+        ProductKey(key)
     }
 
     fn mirror_version(&mut self, _version: u64) {}

@@ -218,6 +218,26 @@ pub trait KeyAttribute {
     fn to_key_value(&self) -> KeyValue;
 }
 
+/// A type of field that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of one. DynamoDB keeps an
+/// item out of an index if it does not have the key attributes of the index.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of an index",
+    label = "not a string, a whole number or bytes, nor an `Option` of one",
+    note = "for a newtype of one of them, and for an enum without fields, add `#[derive(dynalock::KeyAttribute)]`"
+)]
+pub trait IndexAttribute {
+    /// The type of the key where the item has it.
+    type Key: KeyAttribute;
+}
+
+impl<K: KeyAttribute> IndexAttribute for K {
+    type Key = K;
+}
+
+impl<K: KeyAttribute> IndexAttribute for Option<K> {
+    type Key = K;
+}
+
 /// A plain value that stands for a key attribute of type `T`: a `T`, a `&T`, and a `&str` for a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a key of type `{T}`",

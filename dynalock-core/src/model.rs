@@ -27,6 +27,9 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns the key of this value.
     fn key(&self) -> Key;
 
+    /// Returns a key of this type that was read from an index, as the generated key type.
+    fn typed_key(key: Key) -> Self::Key;
+
     /// Writes the stored version into the field with `#[dynalock(version)]`. Without such a field it does nothing.
     fn mirror_version(&mut self, version: u64);
 }
@@ -83,6 +86,50 @@ pub struct Model {
     pub flattens: bool,
     /// The lease of the items, if the type has `#[lockable]`.
     pub lock: Option<LockModel>,
+    /// The indexes of the table.
+    pub indexes: &'static [IndexModel],
+}
+
+/// An index of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexModel {
+    /// The name.
+    pub name: &'static str,
+    /// Global, or local to each partition of the table.
+    pub scope: IndexScope,
+    /// The partition key.
+    pub partition_key: KeyModel,
+    /// The sort key, if the index has one.
+    pub sort_key: Option<KeyModel>,
+    /// The attributes that the index holds.
+    pub projection: Projection,
+}
+
+/// The partitions of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexScope {
+    /// Partitions of its own. Reads are eventually consistent.
+    Global,
+    /// The partitions of the table, in another order.
+    Local,
+}
+
+/// The attributes that an index holds beside the keys of the table and its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Projection {
+    /// All attributes.
+    All,
+    /// No others.
+    KeysOnly,
+    /// These attributes.
+    Include(&'static [&'static str]),
+}
+
+impl IndexModel {
+    /// Returns the key attributes: the partition key, then the sort key if there is one.
+    pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
+        std::iter::once(self.partition_key).chain(self.sort_key)
+    }
 }
 
 /// The attributes of a lease, and its duration.
@@ -190,7 +237,8 @@ impl LockModel {
 ///
 /// - The row is in the same table, under the key of the item with `#lock` after the last key attribute. This attribute is the sort key,
 ///   or the partition key if there is no sort key. It must be a string or bytes. A key of an item that ends in `#lock` is
-///   [`Error::InvalidKey`](crate::Error::InvalidKey). Queries and scans of the table show the rows.
+///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of this library leave the rows out; those of other programs
+///   show them.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the row.
 /// - Every create, update, replace and delete is a transaction of the write and of a check, or a write, of the row. This also holds
 ///   for the holder. It costs twice the write units of the item and two more for the row. In a

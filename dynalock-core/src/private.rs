@@ -8,14 +8,25 @@ pub use crate::{
     clock::ClockAhead,
     codec::key_value,
     expression::{Attribute, Opaque},
-    key::{AsKey, Key, KeyAttribute, KeyType, KeyValue},
-    model::{Aliases, KeyModel, LockModel, LockPlace, Lockable, Model, TimeUnit, Versioned},
-    query::{Partitioned, SortBounds, SortRange, Sorted},
+    key::{AsKey, IndexAttribute, Key, KeyAttribute, KeyType, KeyValue},
+    model::{
+        Aliases, IndexModel, IndexScope, KeyModel, LockModel, LockPlace, Lockable, Model, Projection, TimeUnit,
+        Versioned,
+    },
+    query::{
+        InGlobalIndex, InLocalIndex, Index, KeysAlone, NoSortKey, Partitioned, SortBounds, SortRange, Sorted,
+        WholeItems,
+    },
 };
 
 /// The handle of an attribute that serde writes under this name.
 pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {
     Attribute::named(name)
+}
+
+/// The handle of the index at this place of the model.
+pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
+    Index::of(&model.indexes[place])
 }
 
 /// Refuses, when it is compiled, a last key attribute whose value cannot take the suffix `#lock` of a separate lease row.

@@ -7,10 +7,11 @@ use syn::{Attribute, LitInt, LitStr, Path, parse_quote};
 use crate::{
     entry::{Entry, Value, entries},
     errors::Errors,
+    index::IndexAttrs,
     suggest::nearest,
 };
 
-const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "crate"];
+const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "index", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version"];
 
 /// `#[dynalock(..)]` on the struct.
@@ -22,6 +23,7 @@ pub(crate) struct StructAttrs {
     pub(crate) key_type: Option<Ident>,
     /// The word itself.
     pub(crate) show_key: Option<Ident>,
+    pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
@@ -66,6 +68,7 @@ impl StructAttrs {
             "write_ids" => once(&mut self.write_ids, &key, number(&key, value, errors), errors),
             "key_type" => once(&mut self.key_type, &key, ident(&key, &value, errors), errors),
             "show_key" => once(&mut self.show_key, &key, flag(&key, &value, errors), errors),
+            "index" => self.indexes.extend(IndexAttrs::read(key, value, errors)),
             "crate" => once(&mut self.krate, &key, path(&key, &value, errors), errors),
             "lockable" => own_attribute(&key, &value, errors),
             _ => unknown(&key, STRUCT_KEYS, (FIELD_KEYS, "a field"), errors),
@@ -108,7 +111,8 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
+/// Keeps a value that may be given once.
+pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
     } else {
@@ -116,7 +120,8 @@ fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Err
     }
 }
 
-fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
+/// The string of `key = ".."`.
+pub(crate) fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
     if let Value::Text(text) = value {
         return Some(text.clone());
     }
@@ -151,7 +156,8 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
+/// The word of a key without a value.
+pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
         Value::Text(text) if key == "version" => errors.at(
@@ -176,7 +182,8 @@ fn word(key: &Ident, value: &Value) -> TokenStream {
     }
 }
 
-fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
+/// Reports a key that nobody knows here.
+pub(crate) fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
     let name = key.to_string();
     let message = if there.contains(&name.as_str()) {
         format!("`{name}` belongs on {place}")

@@ -6,7 +6,7 @@ use syn::{DeriveInput, GenericParam, Path, WhereClause, ext::IdentExt as _, pars
 
 use crate::{
     check::{Attribute, Item, Lock, Place, Version},
-    handles,
+    handles, indexes,
 };
 
 pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
@@ -17,6 +17,7 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     let ranges = ranges(item);
     let constructor = constructor(item);
     let handles = handles::expand(item.input, &item.krate, &item.handles);
+    let indexes = indexes::expand(item);
 
     quote! {
         #versioned
@@ -26,6 +27,7 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
         #ranges
         #constructor
         #handles
+        #indexes
     }
 }
 
@@ -79,6 +81,10 @@ fn versioned(item: &Item<'_>) -> TokenStream {
                 #krate::private::Key::new(#key_values)
             }
 
+            fn typed_key(key: #krate::private::Key) -> #key {
+                #key(key)
+            }
+
             #mirror
         }
     }
@@ -92,6 +98,7 @@ fn model(item: &Item<'_>) -> TokenStream {
     let version = item.version.name();
     let version_is_field = matches!(item.version, Version::Field(_));
     let lock = optional(item.lock.as_ref().map(|of| lock(krate, of)));
+    let indexes = indexes::models(item);
     let aliases = item.aliases.iter().map(
         |(attribute, aliases)| quote!(#krate::private::Aliases { attribute: #attribute, aliases: &[#(#aliases),*] }),
     );
@@ -109,6 +116,7 @@ fn model(item: &Item<'_>) -> TokenStream {
             aliases: &[#(#aliases),*],
             flattens: #flattens,
             lock: #lock,
+            indexes: #indexes,
         }
     }
 }
@@ -305,8 +313,8 @@ fn ranges(item: &Item<'_>) -> TokenStream {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #impl_generics #krate::private::Partitioned<__Partition> for #ident #ty_generics #where_clause {
-            fn partition(value: &__Partition) -> #krate::private::KeyValue {
-                #krate::private::AsKey::<#partition>::as_key(value)
+            fn partition(value: __Partition) -> #krate::private::KeyValue {
+                #krate::private::AsKey::<#partition>::as_key(&value)
             }
         }
     };
@@ -371,6 +379,6 @@ pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<
     generics.where_clause
 }
 
-fn optional(value: Option<TokenStream>) -> TokenStream {
+pub(crate) fn optional(value: Option<TokenStream>) -> TokenStream {
     value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
 }

@@ -137,9 +137,14 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
                 aliases: &[],
                 flattens: false,
                 lock: ::core::option::Option::None,
+                indexes: &[],
             };
 
             fn key(&self) -> #krate::private::Key {
+                ::core::unreachable!()
+            }
+
+            fn typed_key(_: #krate::private::Key) -> #key {
                 ::core::unreachable!()
             }
 

@@ -138,7 +138,7 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
 }
 
 /// A type as it is called outside of the struct: by its name, where it is `Self`.
-fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
+pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();
     without_self(ty.to_token_stream(), &quote!(#ident #ty_generics))

@@ -13,7 +13,23 @@
 //! | `write_ids = 8` | how many write ids an item keeps: 4 to 16, 16 unless said |
 //! | `key_type = "OrderId"` | the name of the generated key type, where `OrderKey` is taken |
 //! | `show_key` | errors show the key of the item, which is content otherwise |
+//! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table; may be repeated |
 //! | `crate = "path"` | where dynalock is, if not at `::dynalock` |
+//!
+//! The parts of an index name fields of the struct:
+//!
+//! | `index(..)` | meaning |
+//! |---|---|
+//! | `name = "by_status"` | required: the name of the index. Its handle is `Order::INDEX.by_status`; `-` and `.` become `_` there |
+//! | `partition_key = "status"` | required, unless the index is `local`: its partition key |
+//! | `sort_key = "placed_at"` | its sort key, if it has one |
+//! | `local` | the index has the partitions of the table in another order; it needs a `sort_key` |
+//! | `all` | the index holds all attributes, unless said otherwise |
+//! | `keys_only`, `include(lines, total)` | it holds the keys alone, or these fields too: a query of it returns keys |
+//!
+//! A key of an index is a `KeyAttribute` or an `Option` of one. An `Option` needs `#[serde(skip_serializing_if = "Option::is_none")]`: an item without
+//! the attribute is not in the index. Where two indexes have an equal part, for example `keys_only`, clippy takes it for a mistake: write
+//! `#[expect(clippy::duplicated_attributes)]` on the struct.
 //!
 //! `#[lockable]` makes leases of the items: [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
 //!
@@ -94,6 +110,7 @@
 //! - `OrderKey`, or what `key_type` names, with `From` for the plain types of the key fields, by value and by reference (`&str` for a `String`), as
 //!   a tuple if there is a sort key, and for `&Order`;
 //! - `Order::repository(&client)`;
+//! - `OrderIndexes`, and `Order::INDEX`, which holds an `Index` handle of each index;
 //! - `OrderAttributes`, and `Order::ATTR`, which holds an `Attribute` handle of each field under the field's name. A field
 //!   that serde does not write, does not read or flattens has none; one that `with` or `serialize_with` writes has an
 //!   `Opaque` one.
@@ -104,15 +121,16 @@
 //! # The files
 //!
 //! `key_attribute` is the other derive. In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says, `lockable` what
-//! `#[lockable]` says (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`; `model` is the
+//! `#[lockable]` says (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`, `index` what `index(..)` says; `model` is the
 //! struct with both, `check` turns it into what can be generated or says what is wrong with it, `expand` generates and
-//! cannot fail, with the handles of attributes in `handles`, `fallback` generates after an error what keeps follow-up
+//! cannot fail, with the handles of attributes in `handles` and those of indexes in `indexes`, `fallback` generates after an error what keeps follow-up
 //! errors away. `errors` collects.
 
 mod entry;
 
 mod attr;
 mod case;
+mod index;
 mod lockable;
 mod serde;
 mod suggest;
@@ -123,6 +141,7 @@ mod check;
 
 mod expand;
 mod handles;
+mod indexes;
 
 mod key_attribute;
 

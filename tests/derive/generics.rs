@@ -76,7 +76,7 @@ impl Name for shelf::P {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "labels")]
+#[dynalock(table = "labels", index(name = "by_name", partition_key = "name", sort_key = "id"))]
 struct Label<P> {
     #[dynalock(partition_key)]
     id: <shelf::P as Name>::Of,
@@ -89,4 +89,5 @@ struct Label<P> {
 fn the_type_of_a_key_may_be_a_path_that_ends_like_a_parameter() {
     let label = Label { id: "a".to_owned(), name: "b".to_owned(), payload: 1 };
     assert_eq!(key::<Label<i32>>(("a", "b")), label.key());
+    assert_eq!(Label::<i32>::INDEX.by_name.name(), "by_name");
 }

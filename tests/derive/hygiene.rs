@@ -7,7 +7,7 @@ mod without_a_prelude {
     pub(super) struct Number(pub(super) u64);
 
     #[derive(::serde::Serialize, ::serde::Deserialize, ::dynalock::Versioned)]
-    #[dynalock(table = "bare")]
+    #[dynalock(table = "bare", index(name = "by_y", partition_key = "y", sort_key = "number"))]
     pub(super) struct Bare {
         #[dynalock(partition_key)]
         pub(super) id: ::std::string::String,
@@ -57,7 +57,7 @@ mod shadowed {
     }
 
     #[derive(Serialize, Deserialize, ::dynalock::Versioned)]
-    #[dynalock(table = "shadowed")]
+    #[dynalock(table = "shadowed", index(name = "by_type", partition_key = "type", sort_key = "key", keys_only))]
     pub(super) struct Shadowed {
         #[dynalock(partition_key)]
         pub(super) client: Name,

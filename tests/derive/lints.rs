@@ -47,7 +47,7 @@ enum Part {
 
 /// Used for its key alone.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
+#[dynalock(table = "orders", index(name = "byNumber", partition_key = "number", sort_key = "customer"))]
 struct Order {
     /// Who.
     #[dynalock(partition_key)]
@@ -78,7 +78,7 @@ made!(Made);
 
 /// Neither its key nor its repository is named anywhere.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "unused")]
+#[dynalock(table = "unused", index(name = "by_part", partition_key = "part"))]
 struct Unused {
     /// Who.
     #[dynalock(partition_key)]
@@ -90,11 +90,16 @@ struct Unused {
 
 /// With everything that may be unused.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "generic", crate = "::dynalock")]
+#[dynalock(table = "generic", crate = "::dynalock", index(name = "by_place", local, sort_key = "place"))]
 struct Generic<Payload> {
     /// Who.
     #[dynalock(partition_key)]
     customer: String,
+    /// Which.
+    #[dynalock(sort_key)]
+    number: u64,
+    /// Where.
+    place: String,
     /// What.
     payload: Payload,
 }
@@ -102,8 +107,11 @@ struct Generic<Payload> {
 /// On its way out, with its fields.
 #[deprecated = "use `Order`"]
 #[derive(Debug, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "old-orders")]
+#[dynalock(table = "old-orders", index(name = "by_place", partition_key = "place"))]
 struct Old {
+    /// Where.
+    #[deprecated]
+    place: String,
     /// Who.
     #[deprecated]
     #[dynalock(partition_key)]
@@ -116,8 +124,26 @@ struct Old {
 
 /// A type that is not as public as the structs around it.
 mod stock {
-    use dynalock::Versioned;
+    use dynalock::{KeyAttribute, Versioned};
     use serde::{Deserialize, Serialize};
+
+    /// Not for others.
+    #[derive(Debug, Clone, Serialize, Deserialize, KeyAttribute)]
+    struct Place(String);
+
+    /// Public, the types of its keys are not.
+    #[derive(Debug, Serialize, Deserialize, Versioned)]
+    #[dynalock(table = "places", index(name = "by_next", partition_key = "next", sort_key = "row"))]
+    pub struct Shelf {
+        /// Where.
+        #[dynalock(partition_key)]
+        hall: Place,
+        /// Which.
+        #[dynalock(sort_key)]
+        row: Place,
+        /// The next one.
+        next: Place,
+    }
 
     /// Not for others.
     #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod conversions;
 mod generics;
 mod handles;
 mod hygiene;
+mod indexes;
 mod keys;
 mod lints;
 mod names;

@@ -36,6 +36,7 @@ fn what_is_said_is_in_the_model() {
             aliases: &[Aliases { attribute: "total", aliases: &["amount", "sum"] }],
             flattens: false,
             lock: None,
+            indexes: &[],
         }
     );
 }
@@ -63,6 +64,7 @@ fn what_is_not_said_has_a_default() {
             aliases: &[],
             flattens: false,
             lock: None,
+            indexes: &[],
         }
     );
 }

@@ -268,6 +268,24 @@ pub enum Error {
         spent: Spent,
     },
 
+    /// The table has no index of this name. Nothing was read.
+    ///
+    /// [`Repository::create_table`](crate::Repository::create_table) creates the indexes of a new table, and adds none to a table
+    /// that exists. DynamoDB's `UpdateTable` adds a global index; a local index exists only from the creation of its table.
+    #[error(
+        "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
+         global index to this one with UpdateTable, and create the table anew for a local index"
+    )]
+    #[non_exhaustive]
+    IndexNotFound {
+        /// The table.
+        table: Arc<str>,
+        /// The name of the index.
+        index: &'static str,
+        /// The requests that the call sent, and the time that it took.
+        spent: Spent,
+    },
+
     /// The key of the table differs from the key of the type. Nothing was written.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares both keys and reports the difference.
@@ -374,6 +392,7 @@ impl Error {
             | Self::Indeterminate { spent, .. }
             | Self::Exhausted { spent, .. }
             | Self::TableNotFound { spent, .. }
+            | Self::IndexNotFound { spent, .. }
             | Self::ItemTooLarge { spent, .. } => Some(*spent),
             Self::InvalidTransaction(_)
             | Self::ForeignHandle
@@ -435,6 +454,7 @@ impl Error {
             | Self::ExpressionTooLong { .. }
             | Self::Indeterminate { .. }
             | Self::TableNotFound { .. }
+            | Self::IndexNotFound { .. }
             | Self::TableMismatch { .. }
             | Self::Misconfigured(_)
             | Self::PageToken { .. }

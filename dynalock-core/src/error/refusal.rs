@@ -46,6 +46,11 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
+    /// Whether DynamoDB refused the request because the table has no such index.
+    pub(crate) fn is_of_missing_index(&self) -> bool {
+        self.code().starts_with("Validation") && self.message().contains("does not have the specified index")
+    }
+
     /// Whether DynamoDB refused the place where a page begins.
     pub(crate) fn is_of_page_start(&self) -> bool {
         let message = self.message().to_ascii_lowercase();

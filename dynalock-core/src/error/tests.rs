@@ -18,6 +18,7 @@ const MODEL: &Model = &Model {
     aliases: &[],
     flattens: false,
     lock: None,
+    indexes: &[],
 };
 
 const SPENT: Spent = Spent { attempts: 3, elapsed: Duration::from_millis(1500) };
@@ -76,6 +77,7 @@ fn with_spent() -> Vec<(Error, bool)> {
         (Error::Throttled(refusal()), true),
         (Error::Unavailable(Unavailable::Server(refusal())), true),
         (Error::TableNotFound { table: table(), spent: SPENT }, false),
+        (Error::IndexNotFound { table: table(), index: "by_stock", spent: SPENT }, false),
         (Error::ItemTooLarge { table: table(), bytes: 409_601, spent: SPENT }, false),
         (Error::Rejected(refusal()), false),
     ]

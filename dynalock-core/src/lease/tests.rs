@@ -32,6 +32,7 @@ static MODEL: Model = Model {
     version_is_field: false,
     write_ids: 4,
     attributes: &[],
+    indexes: &[],
     show_key: false,
     aliases: &[],
     flattens: false,

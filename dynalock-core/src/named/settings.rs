@@ -29,6 +29,7 @@ pub(super) static MODEL: Model = Model {
     aliases: &[],
     flattens: false,
     lock: Some(LockModel::DEFAULT),
+    indexes: &[],
 };
 
 /// The table, the namespace and the settings of calls for locks.

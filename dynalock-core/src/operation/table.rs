@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -7,13 +7,16 @@ use aws_sdk_dynamodb::{
         create_table::{CreateTableError, builders::CreateTableFluentBuilder},
         describe_table::DescribeTableError,
     },
-    types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType as KeyRole, TableDescription},
+    types::{
+        AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType as KeyRole,
+        LocalSecondaryIndex, Projection, ProjectionType, TableDescription,
+    },
 };
 
 use super::classify::{Failure, ServiceFailure, classify};
-use crate::model::Model;
+use crate::model::{self, IndexModel, IndexScope, KeyModel, Model};
 
-/// A CreateTable with the key that the model describes, billed by request; `false` if the table was there before.
+/// A CreateTable with the key and the indexes that the model describes, billed by request; `false` if the table was there before.
 pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {
     let request = request(client, table, model).map_err(|error| Failure::not_constructed(&error))?;
     match request.send().await {
@@ -24,15 +27,52 @@ pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Mode
 }
 
 fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTableFluentBuilder, BuildError> {
-    let mut request = client.create_table().table_name(&**table).billing_mode(BillingMode::PayPerRequest);
-    for (key, role) in model.key_attributes().zip([KeyRole::Hash, KeyRole::Range]) {
-        request = request
-            .key_schema(KeySchemaElement::builder().attribute_name(key.name).key_type(role).build()?)
-            .attribute_definitions(
-                AttributeDefinition::builder().attribute_name(key.name).attribute_type(key.key_type.into()).build()?,
-            );
+    let mut request = client
+        .create_table()
+        .table_name(&**table)
+        .billing_mode(BillingMode::PayPerRequest)
+        .set_key_schema(Some(key_schema(model.key_attributes())?));
+    // An attribute is defined once, however many keys it is a part of.
+    let of_indexes = model.indexes.iter().flat_map(IndexModel::key_attributes);
+    let defined: BTreeMap<_, _> =
+        model.key_attributes().chain(of_indexes).map(|key| (key.name, key.key_type)).collect();
+    for (name, key_type) in defined {
+        let definition = AttributeDefinition::builder().attribute_name(name).attribute_type(key_type.into());
+        request = request.attribute_definitions(definition.build()?);
+    }
+    for index in model.indexes {
+        let (schema, projection) = (Some(key_schema(index.key_attributes())?), projection(index.projection));
+        request = match index.scope {
+            IndexScope::Global => {
+                let global = GlobalSecondaryIndex::builder().index_name(index.name).set_key_schema(schema);
+                request.global_secondary_indexes(global.projection(projection).build()?)
+            }
+            IndexScope::Local => {
+                let local = LocalSecondaryIndex::builder().index_name(index.name).set_key_schema(schema);
+                request.local_secondary_indexes(local.projection(projection).build()?)
+            }
+        };
     }
     Ok(request)
+}
+
+fn key_schema(keys: impl Iterator<Item = KeyModel>) -> Result<Vec<KeySchemaElement>, BuildError> {
+    let element =
+        |(key, role): (KeyModel, _)| KeySchemaElement::builder().attribute_name(key.name).key_type(role).build();
+    keys.zip([KeyRole::Hash, KeyRole::Range]).map(element).collect()
+}
+
+fn projection(projection: model::Projection) -> Projection {
+    let built = Projection::builder();
+    match projection {
+        model::Projection::All => built.projection_type(ProjectionType::All),
+        model::Projection::KeysOnly => built.projection_type(ProjectionType::KeysOnly),
+        model::Projection::Include(names) => {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            built.projection_type(ProjectionType::Include).set_non_key_attributes(Some(names))
+        }
+    }
+    .build()
 }
 
 /// A DescribeTable.

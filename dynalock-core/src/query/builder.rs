@@ -13,7 +13,7 @@ use crate::{
     error::{Error, InvalidSetting, Result},
     expression::{Condition, Placeholders},
     key::KeyValue,
-    model::{KeyModel, Versioned},
+    model::{IndexModel, IndexScope, KeyModel, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
     retry::Limits,
@@ -29,7 +29,7 @@ use crate::{
 /// | [`count`](Self::count) | the number of items |
 /// | [`page`](Self::page) | some items, and a token for the next ones |
 ///
-/// [`Repository::query`] reads one partition, and [`Repository::scan`] the whole table. The type `K` is the kind of
+/// [`Repository::query`] reads one partition, [`Repository::query_index`] one partition of an index, and [`Repository::scan`] the whole table. The type `K` is the kind of
 /// read; it decides which settings there are.
 ///
 /// # What a read of many items promises
@@ -38,12 +38,17 @@ use crate::{
 /// - The items are not read at one moment. A query may see one write and not an earlier one, if both happen while it reads.
 ///   An item that is created or deleted meanwhile may be seen or not. [`transact`](crate::transact) does not cover queries.
 /// - Lease rows of [separate leases](crate::Lockable) are no items: they appear in no result, and in no count or limit.
-/// - Reads are strongly consistent, unless the read is [`eventually_consistent`](Self::eventually_consistent).
+/// - Reads are strongly consistent, unless the read is [`eventually_consistent`](Self::eventually_consistent). Reads of global indexes
+///   are always eventually consistent.
 /// - A lost or throttled request is sent again. The deadline is that of one page.
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
 pub struct Query<T, K> {
     repository: Repository<T>,
     limits: Limits,
+    /// None for the table itself.
+    index: Option<&'static IndexModel>,
+    /// Whether the items are read by the keys that the index returns.
+    fetches: bool,
     /// None for a scan.
     partition: Option<KeyValue>,
     bounds: SortBounds,
@@ -76,7 +81,7 @@ impl<T: Versioned> Repository<T> {
     where
         T: Partitioned<P>,
     {
-        Query::new(self, Some(T::partition(&partition)))
+        Query::new(self, Some(T::partition(partition)))
     }
 
     /// Makes a scan of all items of the table, in no order. A scan reads the whole table, and is billed for it.
@@ -105,6 +110,8 @@ impl<T, K> Query<T, K> {
         Self {
             limits: repository.limits,
             repository: repository.clone(),
+            index: None,
+            fetches: false,
             partition,
             bounds: SortBounds::All,
             forward: true,
@@ -113,6 +120,35 @@ impl<T, K> Query<T, K> {
             limit: None,
             segments: 1,
             secret: None,
+            kind: PhantomData,
+        }
+    }
+
+    pub(super) fn in_index(repository: &Repository<T>, index: &'static IndexModel, partition: KeyValue) -> Self {
+        // DynamoDB refuses a strongly consistent read of a global index.
+        let consistent = index.scope == IndexScope::Local;
+        Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
+    }
+
+    /// The same read, whose items are read by their keys.
+    pub(super) fn fetching<F>(self) -> Query<T, F> {
+        Query { fetches: true, ..self.of_kind() }
+    }
+
+    fn of_kind<F>(self) -> Query<T, F> {
+        Query {
+            repository: self.repository,
+            limits: self.limits,
+            index: self.index,
+            fetches: self.fetches,
+            partition: self.partition,
+            bounds: self.bounds,
+            forward: self.forward,
+            filter: self.filter,
+            consistent: self.consistent,
+            limit: self.limit,
+            segments: self.segments,
+            secret: self.secret,
             kind: PhantomData,
         }
     }
@@ -147,17 +183,12 @@ impl<T, K> Query<T, K> {
     ///
     /// ```
     /// # use dynalock_core as dynalock;
-    /// use dynalock::{
-    ///     Repository, Versioned,
-    ///     query::{Partitioned, Prefix, Sorted, InTable, Bounds},
-    /// };
-    ///
-    /// async fn of_november<T>(events: &Repository<T>) -> dynalock::Result<usize>
-    /// where
-    ///     T: Partitioned<&'static str> + Sorted<Prefix<&'static str>, Bounds>,
-    /// {
-    ///     Ok(events.query("login").sort_prefix("2026-11").collect().await?.len())
-    /// }
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let november = orders.query_index(Order::INDEX.by_time, "alice").sort_prefix("2026-11").collect().await?;
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn sort_prefix<P, M>(self, prefix: P) -> Self
     where
@@ -332,10 +363,7 @@ impl<T> Query<T, WholeTable> {
     /// # }
     /// ```
     pub fn segments(self, segments: u32) -> Query<T, InSegments> {
-        let Self { repository, limits, partition, bounds, forward, filter, consistent, limit, secret, kind: _, .. } =
-            self;
-        let kind = PhantomData;
-        Query { repository, limits, partition, bounds, forward, filter, consistent, limit, segments, secret, kind }
+        Query { segments, ..self.of_kind() }
     }
 }
 
@@ -390,6 +418,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// - [`Error::Decode`]: an item does not fit `T`. [`stream`](Self::stream) goes on after such an item.
     /// - [`Error::Corrupt`]: a bookkeeping attribute of an item is invalid.
     /// - [`Error::Encode`]: an operand of the filter cannot be stored.
+    /// - [`Error::IndexNotFound`]: the table does not have the index.
     /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a key attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
@@ -522,12 +551,16 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             return Err(Error::InvalidSetting(InvalidSetting::Segments { segments: self.segments }));
         }
         let (model, table) = (T::MODEL, &self.repository.table);
+        let (partition_key, sort_key) = match self.index {
+            Some(index) => (index.partition_key, index.sort_key),
+            None => (model.partition_key, model.sort_key),
+        };
         let bounds = self.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.partition {
             Some(partition) => {
-                check(table, model.partition_key, partition)?;
-                let condition = key_condition(model.partition_key, partition, model.sort_key, &bounds, &mut to);
+                check(table, partition_key, partition)?;
+                let condition = key_condition(partition_key, partition, sort_key, &bounds, &mut to);
                 Access::Query { condition, forward: self.forward }
             }
             None => Access::Scan,
@@ -536,7 +569,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        let keys: Vec<_> = model.key_attributes().collect();
+        let mut keys: Vec<_> = model.key_attributes().collect();
+        let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
+        keys.extend(of_index.filter(|key| !model.is_key(key.name)));
         let hides_lease_rows = model.lock_in_row().is_some();
         let selection = match selection {
             // DynamoDB would count the rows of leases.
@@ -544,10 +579,11 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             selection => selection,
         };
         let (names, values) = to.finish();
-        let (table, index, consistent) = (Arc::clone(table), None, self.consistent);
+        let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
+        let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
-        Ok(Some(Plan { connection, limits: self.limits, model, request, keys, hides_lease_rows }))
+        Ok(Some(Plan { connection, limits: self.limits, model, request, keys, hides_lease_rows, fetches }))
     }
 }
 
@@ -568,8 +604,8 @@ fn key_condition(
     let in_range = match bounds {
         SortBounds::All | SortBounds::Nothing => return in_partition,
         SortBounds::Is(one) => format!("{name} = {}", value(one)),
-        SortBounds::From(from) => format!("{name} >= {}", value(from)),
-        SortBounds::To(to) => format!("{name} <= {}", value(to)),
+        SortBounds::AtLeast(from) => format!("{name} >= {}", value(from)),
+        SortBounds::AtMost(to) => format!("{name} <= {}", value(to)),
         SortBounds::Below(end) => format!("{name} < {}", value(end)),
         SortBounds::Between(from, to) => format!("{name} BETWEEN {} AND {}", value(from), value(to)),
         SortBounds::Prefix(prefix) => format!("begins_with({name}, {})", value(prefix)),
@@ -599,6 +635,8 @@ impl<T, K> Clone for Query<T, K> {
         Self {
             repository: self.repository.clone(),
             limits: self.limits,
+            index: self.index,
+            fetches: self.fetches,
             partition: self.partition.clone(),
             bounds: self.bounds.clone(),
             forward: self.forward,

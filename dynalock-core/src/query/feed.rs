@@ -9,6 +9,7 @@ use std::{
 
 use super::plan::{Plan, Wanted};
 use crate::{
+    clock,
     codec::Item,
     error::{Error, Result},
     operation::{ItemPage, PageStart, Segment},
@@ -41,6 +42,8 @@ enum Next {
     Coming {
         after: Option<Item>,
         page: Coming,
+        /// What was demanded when it was asked for.
+        asked: Demand,
     },
     Here(ItemPage),
     End,
@@ -123,19 +126,20 @@ impl SegmentFeed {
             match &mut self.next {
                 Next::After(after) => {
                     let after = after.take();
-                    self.ask(after, wanted);
+                    self.ask(after, demand, wanted);
                 }
                 Next::Failed(after) if demand == Demand::Now => {
                     let after = after.take();
-                    self.ask(after, wanted);
+                    self.ask(after, demand, wanted);
                 }
-                Next::Coming { after, page } => match page.as_mut().poll(context) {
+                Next::Coming { after, page, asked } => match page.as_mut().poll(context) {
                     Poll::Pending => return Ok(()),
                     Poll::Ready(Ok(page)) => {
                         self.requests = self.requests.saturating_add(1);
                         self.next = Next::Here(page);
                     }
-                    Poll::Ready(Err(_)) if demand == Demand::Ahead => self.next = Next::Failed(after.take()),
+                    // Its deadline may have passed while the caller was busy.
+                    Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },
                 Next::Failed(_) | Next::Here(_) | Next::End => return Ok(()),
@@ -143,12 +147,18 @@ impl SegmentFeed {
         }
     }
 
-    fn ask(&mut self, after: Option<Item>, wanted: Option<usize>) {
+    fn ask(&mut self, after: Option<Item>, asked: Demand, wanted: Option<usize>) {
         let plan = Arc::clone(&self.plan);
         let start = PageStart { after: after.clone(), segment: self.segment, ..PageStart::default() };
         let wanted = Wanted { items: wanted, requests: self.requests };
-        let page = Box::pin(async move { plan.read(start, wanted, plan.limits).await });
-        self.next = Next::Coming { after, page };
+        let page = Box::pin(async move {
+            let began = clock::now();
+            let mut page = plan.read(start, wanted, plan.limits).await?;
+            let limits = plan.limits_after(clock::now().duration_since(began));
+            page.items = plan.fetch(page.items, limits).await?;
+            Ok(page)
+        });
+        self.next = Next::Coming { after, page, asked };
     }
 
     fn take(&mut self) -> Option<ItemPage> {

@@ -1,12 +1,12 @@
 //! The kinds of reads, and what each allows.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
-use super::range::SortBounds;
+use super::range::{SortBounds, SortRange};
 use crate::{
-    codec::{Item, Stored, decode},
-    error::Result,
-    key::KeyValue,
+    codec::{Item, Stored, decode, key_of},
+    error::{Error, Result},
+    key::{IndexAttribute, KeyValue},
     model::Versioned,
 };
 
@@ -17,9 +17,9 @@ use crate::{
     label = "not the partition key of `{Self}`",
     note = "a query takes the value of the partition key alone; `sort` takes the sort key"
 )]
-pub trait Partitioned<P>: Versioned {
+pub trait Partitioned<P> {
     /// Returns the value of the partition key.
-    fn partition(value: &P) -> KeyValue;
+    fn partition(value: P) -> KeyValue;
 }
 
 /// A type whose sort key has ranges of type `R`. `#[derive(Versioned)]` implements it for a type with a sort key.
@@ -27,7 +27,7 @@ pub trait Partitioned<P>: Versioned {
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
 )]
-pub trait Sorted<R, M>: Versioned {
+pub trait Sorted<R, M> {
     /// Returns the bounds of the range.
     fn bounds(range: R) -> SortBounds;
 }
@@ -44,6 +44,59 @@ pub enum WholeTable {}
 #[derive(Debug)]
 pub enum InSegments {}
 
+/// The kind of a query of a global index: [`Repository::query_index`](crate::Repository::query_index). `S` is the type of the field
+/// that is the sort key, and `C` says what the index holds.
+#[derive(Debug)]
+pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
+
+/// The kind of a query of a local index. `S` is the type of the field that is the sort key, and `C` says what the index holds.
+#[derive(Debug)]
+pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
+
+/// The type of the sort key of an index without one.
+#[derive(Debug)]
+pub enum NoSortKey {}
+
+/// The mark of an index that holds whole items. A query returns them.
+#[derive(Debug)]
+pub enum WholeItems {}
+
+/// The mark of an index that holds only some attributes. A query returns keys.
+#[derive(Debug)]
+pub enum KeysAlone {}
+
+/// What an index holds, and what a query of it returns.
+pub trait Content<T>: sealed::Sealed {
+    /// An element of the result.
+    type Row;
+
+    #[doc(hidden)]
+    fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
+}
+
+impl sealed::Sealed for WholeItems {}
+impl sealed::Sealed for KeysAlone {}
+
+impl<T: Versioned> Content<T> for WholeItems {
+    type Row = Stored<T>;
+
+    fn row(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
+        let (value, basis) = decode(table, item)?;
+        Ok(Stored::new(value, basis))
+    }
+}
+
+impl<T: Versioned> Content<T> for KeysAlone {
+    type Row = T::Key;
+
+    fn row(table: &Arc<str>, item: Item) -> Result<T::Key> {
+        const REASON: &str = "the index returned no key of the table";
+        let corrupt =
+            || Error::Corrupt { table: Arc::clone(table), attribute: T::MODEL.partition_key.name, reason: REASON };
+        key_of(T::MODEL, &item).map(T::typed_key).ok_or_else(corrupt)
+    }
+}
+
 /// The kinds of reads, and what each returns.
 pub trait Reads<T>: sealed::Sealed {
     /// An element of the result.
@@ -54,6 +107,10 @@ pub trait Reads<T>: sealed::Sealed {
 }
 
 /// The kinds of reads that a range of type `R` narrows.
+#[diagnostic::on_unimplemented(
+    message = "a scan reads all items: it has no range of a sort key",
+    label = "use `filter`, or `query` for a range"
+)]
 pub trait Ranged<T, R, M>: sealed::Sealed {
     #[doc(hidden)]
     fn bounds(range: R) -> SortBounds;
@@ -82,25 +139,43 @@ pub(super) mod sealed {
 }
 
 macro_rules! kinds {
-    ($($kind:ty: $($allows:ty),*;)*) => {$(
-        impl sealed::Sealed for $kind {}
-        $(impl $allows for $kind {})*
+    ($([$($parameter:ident),*] $kind:ty, $content:ty;)*) => {$(
+        impl<$($parameter),*> sealed::Sealed for $kind {}
 
-        impl<T: Versioned> Reads<T> for $kind {
-            type Row = Stored<T>;
+        impl<T: Versioned $(, $parameter)*> Reads<T> for $kind
+        where
+            $content: Content<T>,
+        {
+            type Row = <$content as Content<T>>::Row;
 
-            fn row(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
-                stored(table, item)
+            fn row(table: &Arc<str>, item: Item) -> Result<Self::Row> {
+                <$content as Content<T>>::row(table, item)
             }
         }
     )*};
 }
 
 kinds! {
-    InTable: Ordered, Consistent, Paged;
-    WholeTable: Consistent, Paged;
-    InSegments: Consistent;
+    [] InTable, WholeItems;
+    [] WholeTable, WholeItems;
+    [] InSegments, WholeItems;
+    [S, C] InGlobalIndex<S, C>, C;
+    [S, C] InLocalIndex<S, C>, C;
 }
+
+impl Ordered for InTable {}
+impl<S, C> Ordered for InGlobalIndex<S, C> {}
+impl<S, C> Ordered for InLocalIndex<S, C> {}
+
+impl Consistent for InTable {}
+impl Consistent for WholeTable {}
+impl Consistent for InSegments {}
+impl<S, C> Consistent for InLocalIndex<S, C> {}
+
+impl Paged for InTable {}
+impl Paged for WholeTable {}
+impl<S, C> Paged for InGlobalIndex<S, C> {}
+impl<S, C> Paged for InLocalIndex<S, C> {}
 
 impl<T: Sorted<R, M>, R, M> Ranged<T, R, M> for InTable {
     fn bounds(range: R) -> SortBounds {
@@ -108,8 +183,20 @@ impl<T: Sorted<R, M>, R, M> Ranged<T, R, M> for InTable {
     }
 }
 
-/// An item as it was read.
-pub(super) fn stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
-    let (value, basis) = decode(table, item)?;
-    Ok(Stored::new(value, basis))
+impl<T, R, M, S: IndexAttribute, C> Ranged<T, R, M> for InGlobalIndex<S, C>
+where
+    R: SortRange<S::Key, M>,
+{
+    fn bounds(range: R) -> SortBounds {
+        range.into_bounds()
+    }
+}
+
+impl<T, R, M, S: IndexAttribute, C> Ranged<T, R, M> for InLocalIndex<S, C>
+where
+    R: SortRange<S::Key, M>,
+{
+    fn bounds(range: R) -> SortBounds {
+        range.into_bounds()
+    }
 }

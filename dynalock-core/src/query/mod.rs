@@ -1,4 +1,4 @@
-//! Reads of many items: queries of one partition, and scans of a table.
+//! Reads of many items: queries of one partition of a table or an index, and scans of a table.
 
 mod kind;
 mod range;
@@ -13,8 +13,14 @@ mod page;
 
 mod builder;
 
+mod index;
+
 pub use builder::Query;
-pub use kind::{Consistent, InSegments, InTable, Ordered, Paged, Partitioned, Ranged, Reads, Sorted, WholeTable};
+pub use index::Index;
+pub use kind::{
+    Consistent, Content, InGlobalIndex, InLocalIndex, InSegments, InTable, KeysAlone, NoSortKey, Ordered, Paged,
+    Partitioned, Ranged, Reads, Sorted, WholeItems, WholeTable,
+};
 pub use page::Page;
 pub use range::{Bounds, Prefix, SortBounds, SortRange, Value, WholeNumber};
 pub use stream::ItemStream;

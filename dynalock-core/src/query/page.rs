@@ -85,6 +85,7 @@ pub(super) async fn read(
         // A page that was answered at once gives other tasks, and a timeout around the call, their turn.
         tokio::task::yield_now().await;
     }
+    let items = plan.fetch(items, plan.limits_after(clock::now().duration_since(began))).await?;
     let next = after.map(|place| PageToken::seal(plan, &place, secret));
     Ok(RawPage { items, next })
 }

@@ -1,12 +1,18 @@
 //! The requests of one read, before they are sent.
 
-use std::{hash::Hasher, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hasher,
+    sync::Arc,
+    time::Duration,
+};
 
 use siphasher::sip::SipHasher13;
 
 use crate::{
-    codec::{Item, digest_item, key_of},
+    codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
+    key::Key,
     model::{KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart},
     retry::{Attempts, Connection, Limits},
@@ -22,6 +28,8 @@ pub(super) struct Plan {
     pub(super) keys: Vec<KeyModel>,
     /// Whether rows of leases stand between the items.
     pub(super) hides_lease_rows: bool,
+    /// Whether the items are read by the keys that an index returns.
+    pub(super) fetches: bool,
 }
 
 /// How many items DynamoDB evaluates for a page.
@@ -55,12 +63,36 @@ impl Plan {
         let mut attempts = Attempts::new(&self.connection, limits);
         let client = self.connection.client.clone();
         let request = || Box::pin(self.request.send(&client, &start));
-        let mut page = attempts.repeat(self.table(), request).await?;
+        let mut page = attempts.repeat(self.table(), request).await.map_err(|error| self.explained(error))?;
         if self.hides_lease_rows {
             page.items.retain(|item| !self.is_lease_row(item));
             page.count = page.items.len();
         }
         Ok(page)
+    }
+
+    /// Reads the items of the table that an index named, if they are asked for. An item that is gone is left out.
+    pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
+        if !self.fetches || named.is_empty() {
+            return Ok(named);
+        }
+        let mut seen = HashSet::new();
+        let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
+        let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();
+        let items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
+        let keyed = items.into_iter().filter_map(|item| Some((key_of(self.model, &item)?, item)));
+        let mut found: HashMap<Key, Item> = keyed.collect();
+        Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
+    }
+
+    /// DynamoDB's words for a missing index, as an error of its own.
+    fn explained(&self, error: Error) -> Error {
+        match (error, self.request.index) {
+            (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
+                Error::IndexNotFound { table: Arc::clone(self.table()), index, spent: refusal.spent() }
+            }
+            (error, _) => error,
+        }
     }
 
     fn is_lease_row(&self, item: &Item) -> bool {

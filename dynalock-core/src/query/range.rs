@@ -55,9 +55,9 @@ pub enum SortBounds {
     /// One value.
     Is(KeyValue),
     /// At least this.
-    From(KeyValue),
+    AtLeast(KeyValue),
     /// At most this.
-    To(KeyValue),
+    AtMost(KeyValue),
     /// Less than this.
     Below(KeyValue),
     /// At least the first value and at most the second.
@@ -80,9 +80,9 @@ impl SortBounds {
     /// The same range without the empty values that DynamoDB refuses. No stored key is empty: an empty value is below all of them.
     pub(super) fn without_empty(self) -> Self {
         match self {
-            Self::From(from) | Self::Prefix(from) if from.is_empty() => Self::All,
-            Self::To(to) | Self::Below(to) | Self::Between(_, to) | Self::Is(to) if to.is_empty() => Self::Nothing,
-            Self::Between(from, to) if from.is_empty() => Self::To(to),
+            Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,
+            Self::AtMost(to) | Self::Below(to) | Self::Between(_, to) | Self::Is(to) if to.is_empty() => Self::Nothing,
+            Self::Between(from, to) if from.is_empty() => Self::AtMost(to),
             Self::Between(from, to) if compare(&from, &to) == Some(Ordering::Greater) => Self::Nothing,
             bounds => bounds,
         }
@@ -108,7 +108,7 @@ impl<S, V: AsKey<S>> SortRange<S, Value> for V {
 
 impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeFrom<B> {
     fn into_bounds(self) -> SortBounds {
-        SortBounds::From(self.start.as_key())
+        SortBounds::AtLeast(self.start.as_key())
     }
 }
 
@@ -120,7 +120,7 @@ impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeInclusive<B> {
 
 impl<S, B: AsKey<S>> SortRange<S, Bounds> for RangeToInclusive<B> {
     fn into_bounds(self) -> SortBounds {
-        SortBounds::To(self.end.as_key())
+        SortBounds::AtMost(self.end.as_key())
     }
 }
 
@@ -169,7 +169,7 @@ whole_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 mod tests {
     use super::*;
 
-    fn n(number: impl ToString) -> KeyValue {
+    fn n(number: i64) -> KeyValue {
         KeyValue::N(number.to_string())
     }
 
@@ -186,10 +186,10 @@ mod tests {
         for (range, expected) in [
             (bounds::<u64, _>(7), SortBounds::Is(n(7))),
             (bounds::<u64, _>(&7), SortBounds::Is(n(7))),
-            (bounds::<u64, _>(7..), SortBounds::From(n(7))),
+            (bounds::<u64, _>(7..), SortBounds::AtLeast(n(7))),
             (bounds::<u64, _>(7..=9), SortBounds::Between(n(7), n(9))),
             (bounds::<u64, _>(7..=7), SortBounds::Between(n(7), n(7))),
-            (bounds::<u64, _>(..=9), SortBounds::To(n(9))),
+            (bounds::<u64, _>(..=9), SortBounds::AtMost(n(9))),
             (bounds::<u64, _>(..9), SortBounds::Below(n(9))),
             (bounds::<u64, _>(7..9), SortBounds::Between(n(7), n(8))),
             (bounds::<i8, _>(-128..127), SortBounds::Between(n(-128), n(126))),
@@ -223,7 +223,7 @@ mod tests {
         for (range, expected) in [
             (bounds::<String, _>(""..), SortBounds::All),
             (bounds::<String, _>(Prefix("")), SortBounds::All),
-            (bounds::<String, _>(""..="b"), SortBounds::To(s("b"))),
+            (bounds::<String, _>(""..="b"), SortBounds::AtMost(s("b"))),
             (bounds::<String, _>(..""), SortBounds::Nothing),
             (bounds::<String, _>(..=""), SortBounds::Nothing),
             (bounds::<String, _>(""..=""), SortBounds::Nothing),

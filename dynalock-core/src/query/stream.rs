@@ -18,8 +18,8 @@ use crate::{codec::Item, error::Result};
 /// stream starts no task. It holds at most two pages, and two for each segment of a scan. Nothing is sent after it is dropped.
 ///
 /// An item that does not fit its struct is an error, and the stream goes on with the next item. A page that cannot be read is an error
-/// too, and ends the stream. A page that failed while the caller was still busy is asked for again, so the error of a page is always
-/// newer than the item before it.
+/// too, and ends the stream. A page that was asked for ahead of the caller and failed is asked for again when the caller waits for it,
+/// with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,

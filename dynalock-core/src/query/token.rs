@@ -54,8 +54,9 @@ impl PageToken {
         bytes.extend(plan.digest().to_be_bytes());
         for key in &plan.keys {
             // An item that was read has all of them.
-            let value = place.get(key.name).cloned().and_then(scalar);
-            value.iter().for_each(|value| put(&mut bytes, value));
+            if let Some(value) = place.get(key.name).cloned().and_then(scalar) {
+                put(&mut bytes, &value);
+            }
         }
         if let Some(secret) = secret {
             let signature = secret.mac(&bytes).finalize().into_bytes();

@@ -95,14 +95,15 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let Self { repository, limits, kind: GetMany { keys }, .. } = self;
             let mut seen = HashSet::new();
             let different = keys.iter().filter(|key| seen.insert(*key));
-            let different =
-                different.map(|key| checked_key(T::MODEL, &repository.table, key)).collect::<Result<_>>()?;
+            let different = different.map(|key| checked_key(T::MODEL, &repository.table, key));
+            let different: Vec<Item> = different.collect::<Result<_>>()?;
+            let repeats = different.len() < keys.len();
             let table = Arc::clone(&repository.table);
             let items = Attempts::new(&repository.connection, limits).read_many(&table, different).await?;
             let keyed = items.into_iter().filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
-            let found: HashMap<Key, Item> = keyed.collect();
-            let item = |key: &Key| found.get(key).cloned().map(|item| repository.read(item)).transpose();
-            keys.iter().map(item).collect()
+            let mut found: HashMap<Key, Item> = keyed.collect();
+            let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
+            keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })
     }
 }

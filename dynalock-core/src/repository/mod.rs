@@ -196,8 +196,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Creates the table with the key of `T`, billed by request, and waits until the table is active. An
-    /// existing table with the same key is a success. The default deadline of the wait is one minute.
+    /// Creates the table with the key and the indexes of `T`, billed by request, and waits until the table is active. An
+    /// existing table with the same key is a success, whatever indexes it has. The default deadline of the wait is one minute.
     ///
     /// # Examples
     ///

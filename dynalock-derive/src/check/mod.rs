@@ -1,6 +1,7 @@
 //! What a struct has to be, to be an item. What passes is an [`Item`], from which code can be generated without a
 //! further question.
 
+mod indexes;
 mod lock;
 mod names;
 mod numbers;
@@ -9,8 +10,11 @@ mod roles;
 use proc_macro2::Ident;
 use syn::{DeriveInput, Path, Type};
 
-pub(crate) use self::lock::{Lock, Place};
-use self::roles::Roles;
+use self::{indexes::TableKey, roles::Roles};
+pub(crate) use self::{
+    indexes::{Holds, Index},
+    lock::{Lock, Place},
+};
 use crate::{
     errors::Errors,
     model::{Field, Struct},
@@ -42,6 +46,7 @@ pub(crate) struct Item<'a> {
     pub(crate) flattens: bool,
     /// How the item is leased, if it can be.
     pub(crate) lock: Option<Lock>,
+    pub(crate) indexes: Vec<Index<'a>>,
     /// The attributes that a condition can be about.
     pub(crate) handles: Vec<Handle<'a>>,
 }
@@ -110,6 +115,8 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     let lock = lock::check(model, version.name(), errors);
     names::check(model, version.name(), errors);
     numbers::check(model, errors);
+    let table_key = TableKey { partition_key: roles.partition_key, sort_key: roles.sort_key };
+    let indexes = indexes::check(model, &table_key, errors);
 
     Some(Item {
         input: model.input,
@@ -125,6 +132,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         aliases: names::aliases(model),
         flattens: model.fields.iter().any(|field| field.serde.flatten.is_some()),
         lock,
+        indexes,
         handles: model.fields.iter().filter_map(Handle::of).collect(),
     })
 }

@@ -145,7 +145,7 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
 }
 
 /// The words of `ty` that mean something else, or nothing, outside of the struct.
-fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
+pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {
         GenericParam::Type(param) => Some(param.ident.to_string()),

@@ -181,15 +181,20 @@ fn a_release_whose_runtime_was_shut_down_says_that_it_is_open() {
 
 #[test]
 fn an_acquire_whose_runtime_was_shut_down_says_so() {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let (begins_on, waits_on) = (runtime(), runtime());
     let shop = Shop::without_faults();
-    let mut acquire = begins_on.block_on(async {
+    let locks = begins_on.block_on(async {
         let (locks, others) = shop.locks().await;
         drop(others.acquire("report").await.unwrap().detach());
-        let mut acquire = locks.acquire("report").into_future();
-        tokio::time::timeout(millis(50), &mut acquire).await.unwrap_err();
-        acquire
+        locks
+    });
+    let mut acquire = locks.acquire("report").into_future();
+    begins_on.block_on(async {
+        tokio::select! {
+            ended = &mut acquire => panic!("{ended:?}"),
+            () = travel(millis(50)) => {}
+        }
     });
     begins_on.shutdown_background();
     expect_error!(waits_on.block_on(&mut acquire), Error::Unavailable(Unavailable::RuntimeEnded));

@@ -1,9 +1,11 @@
-//! `get_many`.
+//! `get_many`, and the items that an index names.
 
+use dynalock::Versioned;
 use dynalock::{
     Error, Repository,
     local::{Database, Fault, Faults},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::support::{Product, Shop, answers::Answers, expect_error, now, partial::Partial, secs};
@@ -49,4 +51,43 @@ async fn a_batch_that_is_lost_or_throttled_is_read_again() {
         assert_eq!(stocks(table.items.get_many(["a", "b"]).await.unwrap()), [Some(5), None]);
         assert_eq!(shop.counts(["BatchGetItem"]), [2]);
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "bins", index(name = "by_shelf", partition_key = "shelf", keys_only))]
+struct Bin {
+    #[dynalock(partition_key)]
+    id: String,
+    shelf: u32,
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_index_may_name_an_item_twice_or_one_that_is_gone() {
+    let named = |id: &str| json!({ "id": { "S": id }, "shelf": { "N": "7" } });
+    let answers = Answers::new(move |number, asked| match number {
+        0 => json!({ "Items": [named("c"), named("a"), named("gone"), named("a")], "Count": 4 }),
+        1 => {
+            let (table, batch) = asked["RequestItems"].as_object().unwrap().iter().next().unwrap();
+            assert_eq!(batch["Keys"].as_array().unwrap().len(), 3, "{batch}");
+            json!({ "Responses": { (table.as_str()): [named("a"), named("c")] } })
+        }
+        _ => panic!("{asked}"),
+    });
+    let bins = Repository::<Bin>::new(&answers.client());
+    let found = bins.query_index(Bin::INDEX.by_shelf, 7).fetch().collect().await.unwrap();
+    assert_eq!(found.iter().map(|bin| &*bin.id).collect::<Vec<_>>(), ["c", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_items_of_a_lost_batch_of_an_index_are_read_again() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Bin>().await;
+    for id in ["a", "b"] {
+        table.others.create(Bin { id: id.to_owned(), shelf: 7 }).await.unwrap();
+    }
+    shop.faults.script_on("BatchGetItem", 0, Fault::LoseReply);
+    shop.faults.script_on("Query", 0, Fault::Throttle);
+    let found = table.items.query_index(Bin::INDEX.by_shelf, 7).fetch().collect().await.unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(shop.counts(["Query", "BatchGetItem"]), [2, 2]);
 }

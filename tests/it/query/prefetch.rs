@@ -1,6 +1,7 @@
 //! The next page is on its way while the caller works on the last one.
 
 use dynalock::{Error, Repository};
+use serde_json::Value;
 
 use super::page;
 use crate::support::{
@@ -106,6 +107,37 @@ async fn a_caller_that_is_slow_costs_a_page_nothing_of_its_deadline() {
         travel(secs(60)).await;
     }
     assert!(stream.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_whose_deadline_passed_while_the_caller_was_busy_is_asked_for_again() {
+    let answers = Answers::new(|number, _| match number {
+        0 => page([1, 2], true),
+        1 => Value::Null,
+        _ => page([3], false),
+    });
+    let orders = Repository::<Order>::new(&answers.client()).deadline(secs(1));
+    let mut stream = orders.query("alice").stream();
+    for number in 1..=3 {
+        assert_eq!(stream.next().await.unwrap().unwrap().number, number);
+        travel(secs(60)).await;
+    }
+    assert!(stream.next().await.is_none());
+    assert_eq!(answers.asked().len(), 3);
+}
+
+/// What is spawned has to be `Send`.
+#[tokio::test(start_paused = true)]
+async fn streams_and_calls_can_be_spawned() {
+    let answers = ten_pages();
+    let orders = Repository::<Order>::new(&answers.client());
+    let mut stream = orders.query("alice").stream();
+    let spawned = tokio::spawn(async move { stream.next().await.unwrap().unwrap().number });
+    assert_eq!(spawned.await.unwrap(), 0);
+    let spawned = tokio::spawn(orders.query("alice").limit(2).page(None));
+    assert_eq!(spawned.await.unwrap().unwrap().items.len(), 2);
+    assert_eq!(tokio::spawn(orders.query("alice").limit(2).collect()).await.unwrap().unwrap().len(), 2);
+    assert_eq!(tokio::spawn(orders.scan().limit(2).count()).await.unwrap().unwrap(), 2);
 }
 
 #[tokio::test(start_paused = true)]

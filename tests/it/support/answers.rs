@@ -22,7 +22,7 @@ use super::travel;
 
 type Answer = dyn Fn(usize, &Value) -> Value + Send + Sync;
 
-/// Answers each request by a function of its number and its body.
+/// Answers each request by a function of its number and its body. A request whose answer is null is never answered.
 #[derive(Clone)]
 pub(crate) struct Answers {
     answer: Arc<Answer>,
@@ -74,6 +74,9 @@ impl HttpConnector for Answers {
         HttpConnectorFuture::new(async move {
             if !delay.is_zero() {
                 travel(delay).await;
+            }
+            if answer.is_null() {
+                std::future::pending::<()>().await;
             }
             let status = if answer.get("__type").is_some() { 400 } else { 200 };
             Ok(HttpResponse::new(status.try_into().expect("a status"), SdkBody::from(answer.to_string())))

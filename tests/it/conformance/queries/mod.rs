@@ -1,6 +1,7 @@
 //! Reads of many items.
 
 mod batches;
+mod indexes;
 mod pages;
 mod ranges;
 mod rows;
