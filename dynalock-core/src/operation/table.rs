@@ -13,7 +13,8 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::model::Model;
 
-/// A CreateTable with the key that the model describes, billed by request; `false` if the table was there before.
+/// Sends a CreateTable with the key of the model and on-demand billing. Returns `false` if the
+/// table already exists.
 pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {
     let request = request(client, table, model).map_err(|error| Failure::not_constructed(&error))?;
     match request.send().await {
@@ -35,7 +36,7 @@ fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTab
     Ok(request)
 }
 
-/// A DescribeTable.
+/// Sends a DescribeTable.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
     client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
 }
