@@ -51,7 +51,7 @@ impl Key {
         }
     }
 
-    /// Whether the key is the key of a lease row.
+    /// Returns whether the key is the key of a lease row.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }

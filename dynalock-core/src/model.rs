@@ -135,7 +135,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// A stored time in epoch milliseconds.
+    /// Returns a stored time in epoch milliseconds.
     pub(crate) fn to_millis(self, stored: u64) -> u64 {
         match self {
             Self::Milliseconds => stored,
@@ -178,7 +178,7 @@ impl LockModel {
         place: LockPlace::Item,
     };
 
-    /// Whether the lease is in the item itself.
+    /// Returns whether the lease is in the item itself.
     pub(crate) fn is_in_item(&self) -> bool {
         self.place == LockPlace::Item
     }

@@ -244,7 +244,7 @@ impl serde::de::Error for SerdeError {
         Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
     }
 
-    /// The name of the unknown variant is a value, so it is not kept.
+    /// Returns the error of an unknown variant, without its name, which is a value.
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
         Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
     }

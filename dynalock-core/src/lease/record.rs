@@ -162,17 +162,17 @@ impl LockRecord {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
-    /// The observation of the holder.
+    /// Returns the observation of the holder.
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.observation.as_deref()
     }
 
-    /// The entry of the head of the queue, if the head holds the lock.
+    /// Returns the entry of the head of the queue, if the head holds the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// The observation of the head of the queue, if the head holds the lock.
+    /// Returns the observation of the head of the queue, if the head holds the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
@@ -184,23 +184,23 @@ impl LockRecord {
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// The position of an entry in the queue. The head has position 0.
+    /// Returns the position of an entry in the queue. The head has position 0.
     pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
         self.queue.iter().position(|entry| *entry.owner == *owner)
     }
 
-    /// The fence of the last grant.
+    /// Returns the fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
         let kind = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
         self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// The fence of the owner, for a grant that has taken over its lease.
+    /// Returns the fence of the owner, for a grant that has taken over its lease.
     pub(crate) fn owner_fence(&self) -> Option<u64> {
         self.fence.filter(|_| self.owner.is_some())
     }
 
-    /// Whether callers wait behind the head.
+    /// Returns whether callers wait behind the head.
     pub(crate) fn waiters(&self) -> Waiters {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }

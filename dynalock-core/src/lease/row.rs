@@ -163,7 +163,7 @@ impl Row {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// Whether the leased item is in another row.
+    /// Returns whether the leased item is in another row.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }

@@ -39,7 +39,7 @@ impl LockToken {
         self.name.starts_with(ITEM)
     }
 
-    /// The key of the leased item, or `None` for a lock by name.
+    /// Returns the key of the leased item, or `None` for a lock by name.
     pub(crate) fn item_key(&self) -> Option<Key> {
         let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
         let sort = match rest {

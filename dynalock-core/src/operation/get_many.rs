@@ -71,7 +71,7 @@ impl ServiceFailure for BatchGetItemError {
 }
 
 impl ServiceFailure for TransactGetItemsError {
-    /// A read has no conditions, so the most severe of its reasons represents all of them.
+    /// Returns the most severe reason as the failure, because a read has no conditions.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

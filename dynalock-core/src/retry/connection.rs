@@ -135,8 +135,8 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// The SDK accepts a response without a body: it reports a write as applied, and a read as "no
-    /// item". Such a response is refused here.
+    /// The SDK accepts a response without a body: it reports a write as applied, and a read
+    /// as "no item". Such a response is refused here.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

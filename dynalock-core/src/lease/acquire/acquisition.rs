@@ -134,7 +134,7 @@ impl<'a> Acquisition<'a> {
         Attempts::new(&self.spec.connection, self.limits())
     }
 
-    /// Whether the call does not wait.
+    /// Returns whether the call does not wait.
     pub(crate) fn is_single_attempt(&self) -> bool {
         self.end == Some(self.started)
     }

@@ -56,7 +56,7 @@ impl ExpiryObserver {
         self.observed = None;
     }
 
-    /// The record that was seen last.
+    /// Returns the record that was seen last.
     pub(crate) fn record(&self) -> Option<&LockRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }
