@@ -186,10 +186,10 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// `#[derive(KeyAttribute)]` implements it for a newtype of such a type. It also does so for a
-/// newtype of bytes with `#[serde(with = "serde_bytes")]`, and for an enum without fields, whose
-/// key is the name that serde writes. An implementation by hand must return the value that the
-/// type's `Serialize` writes:
+/// `#[derive(KeyAttribute)]` implements the trait for three kinds of types: a newtype of a key
+/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
+/// key of an enum is the name that serde writes. An implementation by hand must return the value
+/// that the type's `Serialize` writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;

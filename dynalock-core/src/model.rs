@@ -36,7 +36,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// for example `ProductKey` for a `Product`.
 ///
 /// Such a value is a partition key, or a tuple of partition key and sort key if the table has a
-/// sort key. A `&str` can replace a `String`, and a `&T` is its own key.
+/// sort key. A `&str` can replace a `String`, and a `&T` is the key of its item.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -189,7 +189,7 @@ impl LockModel {
     }
 }
 
-/// A struct whose items can be leased. `#[lockable]` implements it for a type with
+/// A struct whose items can be leased. `#[lockable]` implements the trait for a type with
 /// `#[derive(Versioned)]`.
 ///
 /// By default, the lease is stored in the item. Each heartbeat then writes the item, every third of
@@ -197,14 +197,14 @@ impl LockModel {
 /// `#[lockable(separate)]` stores the lease in a separate row:
 ///
 /// - The row is in the same table, under the key of the item with `#lock` after the last key
-///   attribute. This attribute is the sort key, or the partition key if there is no sort key. It
-///   must be a string or bytes. An item key that ends in `#lock` is refused with
+///   attribute. This attribute is the sort key, or the partition key if there is no sort key. The
+///   last key attribute must be a string or bytes. An item key that ends in `#lock` is refused with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). Queries and scans of the table show the rows.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the
 ///   row.
 /// - Every create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the row. This also holds for the holder. The transaction costs
-///   twice the write units of the item and two more for the row. In a
+///   item, and a check or a write of the row. The writes of the holder are transactions, too. The
+///   transaction costs twice the write units of the item and two more for the row. In a
 ///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and
 ///   writes that ignore leases are single requests.
 /// - The row is never deleted, not even with the item. The fence therefore keeps growing when the
@@ -221,16 +221,16 @@ impl LockModel {
 /// | All others. | the item itself: a grant is one request, and a write is no transaction. |
 ///
 /// If the lease is stored in the item, the first fence of an item is the time of day. Fences
-/// therefore usually grow when an item is deleted and created again. They do not grow if the clock
-/// of the caller is behind, or if a delayed request from before the deletion arrives after the new
-/// create.
+/// therefore usually grow when an item is deleted and created again. The fences do not grow if the
+/// clock of the caller is behind, or if a delayed request from before the deletion arrives after
+/// the new create.
 ///
 /// With `separate`, the last value of the key has to leave room for `#lock`. Access policies that
 /// restrict leading keys have to allow the key of the row.
 ///
 /// All programs that write the items must keep the leases in the same place. A program that
 /// restores a whole item, for example from a backup, must leave out the attributes of the lease.
-/// Otherwise an old fence is granted a second time.
+/// Otherwise a restored fence is granted a second time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",
@@ -304,7 +304,7 @@ impl Model {
         self.key_attributes().any(|key| key.name == name)
     }
 
-    /// Returns the other names of `attribute`.
+    /// Returns the aliases of `attribute`.
     pub fn aliases_of(&self, attribute: &str) -> &'static [&'static str] {
         self.aliases.iter().find(|entry| entry.attribute == attribute).map_or(&[], |entry| entry.aliases)
     }

@@ -1,5 +1,5 @@
-//! //! The items that generated code uses. They are not public API, and change together with the
-//! derive.
+//! //! The items that generated code uses. These items are not public API, and change together with
+//! the derive.
 
 pub use aws_sdk_dynamodb::Client;
 pub use serde::{Serialize, de::DeserializeOwned};

@@ -54,8 +54,8 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. They are then enough to distinguish
-/// its states.
+/// Returns whether an item has both a version and write ids. The version and the write ids then
+/// distinguish the states of the item.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }

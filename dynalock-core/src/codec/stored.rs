@@ -64,8 +64,8 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// The item as it was read or written, without bookkeeping. It is kept only for types with a
-/// flattened field.
+/// The item as it was read or written, without bookkeeping. Only types with a flattened field keep
+/// this copy.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -172,8 +172,9 @@ impl<T: Versioned> Stored<T> {
     /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is
     /// the token of the state that the edit started from.
     ///
-    /// A write of the result reads the item first. It fails with [`Error::Conflict`] if the item is
-    /// no longer in that state, and with [`Error::KeyChanged`] if the etag belongs to another key.
+    /// A write of the result reads the item first. If the item is no longer in that state, the
+    /// write fails with [`Error::Conflict`]. If the etag belongs to another key, it fails with
+    /// [`Error::KeyChanged`].
     ///
     /// The order of a `HashSet` differs from one value to the next, and its attribute is a list in
     /// that order. An [`update`](crate::Repository::update) therefore writes an unchanged `HashSet`

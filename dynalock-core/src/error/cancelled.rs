@@ -40,7 +40,8 @@ struct CancelledParts {
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one of its reasons. It decides what the caller does next.
+/// The class of a cancellation, or of one of its reasons. The class decides what the caller does
+/// next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {

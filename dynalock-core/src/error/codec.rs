@@ -13,8 +13,8 @@ struct CodecErrorParts {
     error: SerdeError,
 }
 
-/// The problem with a value. It contains names of fields and kinds of values, but no value of an
-/// item.
+/// The problem with a value. The text contains names of fields and kinds of values, but no value of
+/// an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {

@@ -53,7 +53,7 @@ pub enum Lost {
 
 impl Lost {
     /// Returns whether the grant has certainly ended. Otherwise only the answers of DynamoDB are
-    /// missing.
+    /// missing, and the lease may still be held.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,

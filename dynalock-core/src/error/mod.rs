@@ -57,7 +57,7 @@ pub enum Error {
     /// DynamoDB cancelled a transaction. None of its operations wrote anything.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. [`transact`](crate::transact) runs its closure again by itself.
+    /// condition false. [`transact`](crate::transact) runs its closure again without help.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -65,7 +65,7 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// A handle was used with a transaction that it does not belong to. This error says nothing
+    /// A handle was used with a transaction that it does not belong to. The error says nothing
     /// about the outcome of either transaction.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,

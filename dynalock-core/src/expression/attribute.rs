@@ -88,8 +88,8 @@ impl<T, V> Attribute<T, V> {
         self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). It is true
-    /// for an absent attribute, unless `operand` is `None`.
+    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). An absent
+    /// attribute differs from every operand except `None`.
     pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::not_equal(name, encode_attribute(&operand.as_operand())?)))
     }

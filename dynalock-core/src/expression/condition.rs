@@ -11,8 +11,8 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that there is no item under the key. It tests a key attribute, because an
-/// item can exist without a version.
+/// Returns the condition that there is no item under the key. The condition tests a key attribute,
+/// because an item can exist without a version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }

@@ -86,9 +86,9 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the text of a placeholder, with its number in base 36. Base 36 leaves room for a fifth
-/// more attributes in the 4 KB of an expression than decimal numbers. The text is built without
-/// `fmt`, which would take longer than the rest of the function.
+/// Returns the text of a placeholder, with its number in base 36. Compared with decimal numbers, an
+/// expression of 4 KB then has room for a fifth more attributes. The text is built without `fmt`,
+/// which would take longer than the rest of the function.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut digits = Digits::default();
     [sign, digits.write(index)].concat()

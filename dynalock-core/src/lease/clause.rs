@@ -19,11 +19,11 @@ use crate::{
 pub(crate) enum LeaseClause {
     /// The write ignores leases, because its type has none or its caller asked for that.
     Ignoring,
-    /// The write of a caller without the lease. It removes the owner of an expired lease, so that
-    /// no late heartbeat renews that lease.
+    /// The write of a caller without the lease. The write removes the owner of an expired lease, so
+    /// that no late heartbeat renews that lease.
     Outside {
-        /// A time in epoch milliseconds. A lease that ended before it has expired. `None` if no
-        /// lease counts as expired.
+        /// A time in epoch milliseconds. A lease has expired if its stored end is earlier than this
+        /// time. `None` if no lease counts as expired.
         expired_before: Option<u64>,
     },
     /// The write of the holder, which requires its lease.
@@ -258,8 +258,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that this owner has not released the lock. It refuses a late copy of an
-/// acquire after the release.
+/// Returns the condition that this owner has not released the lock. The condition refuses a late
+/// copy of an acquire after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }

@@ -68,13 +68,13 @@ pub(super) struct LeaseState {
     deadline: Instant,
     /// Why the last heartbeat failed.
     pub(super) trouble: Option<Arc<str>>,
-    /// Whether the row showed waiters behind the holder when it was last read.
+    /// Whether callers waited behind the holder when the row was last read.
     pub(super) waiters: Waiters,
 }
 
 /// The distance between the beats of two processes that share one grant. No process sends this
-/// number of heartbeats during one lease. The beats of the second process are therefore always
-/// above late heartbeats of the first.
+/// number of heartbeats during one lease. The beats of a process that resumes the grant are
+/// therefore always above late heartbeats of the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
@@ -282,7 +282,8 @@ impl Grant {
         }
     }
 
-    /// Records why the lock is lost. Returns the recorded cause, which stays the first cause.
+    /// Records why the lock is lost. Returns the recorded cause. The first recorded cause is never
+    /// replaced.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         self.lost.send_if_modified(|slot| match slot {

@@ -110,7 +110,8 @@ impl HeldGrant {
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let released = self.background.release(&self.grant);
-        // Only the end of its runtime aborts the task. The caller may wait on another runtime.
+        // Only the end of the lock's runtime aborts the task. The caller may wait on another
+        // runtime.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-/// The separator between a name and its namespace: U+001F, the unit separator. Neither of them may
-/// contain it.
+/// The separator between a name and its namespace: U+001F, the unit separator. Names and namespaces
+/// may not contain it.
 const SEPARATOR: char = '\u{1f}';
 
 /// Returns the name of the row, or the reason why the name or the namespace is invalid.

@@ -61,11 +61,12 @@ pub enum Heartbeat {
     /// blocked, so blocking work belongs on `spawn_blocking`.
     #[default]
     Task,
-    /// A thread with a runtime of its own, which blocking work cannot starve. All locks of a
-    /// [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and its clones share one
-    /// thread. It starts with the first lock and ends with the last lock. It also releases the
-    /// guards that are dropped. If the thread cannot be started, the call that acquires the lock
-    /// fails with [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
+    /// A thread with a separate runtime, which blocking work in the caller's runtime cannot delay.
+    /// All locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and its clones
+    /// share one thread. The thread starts with the first lock and ends with the last lock. The
+    /// thread also releases the guards that are dropped. If the thread cannot be started, the call
+    /// that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and
+    /// sends nothing.
     ///
     /// The thread has its own client, made from the configuration of your client. An HTTP client in
     /// that configuration is shared, together with its open connections. A connection that belongs
@@ -74,7 +75,8 @@ pub enum Heartbeat {
     /// blocked runtime, heartbeats wait as well.
     ///
     /// A stuck worker keeps its lock as long as its process lives, unless a `max_hold` is set. Do
-    /// not use the thread in tests that pause tokio's clock: the thread has a clock of its own.
+    /// not use the thread in tests that pause tokio's clock: the paused clock does not apply to the
+    /// thread.
     Thread,
     /// No heartbeat. The holder renews the lock itself.
     Off,
@@ -145,8 +147,8 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns a time, in epoch milliseconds, that is past by the clocks of all callers. Only
-    /// leases that end before it can be taken over by other callers.
+    /// Returns a time, in epoch milliseconds, that is past by the clocks of all callers. Other
+    /// callers can take over only a lease that ends before this time.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

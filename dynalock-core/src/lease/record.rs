@@ -221,8 +221,8 @@ impl LockRecord {
         Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the head became the holder. It does not
-    /// change while this head holds the lock.
+    /// Returns the time, in epoch milliseconds, at which the head became the holder. The time does
+    /// not change while this head holds the lock.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }

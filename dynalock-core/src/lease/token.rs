@@ -82,7 +82,7 @@ impl LockToken {
     }
 }
 
-/// The prefix of the name in the token of an item lease. No name of a lock begins with it.
+/// The prefix of the name in the token of an item lease. No lock name begins with this prefix.
 const ITEM: &str = "\u{0}";
 
 /// Returns the first key value of a text, and the rest of the text.

@@ -20,12 +20,12 @@ use crate::{
     },
 };
 
-/// A leased item: [`Repository::lock`]. It derefs to the value of the item, as the grant or the
-/// last write left it.
+/// A leased item: [`Repository::lock`]. The guard derefs to the value of the item, as the grant or
+/// the last write left it.
 ///
 /// While the lease lasts, DynamoDB refuses all writes of other callers through this library with
-/// [`Error::Locked`]. It also refuses the writes of a holder that has lost its lease. Each write
-/// renews the lease, and heartbeats renew it between writes. [`release`](Self::release) and
+/// [`Error::Locked`]. DynamoDB also refuses the writes of a holder that has lost its lease. Each
+/// write renews the lease, and heartbeats renew it between writes. [`release`](Self::release) and
 /// [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the background.
 /// If that release fails, the lease expires.
 ///
@@ -38,7 +38,7 @@ pub struct LeaseGuard<T> {
     guard: HeldGrant,
     stored: Stored<T>,
     /// The stored item of the value, with the attributes that the struct does not know. The next
-    /// change starts from it.
+    /// change starts from this item.
     item: Item,
 }
 
@@ -84,8 +84,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The first fence of an item is the time of the first lease request. After a delete and a
     /// create, the fence can be lower than before in two cases: the clock of the caller is behind,
-    /// or the request was sent before the delete and arrived late. The row of
-    /// [`#[lockable(separate)]`](crate::Lockable) survives the delete, so its fences always grow.
+    /// or the request was sent before the delete and arrived late. With
+    /// [`#[lockable(separate)]`](crate::Lockable), the row survives the delete, so the fences of an
+    /// item always grow.
     ///
     /// # Examples
     ///
@@ -143,10 +144,10 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Returns the fence of the previous holder if this call took over its expired lease, and
     /// `None` otherwise. That holder may have left its work unfinished.
     ///
-    /// The answer is a hint. It is `None` if a request of another caller removed the expired
-    /// holder. In a queue it is also `None` if the reply to the removal was lost. After a lost
-    /// reply, a normal release can look like a crash. If your program must notice every crash,
-    /// store the progress of the work together with the work.
+    /// The answer is a hint. The result is `None` if a request of another caller removed the
+    /// expired holder. In a queue, the result is also `None` if the reply to the removal was lost.
+    /// After a lost reply, a normal release can look like a crash. If your program must notice
+    /// every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -233,8 +234,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. It does not hold the lease, and it can outlive the
-    /// guard.
+    /// The future can be dropped at any time. The future does not keep the lease, and can outlive
+    /// the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.guard.grant);
         async move { grant.lost().await }

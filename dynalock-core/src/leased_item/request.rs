@@ -68,7 +68,7 @@ impl<T> Repository<T> {
     /// lasts, only its holder can write the item. Writes of other callers fail with
     /// [`Error::Locked`].
     ///
-    /// The grant also reads the item. This takes one request, or two if the type has
+    /// The grant also reads the item. The grant takes one request, or two if the type has
     /// [`separate`](Lockable) leases.
     ///
     /// A delete of the item also deletes its lease. Such a delete can come from time to live, from
@@ -171,8 +171,8 @@ impl<T> Repository<T> {
     }
 
     /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, then
-    /// renews the lease by one heartbeat. This succeeds even after the lease has ended, if no other
-    /// caller has acquired it since.
+    /// renews the lease by one heartbeat. The heartbeat succeeds even after the lease has ended, if
+    /// no other caller has acquired it since.
     ///
     /// # Examples
     ///

@@ -129,8 +129,8 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).nonce
     }
 
-    /// Returns the payload that was in the row when the lock was granted. It is the payload of this
-    /// request, or of an earlier holder if this request has none.
+    /// Returns the payload that was in the row when the lock was granted. If this request has no
+    /// payload, the result is the payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -151,10 +151,11 @@ impl LockGuard {
     /// Returns the fence of the previous holder if this call took over its expired lease, and
     /// `None` otherwise. That holder may have left its work unfinished.
     ///
-    /// The answer is a hint. It is `None` if another caller or an operator removed the expired
-    /// holder. In a queue and in a call for several locks, it is also `None` if the reply to the
-    /// removal was lost. After a lost reply, a normal release can look like a crash. If your
-    /// program must notice every crash, store the progress of the work together with the work.
+    /// The answer is a hint. The result is `None` if another caller or an operator removed the
+    /// expired holder. In a queue and in a call for several locks, the result is also `None` if the
+    /// reply to the removal was lost. After a lost reply, a normal release can look like a crash.
+    /// If your program must notice every crash, store the progress of the work together with the
+    /// work.
     ///
     /// # Examples
     ///
@@ -235,8 +236,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. It does not hold the lock, and it can outlive the
-    /// guard.
+    /// The future can be dropped at any time. The future does not keep the lock, and can outlive
+    /// the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }

@@ -146,8 +146,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. It does not hold the locks, and it can outlive the
-    /// guard.
+    /// The future can be dropped at any time. The future does not keep the locks, and can outlive
+    /// the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
@@ -201,8 +201,8 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the error of [`LockGuard::release`] for the first lock that fails. It
-    /// releases the other locks in any case.
+    /// The call returns the error of [`LockGuard::release`] for the first lock that fails. The
+    /// other locks are released in any case.
     ///
     /// # Cancel safety
     ///

@@ -18,14 +18,14 @@ pub struct LockInfo {
     /// The label of the holder, or `None` if the lock is free. A holder without a label has its
     /// nonce as label.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant. It is empty if another program wrote the holder.
+    /// The nonce of the holder's grant. The nonce is empty if another program wrote the holder.
     pub nonce: Option<String>,
-    /// The number of callers that wait in the fair queue. The holder does not count.
+    /// The number of callers that wait in the fair queue, without the holder.
     pub waiting: usize,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time until the lease ends by this machine's clock, if it is not renewed. It is zero for
-    /// a free lock.
+    /// The time until the lease ends by this machine's clock, if it is not renewed. The time is
+    /// zero for a free lock.
     pub remaining: Duration,
     /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
     pub payload: Option<Vec<u8>>,
@@ -72,7 +72,7 @@ pub struct QueuePlace {
     pub position: usize,
     /// The label of the caller. A caller without a label has its nonce as label.
     pub owner: String,
-    /// The nonce of the entry. It is empty if another program wrote the entry.
+    /// The nonce of the entry. The nonce is empty if another program wrote the entry.
     pub nonce: String,
 }
 

@@ -14,8 +14,8 @@ use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
-/// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). It reads the next page
-/// when all locks of a page have been returned.
+/// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). The stream reads the next
+/// page when all locks of a page have been returned.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,

@@ -22,8 +22,8 @@ use crate::{
 
 /// Locks by name, stored in a separate table. A clone is cheap.
 ///
-/// A lock is a lease. It is renewed in the background while it is held, and expires if its holder
-/// crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and its
+/// A lock is a lease. A lock is renewed in the background while it is held, and expires if its
+/// holder crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and its
 /// limits.
 ///
 /// # Examples
@@ -421,8 +421,8 @@ impl Locks {
     }
 
     /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
-    /// one heartbeat. This succeeds even after the lease has ended, if no other caller has acquired
-    /// the lock since.
+    /// one heartbeat. The heartbeat succeeds even after the lease has ended, if no other caller has
+    /// acquired the lock since.
     ///
     /// # Examples
     ///

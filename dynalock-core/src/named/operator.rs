@@ -173,8 +173,8 @@ impl Locks {
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
-                    // The head was removed by an earlier attempt whose reply was lost, or left by
-                    // itself.
+                    // The head was removed by an earlier attempt whose reply was lost, or has left
+                    // the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })

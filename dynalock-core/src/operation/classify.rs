@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     TokenReused,
     /// A transaction is running on the item: send the request again.
     Contention(Refusal),
-    /// No capacity: back off.
+    /// No capacity was left: back off.
     Capacity(Refusal),
     /// The request never reached the server: back off.
     Unsent(Unavailable),

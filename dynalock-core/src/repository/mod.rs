@@ -35,8 +35,8 @@ use crate::{
 /// long as a few requests on a local network, so make one repository and clone it.
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its
-/// client. It makes its own retries, because the SDK cannot know whether an earlier copy of a
-/// conditional write was applied. Calls need a tokio runtime with time enabled.
+/// client. The repository makes its own retries, because the SDK cannot know whether an earlier
+/// copy of a conditional write was applied. Calls need a tokio runtime with time enabled.
 ///
 /// # Examples
 ///

@@ -135,8 +135,8 @@ impl<T, K: Checked> Request<T, K> {
     ///
     /// - DynamoDB sent no reply at all.
     /// - A reply was lost, and the next attempt was refused for a reason that may disappear: an
-    ///   existing item for a create, a lease, or an item without `_writes`. A late copy of the
-    ///   first attempt may still be applied after that.
+    ///   existing item for a create, a lease, or an item without `_writes`. After the obstacle has
+    ///   disappeared, a late copy of the first attempt may still be applied.
     ///
     /// # Examples
     ///

@@ -104,8 +104,8 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value and the basis of its write. For a value with an etag, the item is read for
-    /// the basis, and must still be in the state of the etag.
+    /// Returns the value and the basis of its write. If the value has an etag, the item is read
+    /// first, and must still be in the state of the etag.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -162,8 +162,8 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // A put replaces the whole item, so no other state may satisfy its condition. Only for
-            // a tracked item does the version ensure that.
+            // A put replaces the whole item, so its condition must identify the state of the item.
+            // The version identifies the state of a tracked item only.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }

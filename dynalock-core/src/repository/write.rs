@@ -55,8 +55,8 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// Whether it is certain that this call deleted the item. It is `false` if a reply was lost and
-    /// the item does not exist: another caller may have deleted it.
+    /// Whether it is certain that this call deleted the item. The value is `false` if a reply was
+    /// lost and the item does not exist: another caller may have deleted it.
     pub certain: bool,
 }
 

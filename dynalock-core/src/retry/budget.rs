@@ -23,7 +23,7 @@ impl Budget {
         Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
     }
 
-    /// Takes the token of a retry. Returns `false` if there is none.
+    /// Takes one token for a retry. Returns `false` if no token is left.
     pub(crate) fn withdraw(&self) -> bool {
         let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()

@@ -83,7 +83,8 @@ impl Connection {
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// The round trip before the first answer, and the minimum. Pauses are computed from it.
+    /// The round trip that is assumed before the first answer, and the smallest round trip that is
+    /// used. Pauses are computed from the round trip.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -99,7 +100,7 @@ impl RoundTrip {
 }
 
 tokio::task_local! {
-    /// Whether the request of this task has been sent to the network. It stays `false` while
+    /// Whether the request of this task has been sent to the network. The value stays `false` while
     /// credentials are fetched and the request is signed.
     pub(super) static DEPARTED: Cell<bool>;
 }

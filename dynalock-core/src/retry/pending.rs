@@ -5,7 +5,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
-/// One piece of background work. It ends when this guard is dropped.
+/// One piece of background work. The work ends when this guard is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingGuard<K: PartialEq> {
     all: watch::Sender<Vec<K>>,

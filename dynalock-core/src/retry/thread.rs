@@ -13,7 +13,7 @@ use tokio::{
 use super::Connection;
 
 /// A thread with its own runtime, for work that must continue while the caller's runtime is
-/// blocked. It ends when its last user is dropped.
+/// blocked. The thread ends when its last user is dropped.
 ///
 /// The thread has its own connections as well, because an HTTP connection depends on a task of the
 /// runtime that opened it.
@@ -35,7 +35,7 @@ impl Thread {
             let Ok(runtime) = take.recv() else { return };
             // Nothing is sent: the receiver waits for the drop of the sender.
             let _ = runtime.block_on(ended);
-            // This does not wait for a blocking lookup of a host name.
+            // The shutdown does not wait for a blocking lookup of a host name.
             runtime.shutdown_background();
         })?;
         let runtime = Builder::new_current_thread().enable_all().build()?;

@@ -61,8 +61,8 @@ use crate::{
 /// ```
 ///
 /// A transaction costs twice the write units of its items, including the items that it only checks.
-/// It protects an item that was read before only if it checks or writes that item. For reads and
-/// writes that belong together, see [`transact`](crate::transact).
+/// An item that was read before is protected only if the transaction checks or writes it. For reads
+/// and writes that belong together, see [`transact`](crate::transact).
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -436,8 +436,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// This call may have applied the transaction only if the error is [`Error::Indeterminate`]. It
-    /// is then applied as a whole or not at all.
+    /// This call may have applied the transaction only if the error is [`Error::Indeterminate`].
+    /// Even then, the transaction is applied as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.

@@ -4,9 +4,9 @@ use aws_sdk_dynamodb::Client;
 
 use crate::retry::Connection;
 
-/// The connection of a transaction. It is shared with a repository that was made from the same
-/// client, so that they share credentials, round trip and budget. If there is no such repository,
-/// the transaction makes its own connection.
+/// The connection of a transaction. A transaction shares the connection of a repository that was
+/// made from the same client, with its credentials, round trip and budget. If there is no such
+/// repository, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,

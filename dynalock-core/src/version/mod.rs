@@ -1,4 +1,5 @@
-//! //! Versions and write ids. They show whether a write whose reply was lost was applied.
+//! //! Versions and write ids. A write leaves its id in the item, which shows after a lost reply
+//! whether the write was applied.
 
 use std::{collections::HashMap, fmt};
 
@@ -20,9 +21,9 @@ const ID_LEN: usize = 8;
 /// The time for which a write may have to be repeated with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only during this call, which can keep the request.
+    /// The write is repeated only during this call, which can keep the request.
     InThisCall,
-    /// At any time, by every caller that has the token.
+    /// The write can be repeated at any time, by every caller that has the token.
     Ever,
 }
 
@@ -127,7 +128,8 @@ impl Revision {
     }
 
     /// Returns whether the item has a version and write ids. If it has both, its version and its
-    /// incarnation identify its state. Otherwise only its whole content does.
+    /// incarnation identify its state. The state of any other item is identified only by its whole
+    /// content.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
@@ -151,10 +153,11 @@ impl Revision {
     }
 
     /// Returns whether the item can never be in this revision again. `now` is its current revision.
-    /// This is certain in three cases: the item is gone, it has another incarnation, or it has a
-    /// higher version in the same incarnation. An item without a version or write ids may return to
-    /// earlier content. The ring alone shows nothing: another program may increment the version,
-    /// restore an old version, or remove and restore the ids.
+    /// The answer is `true` in three cases: the item is gone, it has another incarnation, or it has
+    /// a higher version in the same incarnation. The answer is always `false` for a revision
+    /// without a version or write ids, because another program may restore the earlier content. The
+    /// ring alone shows nothing: another program may increment the version, restore an old version,
+    /// or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
@@ -203,13 +206,13 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 /// The state of the item that a write requires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
-    /// No item, for a create.
+    /// The write requires that there is no item: a create.
     Absent,
-    /// The item in this revision, for an update or a replace.
+    /// The write requires this revision: an update or a replace.
     Unchanged(&'a Revision),
-    /// The item in this revision, for a delete. Afterwards there is no item.
+    /// The write requires this revision, and removes the item: a delete.
     Deleted(&'a Revision),
-    /// Any state, for a write without a condition.
+    /// The write requires no state: a write without a condition.
     Anything,
 }
 
@@ -240,8 +243,8 @@ pub(crate) enum Doubt {
 pub(crate) enum LateCopies {
     /// The copy may still be applied.
     MayPass,
-    /// DynamoDB refuses the copy permanently. An example is a holder's write with a beat that is
-    /// too low by now.
+    /// DynamoDB refuses the copy permanently. For example, a holder's late write is refused when a
+    /// later heartbeat has raised the stored beat.
     AreRefused,
 }
 

@@ -63,8 +63,8 @@ pub(crate) struct WritePosition {
     pub(crate) judged_at: Option<u64>,
 }
 
-/// The operations on one item. They become one write. If the item has a separate lease row, they
-/// become a companion write, too.
+/// The operations on one item. All operations on an item become one write. If the item has a
+/// separate lease row, they become a companion write, too.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, at least one.
@@ -158,9 +158,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation, to which the others are added. It is the write
-    /// of the item, if there is one. A guard of the lease row leads only if all operations are
-    /// guards.
+    /// Returns the index of the leading operation, to which the others are added. The leading
+    /// operation is the write of the item, if there is one. A guard of the lease row leads only if
+    /// all operations are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {

@@ -33,17 +33,17 @@ pub(crate) struct Applied {
     pub(crate) next: Option<Basis>,
 }
 
-/// The evidence that a write was applied. Except for a reply, it shows that one of the attempts was
-/// applied, but not which.
+/// The evidence that a write was applied. A reply belongs to the last attempt. The other kinds of
+/// evidence show that one of the attempts was applied, but not which attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// The reply to the last attempt.
     Reply,
-    /// The write id in an item of this incarnation.
+    /// The item of this incarnation contains the write id.
     Id(Incarnation),
-    /// The release of the lease, in an item without write ids.
+    /// The item has no write ids, but shows that its holder has released the lease.
     Release,
-    /// The absence of an item that was to be deleted. Another caller may have deleted the item.
+    /// The item that the write deletes is absent. Another caller may have deleted it.
     Absence,
 }
 
@@ -155,8 +155,8 @@ impl Writer<'_> {
 
     fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<Request, Error> {
         let Plan { write, companion, next, judged_at, .. } = plan;
-        // The condition of a put compares the whole lease with its queue. This state may return, so
-        // a late copy of a put may still be applied.
+        // The condition of a put compares the whole lease with its queue. The lease and the queue
+        // may return to this state, so a late copy of a put may still be applied.
         let is_put = matches!(write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
         let token = match self.delivery {
@@ -197,8 +197,8 @@ impl Writer<'_> {
         Err(self.stop(intent, stop))
     }
 
-    /// Returns the error that ends the call. It is `Indeterminate` if the outcome of an attempt is
-    /// unknown.
+    /// Returns the error that ends the call. The error is `Indeterminate` if the outcome of an
+    /// attempt is unknown.
     fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
         if !self.in_doubt {
             return error;

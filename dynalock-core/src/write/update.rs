@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// Returns the update expression of some changes, with the version and the write ids of the next
-/// revision. The aliases of written attributes are removed. Otherwise serde would refuse an item
-/// with both names as a duplicate field, and would read a removed attribute again from its alias.
+/// revision. The aliases of written attributes are removed. If an alias stayed, serde would report
+/// a duplicate field, or would read a removed attribute again from its alias.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

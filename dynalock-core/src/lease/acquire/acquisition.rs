@@ -54,7 +54,7 @@ pub(crate) enum Order {
 /// The answer to one attempt.
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
-    /// Another holder has the lock.
+    /// The attempt was denied, because another holder has the lock.
     Denied(D),
     /// No other holder has the lock, but a late copy of this attempt was granted and its lease has
     /// already ended. The next attempt needs a new owner.
@@ -139,7 +139,7 @@ impl<'a> Acquisition<'a> {
         self.end == Some(self.started)
     }
 
-    /// Returns the rest of the wait.
+    /// Returns the remaining time of the wait.
     pub(crate) fn remaining_wait(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
@@ -285,8 +285,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner. No other holder denied the last attempt. Returns
-    /// an error if the wait is over.
+    /// Sleeps before an attempt with a new owner. The last attempt failed without another holder,
+    /// because its own grant was over. Returns an error if the wait is over.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),

@@ -64,7 +64,7 @@ impl Acquisition<'_> {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
                     self.observer.observe(record);
-                    // The request itself takes over an expired owner. It cannot take over an
+                    // The request itself takes over an expired owner. A separate request removes an
                     // expired head, because an expression cannot remove the head of a queue that
                     // may be missing.
                     if !self.evict_expired_head().await? {

@@ -28,7 +28,7 @@ pub(crate) struct ExpiryObserver {
 /// The record that was read last.
 struct Observed {
     record: LockRecord,
-    /// The time at which the current state of the lease was first seen. It is taken after the
+    /// The time at which the current state of the lease was first seen. The time is taken after the
     /// answer, so the observation never counts too long.
     since: Instant,
 }
@@ -122,8 +122,8 @@ impl ExpiryObserver {
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// Returns the pause until the next read of a queue. It is longer for a caller that is farther
-    /// back.
+    /// Returns the pause until the next read of a queue. The pause is longer for a caller that is
+    /// farther back.
     pub(crate) fn pause_in_queue(&mut self, place: usize) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_millis(250);

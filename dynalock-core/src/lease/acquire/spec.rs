@@ -33,7 +33,7 @@ pub(crate) struct AcquireSpec {
 
 impl AcquireSpec {
     /// Returns the label with a new nonce. The call keeps this owner until the lock is granted. If
-    /// a late copy of an attempt is granted, the call therefore recognises the grant as its own.
+    /// a late copy of an attempt is granted, the owner in the row is still the owner of this call.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.name {

@@ -28,8 +28,8 @@ use crate::{
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
-    /// The time at which the last consistent read was sent that showed another head. This call
-    /// became the head later. `None` if no such read is known.
+    /// The time at which the last consistent read was sent that showed another head. The call
+    /// became the head after that time. `None` if no such read is known.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
@@ -40,7 +40,7 @@ enum Place {
     Waiting(usize),
     /// The entry is the head.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The lock is held. It is kept while the call waits for its other locks.
+    /// The lock is held. The lock is renewed while the call waits for its other locks.
     Held(KeptGrant),
 }
 

@@ -142,8 +142,8 @@ impl Attempts {
         self.pacer.read(version, clock::now(), self.connection.round_trip.get());
     }
 
-    /// Returns the sleep before the next attempt. It is zero while the call may still start from
-    /// the item that the conflict returned.
+    /// Returns the sleep before the next attempt. The sleep is zero while the call may still start
+    /// from the item that the conflict returned.
     fn pace(&mut self, size: usize, version: u64) -> Duration {
         let (now, srtt) = (clock::now(), self.connection.round_trip.get());
         let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
@@ -223,7 +223,8 @@ impl Attempts {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
             Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
-            // Both states end soon. Retries do not make them worse, so they do not use the budget.
+            // The other transaction or request ends soon. Retries do not make this worse, so they
+            // do not use the budget.
             Failure::Contention(refusal) | Failure::InProgress(refusal) => {
                 (Error::Contention(refusal.after(self.spent())), false)
             }

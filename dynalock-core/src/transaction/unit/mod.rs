@@ -27,8 +27,8 @@ use crate::{
 /// error, this holds only with [`snapshot`](UnitOfWork::snapshot).
 ///
 /// The closure reads items through its [`Tx`] and records its writes there. The commit starts after
-/// the closure has returned `Ok`. It writes each item on the condition that the item has not
-/// changed since the closure read it, and checks each item that the closure only read. After a
+/// the closure has returned `Ok`. The commit writes each item on the condition that the item has
+/// not changed since the closure read it, and checks each item that the closure only read. After a
 /// conflict, the closure runs again. An immediate rerun starts from the items that the refusal
 /// returned and the items that the closure has already read. A rerun after a pause reads the items
 /// again. If the closure returns an error, the unit of work ends and nothing is written.
@@ -57,15 +57,15 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its handle.
-/// It reads one item after another, so it may see items in states that never existed together. A
-/// write that is based on such items is refused. An error that is based on such items is returned
-/// to the caller, unless `snapshot` validates it. This can happen in the first run, and in later
-/// runs that have read their items again.
+/// The closure reads one item after another, so it may see items in states that never existed
+/// together. A write that is based on such items is refused. An error that is based on such items
+/// is returned to the caller, unless `snapshot` validates it. Such an error can come from the first
+/// run, and from later runs that have read their items again.
 ///
-/// A unit of work can read and write up to 100 items. It costs twice the write units of these
-/// items. A single update or replace without other reads is a plain conditional write, at half of
-/// that cost. Queries are not protected: another caller may add an item that a query would have
-/// found.
+/// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
+/// these items. A single update or replace without other reads is a plain conditional write, at
+/// half of that cost. Queries are not protected: another caller may add an item that a query would
+/// have found.
 ///
 /// # Errors
 ///

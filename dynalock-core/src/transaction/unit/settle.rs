@@ -117,8 +117,8 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run without writes. No request is needed, unless the items that it read may never
-    /// have existed together.
+    /// Ends a run without writes. If the run read several items one after another, they may never
+    /// have existed together, so they are validated. Otherwise no request is needed.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();

@@ -259,10 +259,9 @@ impl Tx {
         self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent));
     }
 
-    /// Requires that a condition holds for the item under the key. If the condition is false, the
-    /// unit of work fails with [`Error::Cancelled`]. It fails only if another run of the closure
-    /// could not help: the closure has not read the item, or the item has not changed since the
-    /// read.
+    /// Requires that a condition holds for the item under the key. If the condition is false and
+    /// the item has changed since the closure read it, the closure runs again. Otherwise the unit
+    /// of work fails with [`Error::Cancelled`], because another run would have the same result.
     ///
     /// # Examples
     ///
