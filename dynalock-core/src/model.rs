@@ -80,8 +80,9 @@ pub struct Model {
     pub show_key: bool,
     /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// Whether a field is flattened. The names and aliases of its attributes are not known here.
-    /// Before each write, the library therefore verifies that serde can read the resulting item.
+    /// Whether a field is flattened. The derive does not know the names and aliases of the
+    /// attributes in a flattened field. Before each write, the library therefore verifies that
+    /// serde can read the resulting item.
     pub flattens: bool,
     /// The lease of the items, if the type has `#[lockable]`.
     pub lock: Option<LockModel>,

@@ -35,7 +35,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call did not succeed, or why its outcome is unknown.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item. The content is in two methods:
+/// Neither `Display` nor `Debug` shows the content of an item. Two methods return content:
 /// [`Conflict::current`] returns the item of a conflict, and [`CodecError::detail`] returns the
 /// text of a type that refused its value. The key of an item is shown only if its type has
 /// `#[dynalock(show_key)]`. DynamoDB's own messages are passed on unchanged.

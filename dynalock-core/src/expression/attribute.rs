@@ -83,7 +83,7 @@ impl<T, V> Attribute<T, V> {
     /// True if the attribute equals `operand`.
     ///
     /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The condition
-    /// `eq(None)` is true for both.
+    /// `eq(None)` is true for a null and for a missing attribute.
     pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
     }

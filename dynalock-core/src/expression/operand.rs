@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::key::KeyAttribute;
 
 /// An operand that an attribute of type `V` can be compared with: a `V` or a `&V`. An attribute of
-/// type `Option<V>` also accepts these, and a string attribute accepts a `&str`.
+/// type `Option<V>` also accepts a `V` and a `&V`, and a string attribute accepts a `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be compared with an attribute of type `{V}`",
     label = "expected `{V}`",
@@ -131,7 +131,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns a value that serde writes like the stored part.
+    /// Returns a value that serde writes in the same form as the part in the stored attribute.
     fn as_part(&self) -> impl Serialize;
 }
 

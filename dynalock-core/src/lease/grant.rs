@@ -274,8 +274,8 @@ impl Grant {
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
     }
 
-    /// Records the release by the guard as the end of the lease, unless the lease has already
-    /// ended.
+    /// Records that the guard has released the lock. If the lease has already ended, the earlier
+    /// cause stays.
     pub(crate) fn end_by_release(&self) {
         if self.lost_now().is_none() {
             self.lose(Lost::Released);

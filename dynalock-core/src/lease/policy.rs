@@ -17,7 +17,7 @@ use crate::{
     version::{LateCopies, Repeats},
 };
 
-/// How the writes of one call treat the leases of their items.
+/// The treatment of leases by the writes of one call.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
     /// The writes ignore leases.
@@ -91,7 +91,7 @@ impl LeasePolicy {
     }
 
     /// Returns the time, in epoch milliseconds, with which an attempt without the lease compares
-    /// the end of a lease. Returns `None` if the attempt compares no end.
+    /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
         // A write that compares the end also removes the expired lease. For a separate row, that is

@@ -38,8 +38,8 @@ impl GrantKind {
     }
 }
 
-/// Whether callers wait behind the head of a queue, as far as the request that removes the head
-/// knows.
+/// Whether callers wait behind the head of a queue. The request that removes the head must know
+/// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request removes the queue together with its head. DynamoDB

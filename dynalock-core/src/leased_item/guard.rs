@@ -394,7 +394,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The release of a lease that was already lost is not an error.
     ///
-    /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended. The item is free.
+    /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
+    ///   can acquire the lease.
     /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///

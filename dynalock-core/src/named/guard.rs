@@ -285,7 +285,7 @@ impl LockGuard {
     /// The release of a lock that was already lost is not an error.
     ///
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
-    ///   ended. The lock is free.
+    ///   ended, so other callers can acquire the lock.
     /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down
     ///   during the release.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.

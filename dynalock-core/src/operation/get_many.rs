@@ -16,7 +16,7 @@ use crate::{codec::Item, error::Refusal};
 /// different moments.
 pub(crate) struct GetMany {
     pub(crate) table: Arc<str>,
-    /// At most [`Self::MOST`] keys, all different.
+    /// The keys of the request: at most [`Self::MOST`], all different.
     pub(crate) keys: Vec<Item>,
 }
 

@@ -41,7 +41,7 @@ impl ActionReasons {
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
     }
 
-    /// Returns whether a lack of capacity is among the reasons.
+    /// Returns whether one of the reasons is a lack of capacity.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }

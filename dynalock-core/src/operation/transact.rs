@@ -19,7 +19,7 @@ pub(crate) struct Transact {
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken.
     token: Option<String>,
-    /// The body of the first send.
+    /// The body that the first send produced.
     body: Body,
 }
 

@@ -29,8 +29,8 @@ impl Thread {
     pub(super) fn start(client: &Client) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The thread is started before the runtime is moved into it. If it could not be started,
-        // the runtime could not be dropped inside the task of another runtime.
+        // The thread is started before the runtime is built. A runtime without a thread could not be
+        // dropped inside a task of another runtime.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
             // Nothing is sent: the receiver waits for the drop of the sender.

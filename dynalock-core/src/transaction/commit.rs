@@ -396,7 +396,8 @@ impl Refused<'_> {
 }
 
 /// Returns the reason of an operation, which is the reason of its write. If the write was not a
-/// cause, it is the reason of the lease row, unless only the condition of the row was false.
+/// cause, the reason of the companion write is returned instead, unless the companion write only
+/// had a false condition.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

@@ -56,8 +56,8 @@ struct WriteSize {
 pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
-    /// The index of the write with the lease condition: the same write, or the write of the
-    /// separate lease row. `None` if the operation has no lease condition.
+    /// The index of the write with the lease condition. If the lease is in a separate row, that is
+    /// the companion write. `None` if the operation has no lease condition.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,

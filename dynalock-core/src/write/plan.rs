@@ -14,7 +14,7 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// A write that is ready to be sent, with the facts that interpret its answer.
+/// A write that is ready to be sent, with the data by which its answer is interpreted.
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     /// and for a check.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
-    /// refusal is interpreted with the same time. `None` if no end is compared.
+    /// refused write is judged with the same time. `None` if the write does not compare the end.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, if the write is an update of a transaction.
     pub(crate) changed_bytes: usize,

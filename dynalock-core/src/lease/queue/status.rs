@@ -26,7 +26,7 @@ pub struct QueueStatus {
     /// The label of the holder. A holder without a label has its nonce as label.
     pub holder: String,
     /// The expected remaining wait, if the queue continues at the speed that this wait has seen.
-    /// `None` until the queue has moved.
+    /// The estimate is `None` until the queue has moved.
     pub estimate: Option<Duration>,
 }
 

@@ -24,7 +24,7 @@ use crate::{
 
 /// Runs a closure whose reads and writes become one transaction. The transaction is serializable
 /// over the items that the closure read and wrote. If the closure writes nothing or returns an
-/// error, this holds only with [`snapshot`](UnitOfWork::snapshot).
+/// error, its run is serializable only with [`snapshot`](UnitOfWork::snapshot).
 ///
 /// The closure reads items through its [`Tx`] and records its writes there. The commit starts after
 /// the closure has returned `Ok`. The commit writes each item on the condition that the item has
