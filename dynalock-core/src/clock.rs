@@ -1,4 +1,4 @@
-//! //! The only reader of clocks. All times come from tokio's clock, so that a test can pause it.
+//! The only reader of clocks. All times come from tokio's clock, so that a test can pause it.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 

@@ -1,9 +1,10 @@
-//! //! DynamoDB numbers, which can be written in several notations.
+//! DynamoDB numbers, which can be written in several notations.
 
 /// Returns a number in canonical notation, so that equal numbers are equal texts. A text that is
 /// not a number is returned unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
+    // Nearly all numbers already have canonical notation, and need no copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -50,6 +51,7 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
+    // A fraction is left, because whole numbers have been returned above.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);

@@ -1,4 +1,4 @@
-//! //! The items that generated code uses. These items are not public API, and change together with
+//! The items that generated code uses. These items are not public API, and change together with
 //! the derive.
 
 pub use aws_sdk_dynamodb::Client;

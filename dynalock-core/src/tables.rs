@@ -1,4 +1,4 @@
-//! //! Creates tables, and compares the key of a table with the key of a type.
+//! Creates tables, and compares the key of a table with the key of a type.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! //! Reads `#[dynalock(..)]`.
+//! Reads `#[dynalock(..)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;

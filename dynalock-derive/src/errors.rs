@@ -1,4 +1,4 @@
-//! //! Collects all errors, so that one compile reports them.
+//! Collects all errors, so that one compile reports them.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! //! Generates the code. This cannot fail, because `check` has found all errors before.
+//! Generates the code. This cannot fail, because `check` has found all errors before.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};

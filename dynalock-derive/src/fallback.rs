@@ -1,4 +1,4 @@
-//! //! Generates code after an error, so that the error causes no further errors in the user's
+//! Generates code after an error, so that the error causes no further errors in the user's
 //! code.
 
 use proc_macro2::{Ident, TokenStream};

@@ -1,4 +1,4 @@
-//! //! Generates the attribute handles: the struct `OrderAttributes`, and the constant
+//! Generates the attribute handles: the struct `OrderAttributes`, and the constant
 //! `Order::ATTR` with one handle for each attribute.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};

@@ -1,4 +1,4 @@
-//! //! `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype or an
+//! `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype or an
 //! enum without fields.
 //!
 //! The value itself comes from serde at run time, so the names of variants are those that serde

@@ -1,6 +1,6 @@
 //! `#[derive(Versioned)]` and `#[derive(KeyAttribute)]`, the derive macros of dynalock.
 //!
-//! //! Use it through the facade, `dynalock::Versioned`, where the examples are compiled. The
+//! Use it through the facade, `dynalock::Versioned`, where the examples are compiled. The
 //! derive describes a serde struct with named fields as one item of a DynamoDB table. It reads
 //! attributes, and generates constants, a key type and a constructor. The behaviour of a repository
 //! is in dynalock-core.
@@ -16,7 +16,7 @@
 //! | `show_key` | errors show the key of the item. By default it is treated as content |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
-//! //! `#[lockable]` allows leases on the items:
+//! `#[lockable]` allows leases on the items:
 //! [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
 //!
 //! | `#[lockable(..)]` | meaning |
@@ -34,7 +34,7 @@
 //! | `sort_key` | the table's sort key, if it has one |
 //! | `version` | a `u64` that mirrors the stored version. The version attribute has the name of this field |
 //!
-//! //! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a
+//! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a
 //! type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field of
 //! type `u128` or `i128`, also inside an `Option` or a collection. If such a number is behind a
 //! type alias or inside another struct, the derive does not see it, and a write fails with
@@ -42,7 +42,7 @@
 //!
 //! # Your own key types
 //!
-//! //! `#[derive(KeyAttribute)]` makes a type usable as a key, if serde writes it as one string,
+//! `#[derive(KeyAttribute)]` makes a type usable as a key, if serde writes it as one string,
 //! number or bytes:
 //!
 //! ```ignore
@@ -64,18 +64,18 @@
 //! | a newtype with `#[serde(with = "serde_bytes")]`, or of a `ByteBuf` or a `ByteArray` | bytes |
 //! | an enum without fields | the name that serde writes |
 //!
-//! //! The derive refuses three things: a field with another `with` than `serde_bytes`, a skipped
+//! The derive refuses three things: a field with another `with` than `serde_bytes`, a skipped
 //! variant, and a variant with a second spelling (`alias`, `other`, or a rename that differs for
 //! reading and writing). An item that is stored under one spelling would not be found under the
 //! other.
 //!
 //! # Names
 //!
-//! //! The name of an attribute is the name that serde writes. The derive reads `rename`,
+//! The name of an attribute is the name that serde writes. The derive reads `rename`,
 //! `rename_all` and raw identifiers (`r#type` is written as `type`) from the serde attributes. It
 //! knows the aliases, so that a write under the written name removes them.
 //!
-//! //! Some serde attributes do not fit an item:
+//! Some serde attributes do not fit an item:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
@@ -88,14 +88,14 @@
 //!
 //! `default` is allowed everywhere, on the struct as well.
 //!
-//! //! The derive does not know the attributes of a flattened field, nor their aliases. Before a
+//! The derive does not know the attributes of a flattened field, nor their aliases. Before a
 //! struct with such a field is written, the library therefore verifies that serde can read the
 //! resulting item. It removes an alias under which a changed attribute is stored. A write that
 //! would leave an unreadable item fails with `Error::Encode`.
 //!
 //! # What is generated
 //!
-//! //! For a struct `Order`, the derive generates these items, with the visibility of the struct:
+//! For a struct `Order`, the derive generates these items, with the visibility of the struct:
 //!
 //! - `impl Versioned for Order`;
 //! - //! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain
@@ -106,12 +106,12 @@
 //!   the name of the field. A field that serde does not write, does not read or flattens has no
 //!   handle. A field with `with` or `serialize_with` has an `Opaque` handle.
 //!
-//! //! Type parameters and where clauses are copied. A lifetime is refused, because an item is
+//! Type parameters and where clauses are copied. A lifetime is refused, because an item is
 //! owned data. The key type has no parameters.
 //!
 //! # The files
 //!
-//! //! `key_attribute` is the second derive. The other files, in the order in which an input passes
+//! `key_attribute` is the second derive. The other files, in the order in which an input passes
 //! through them:
 //!
 //! | file | responsibility |

@@ -1,4 +1,4 @@
-//! //! Reads `#[lockable]`.
+//! Reads `#[lockable]`.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr, Meta, Path};

@@ -1,4 +1,4 @@
-//! //! The struct with its attributes, as they were read and before they are checked.
+//! The struct with its attributes, as they were read and before they are checked.
 
 use proc_macro2::Ident;
 use quote::ToTokens;

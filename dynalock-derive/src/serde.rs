@@ -1,6 +1,6 @@
-//! //! Reads the parts of `#[serde(..)]` that matter for an item.
+//! Reads the parts of `#[serde(..)]` that matter for an item.
 //!
-//! //! Serde itself reports invalid attributes, unknown keys and wrong values, so they are ignored
+//! Serde itself reports invalid attributes, unknown keys and wrong values, so they are ignored
 //! here.
 
 use proc_macro2::Ident;

@@ -1,4 +1,4 @@
-//! //! Finds the nearest known word for a misspelled one.
+//! Finds the nearest known word for a misspelled one.
 
 /// The words of other libraries for the keys of this one.
 const OTHER_WORDS: &[(&str, &[&str])] = &[

@@ -1,6 +1,6 @@
-//! //! A DynamoDB inside the process, and faults for the requests to any DynamoDB.
+//! A DynamoDB inside the process, and faults for the requests to any DynamoDB.
 //!
-//! //! The crate is for tests of code that uses the AWS SDK for Rust. It needs no port, no JVM and
+//! The crate is for tests of code that uses the AWS SDK for Rust. It needs no port, no JVM and
 //! no container, and makes a client in a millisecond. The requests are the SDK's own, with its
 //! serialization, its retries and its errors. Only the HTTP client is replaced.
 //!
@@ -32,7 +32,7 @@
 //!
 //! # Faults
 //!
-//! //! Does the code under test survive a lost reply? The SDK alone does not: it sends a
+//! Does the code under test survive a lost reply? The SDK alone does not: it sends a
 //! conditional write again, and the repetition fails because the first one was applied.
 //!
 //! ```
@@ -59,26 +59,26 @@
 //! # Ok(()) }
 //! ```
 //!
-//! //! [`Faults::wrap`] adds the faults to any HTTP client of the SDK, also for a test against
+//! [`Faults::wrap`] adds the faults to any HTTP client of the SDK, also for a test against
 //! DynamoDB itself.
 //!
 //! # Time
 //!
-//! //! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the
+//! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the
 //! SDK's retries and timeouts take no real time. [`Fault::NeverAnswer`] then ends at once by the
 //! caller's timeout. (The SDK sets no timeout for an answer.) Before a request is applied, it
 //! yields to the scheduler once, so that tasks race even on one thread.
 //!
 //! # The clients
 //!
-//! //! The clients have fixed credentials, region `us-east-1`, and the SDK's own retries with an
+//! The clients have fixed credentials, region `us-east-1`, and the SDK's own retries with an
 //! initial backoff of 25 ms and a separate retry budget for each client. Stalled-stream protection
 //! is off, because it reads the system clock. To change the configuration, start from
 //! `client.config().to_builder()`, or use [`Database::connector`] in a new one.
 //!
 //! # Client request tokens
 //!
-//! //! The token of a successful transaction is remembered for ten minutes of tokio's clock, by all
+//! The token of a successful transaction is remembered for ten minutes of tokio's clock, by all
 //! clients of one [`Database`] and its clones. If the same request arrives again, it gets the first
 //! answer and is not applied. A different request with the token is refused with
 //! `IdempotentParameterMismatchException`. Tokens are kept in memory, even for a database in a

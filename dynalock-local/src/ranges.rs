@@ -1,7 +1,7 @@
-//! //! Finds ranges whose end is below their start, in the requests in which the engine does not
+//! Finds ranges whose end is below their start, in the requests in which the engine does not
 //! check them.
 //!
-//! //! DynamoDB refuses such a `BETWEEN` in every condition and filter. The engine refuses it in
+//! DynamoDB refuses such a `BETWEEN` in every condition and filter. The engine refuses it in
 //! the condition of a PutItem, UpdateItem or DeleteItem. In a transaction, a query or a scan, the
 //! engine treats it as a false condition.
 

@@ -1,4 +1,4 @@
-//! //! Splits a value into its top-level attributes, exactly as serde writes them.
+//! Splits a value into its top-level attributes, exactly as serde writes them.
 
 use std::borrow::Cow;
 

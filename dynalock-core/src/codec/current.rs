@@ -1,4 +1,4 @@
-//! //! Decodes the items that errors carry.
+//! Decodes the items that errors carry.
 
 use super::{Stored, decode};
 use crate::{

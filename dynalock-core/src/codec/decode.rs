@@ -1,4 +1,4 @@
-//! //! Converts items into values.
+//! Converts items into values.
 
 use std::{collections::hash_map, sync::Arc};
 
@@ -29,6 +29,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
 /// Returns the state of an item. The other attributes need not be readable.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
+    // A tracked item needs no image, and the copy would double its memory.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
@@ -89,6 +90,7 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
 /// Returns the value of an item without bookkeeping. A field that mirrors the version is set to
 /// `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
+    // The field gets the number even if the item has no version, in which case it is 0.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }

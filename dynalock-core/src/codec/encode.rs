@@ -1,4 +1,4 @@
-//! //! Converts values into items, and finds the changed attributes of a value.
+//! Converts values into items, and finds the changed attributes of a value.
 
 use std::{borrow::Cow, collections::hash_map::Entry, sync::Arc};
 
@@ -119,6 +119,8 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
+        // Serde has not written these attributes again, for example because of
+        // `skip_serializing_if`.
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
         Ok(changes)
@@ -158,6 +160,7 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = encode_attribute(value).map_err(|error| error.in_field(&name))?;
+        // A flattened field can write a name that another field has already written.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -212,6 +215,8 @@ impl Diff<'_> {
     /// in the same order, so the search starts after the attribute that was found last.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.get(self.at) {
+            // Serde writes the attributes in the same order each time, so this search usually takes
+            // one step.
             Some((here, _)) if here == name => Some(self.at),
             Some(_) | None => self.before.iter().position(|(here, _)| here == name),
         };
@@ -227,6 +232,7 @@ impl AttributeSink for Diff<'_> {
         }
         let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = self.find(&name) {
+            // An attribute that is written twice would silently lose one of its values.
             if std::mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }

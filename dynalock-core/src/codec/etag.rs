@@ -1,4 +1,4 @@
-//! //! Etags: opaque tokens of one state of an item.
+//! Etags: opaque tokens of one state of an item.
 
 use std::{fmt, hash::Hasher, str::FromStr};
 
@@ -48,6 +48,8 @@ enum Life {
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
+            // An item has an image if it has no version or no write ids. The incarnation alone does
+            // not identify its state.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
@@ -101,6 +103,7 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
+            // `parse` would accept a leading `+`, and two texts would be the same etag.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -116,6 +119,7 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
+    // `from_str_radix` would accept a sign.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
@@ -154,6 +158,7 @@ pub(super) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
+    // A sum does not depend on the order of the attributes, which a map does not fix.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 
@@ -189,6 +194,7 @@ fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8
 
 fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
     hash.write_u8(tag);
+    // The length separates the parts, so that `ab` and `c` differ from `a` and `bc`.
     hash.write(&(bytes.len() as u64).to_be_bytes());
     hash.write(bytes);
 }

@@ -1,7 +1,7 @@
-//! //! Computes 128-bit fingerprints of serialized values. Values with equal fingerprints are
+//! Computes 128-bit fingerprints of serialized values. Values with equal fingerprints are
 //! stored alike.
 //!
-//! //! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). Its key is
+//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). Its key is
 //! random for each process, so that no caller can prepare two values with equal fingerprints.
 
 use std::{hash::Hasher, sync::OnceLock};

@@ -1,4 +1,4 @@
-//! //! Checks for types with a flattened field. The derive knows neither the attributes of such a
+//! Checks for types with a flattened field. The derive knows neither the attributes of such a
 //! field nor their aliases. Before the library sends a write, it therefore verifies that serde can
 //! read the resulting item.
 

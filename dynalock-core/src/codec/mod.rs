@@ -1,4 +1,4 @@
-//! //! Converts values to items and back. Only this module interprets the shapes of attribute
+//! Converts values to items and back. Only this module interprets the shapes of attribute
 //! values.
 
 mod attributes;

@@ -233,6 +233,7 @@ impl Basis {
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(fingerprints),
+                // A mutable access cannot return an error, so the next write reports it.
                 Err(error) => Before::Failed(error),
             };
         }
@@ -241,6 +242,7 @@ impl Basis {
     /// Returns an error if the key of the value has changed since it was read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
+            // Without a mutable access, the key cannot have changed.
             Before::Untouched => false,
             Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
@@ -260,6 +262,7 @@ impl Basis {
     /// Returns the names under which serde writes the value. The result is empty unless the type
     /// has a flattened field and the whole content is compared.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
+        // A condition names these attributes only if it compares the whole content.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
@@ -317,6 +320,8 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
+    // This runs before the caller can change the value, so the fingerprints are those of the stored
+    // state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);

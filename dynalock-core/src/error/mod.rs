@@ -1,4 +1,4 @@
-//! //! The errors of this crate. Each variant stands for one next step of the caller.
+//! The errors of this crate. Each variant stands for one next step of the caller.
 
 mod action_reason;
 mod cancelled;

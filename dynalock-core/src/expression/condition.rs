@@ -1,4 +1,4 @@
-//! //! The conditions by which the library prevents lost updates.
+//! The conditions by which the library prevents lost updates.
 
 use std::collections::BTreeSet;
 
@@ -47,9 +47,12 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
+            // `_writes` begins with the incarnation. Its ids need no comparison, because they
+            // change only together with the version.
             terms.push(format_args!("begins_with({}, {incarnation})", to.name(WRITES)));
         }
         (Some(_), Some(ring)) => {
+            // Without a version, each change of the ids counts as a change of the item.
             terms.push(format_args!("{} = {}", to.name(WRITES), to.value(blob(ring.as_bytes()))));
         }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),

@@ -1,6 +1,6 @@
-//! //! Builds the texts of expressions, with placeholders for names and values.
+//! Builds the texts of expressions, with placeholders for names and values.
 //!
-//! //! Each name is replaced by a placeholder, because it may be one of DynamoDB's 573 reserved
+//! Each name is replaced by a placeholder, because it may be one of DynamoDB's 573 reserved
 //! words or contain a dot.
 
 mod condition;

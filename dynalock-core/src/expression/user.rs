@@ -1,4 +1,4 @@
-//! //! Conditions that a caller adds to the conditions that prevent lost updates.
+//! Conditions that a caller adds to the conditions that prevent lost updates.
 
 use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 

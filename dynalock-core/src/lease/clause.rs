@@ -1,4 +1,4 @@
-//! //! The conditions and effects of the lease protocol. Requests on lease rows and writes of items
+//! The conditions and effects of the lease protocol. Requests on lease rows and writes of items
 //! share them. All functions are pure.
 
 use std::sync::Arc;

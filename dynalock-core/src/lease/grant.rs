@@ -1,4 +1,4 @@
-//! //! The state of a lock that is held, and its release.
+//! The state of a lock that is held, and its release.
 
 use std::{
     future::{Future, poll_fn},

@@ -1,4 +1,4 @@
-//! //! Sends the heartbeats of a grant.
+//! Sends the heartbeats of a grant.
 
 use std::{sync::Arc, time::Duration};
 

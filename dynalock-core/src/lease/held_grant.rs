@@ -1,4 +1,4 @@
-//! //! A grant with a heartbeat task. A drop releases the grant.
+//! A grant with a heartbeat task. A drop releases the grant.
 
 use std::{
     future::{Future, poll_fn},

@@ -1,4 +1,4 @@
-//! //! The names of lock rows. A row name is the name of a lock, followed by its namespace if it
+//! The names of lock rows. A row name is the name of a lock, followed by its namespace if it
 //! has one.
 
 use std::sync::Arc;

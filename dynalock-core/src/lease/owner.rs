@@ -1,4 +1,4 @@
-//! //! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a
+//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a
 //! queue, `/ttl/time` follows.
 
 /// The parts of a stored owner. The text of another program may have no nonce.

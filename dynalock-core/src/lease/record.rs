@@ -113,6 +113,7 @@ impl QueueEntry {
     }
 
     pub(crate) fn parse(text: &str) -> Self {
+        // The owner may contain slashes, so the parts are taken from the end.
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
@@ -169,6 +170,8 @@ impl LockRecord {
 
     /// Returns the entry of the head of the queue, if the head holds the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
+        // If there is an owner, it holds the lock. The first entry of the queue is then not the
+        // holder.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
@@ -181,6 +184,7 @@ impl LockRecord {
     /// the highest number.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
+        // A beat that is no number cannot be compared, so no heartbeat passes the condition.
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
@@ -212,6 +216,7 @@ impl LockRecord {
     /// The row may contain an earlier end that another program left. An enqueue cannot remove that
     /// end, because it does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
+        // `None` is below every time, so the known time counts if only one is known.
         self.until.max(self.first_end(ttl))
     }
 
@@ -230,6 +235,7 @@ impl LockRecord {
     /// Returns whether the lease of the head has ended by the clock.
     pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
         let ends = options.expired_before().zip(self.end(options.ttl));
+        // The comparison is strict, like the conditions of the requests.
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 

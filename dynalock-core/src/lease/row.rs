@@ -1,4 +1,4 @@
-//! //! The row of a lock, and the requests on it. The requests of the queue are in
+//! The row of a lock, and the requests on it. The requests of the queue are in
 //! `queue/request.rs`. All functions are pure.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! //! Calls for operators: inspect, list, retire and break locks.
+//! Calls for operators: inspect, list, retire and break locks.
 
 use super::{
     info::{LockInfo, QueuePlace},

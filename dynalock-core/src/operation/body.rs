@@ -1,4 +1,4 @@
-//! //! Keeps the body of a request, so that a repetition has exactly the same bytes.
+//! Keeps the body of a request, so that a repetition has exactly the same bytes.
 
 use std::{
     future::Future,

@@ -1,4 +1,4 @@
-//! //! Classifies failed requests. `classify` is the only place that interprets an `SdkError`.
+//! Classifies failed requests. `classify` is the only place that interprets an `SdkError`.
 
 use std::{error::Error as StdError, io};
 

@@ -1,4 +1,4 @@
-//! //! The requests to DynamoDB: how each one is sent, and how its answer is interpreted.
+//! The requests to DynamoDB: how each one is sent, and how its answer is interpreted.
 
 mod body;
 mod classify;

@@ -59,6 +59,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
+            // The reasons are matched to the actions by their position, so a wrong number makes
+            // them useless.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");

@@ -1,4 +1,4 @@
-//! //! A repository: the items of one type in one table.
+//! A repository: the items of one type in one table.
 
 mod modify;
 mod read;

@@ -1,4 +1,4 @@
-//! //! The requests of one call, and the state that they share.
+//! The requests of one call, and the state that they share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! //! The pause after a request that was throttled, was lost, or was refused because of a
+//! The pause after a request that was throttled, was lost, or was refused because of a
 //! transaction.
 
 use std::time::Duration;

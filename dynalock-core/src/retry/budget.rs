@@ -1,4 +1,4 @@
-//! //! Limits the number of retries that a client sends during an outage.
+//! Limits the number of retries that a client sends during an outage.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,6 +1,6 @@
-//! //! Decides when a request of a call is sent again, and when the call ends.
+//! Decides when a request of a call is sent again, and when the call ends.
 //!
-//! //! [`Attempts`] represents one call of the public API, with all its requests. An `Attempts`
+//! [`Attempts`] represents one call of the public API, with all its requests. An `Attempts`
 //! keeps the deadline and the number of attempts, and reacts to each
 //! [`Failure`](crate::operation::Failure). The module `write` interprets false conditions.
 

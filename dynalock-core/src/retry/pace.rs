@@ -1,4 +1,4 @@
-//! //! Decides how soon the next attempt follows after a conflict, and from which item it starts.
+//! Decides how soon the next attempt follows after a conflict, and from which item it starts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! //! Commits operations: resolves them, sends the request, and interprets the answer.
+//! Commits operations: resolves them, sends the request, and interprets the answer.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! //! The operations of a transaction before any item is read.
+//! The operations of a transaction before any item is read.
 
 use std::sync::Arc;
 

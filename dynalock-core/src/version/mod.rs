@@ -1,4 +1,4 @@
-//! //! Versions and write ids. A write leaves its id in the item, which shows after a lost reply
+//! Versions and write ids. A write leaves its id in the item, which shows after a lost reply
 //! whether the write was applied.
 
 use std::{collections::HashMap, fmt};
@@ -83,6 +83,7 @@ impl Ring {
 
     /// Returns the ring after one more write. The new id is first, and the oldest ids are removed.
     pub(crate) fn push(&self, id: WriteId, keep: u8) -> Self {
+        // The new id takes one of the `keep` places.
         let kept = self.ids().take(usize::from(keep).saturating_sub(1));
         let mut bytes = Vec::with_capacity(ID_LEN * (usize::from(keep) + 1));
         bytes.extend_from_slice(&self.0[..ID_LEN]);
@@ -140,6 +141,8 @@ impl Revision {
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
+        // An item without a version keeps no earlier incarnation, even if it has a ring: another
+        // program may have written it several times at the same state.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, keep)) })
     }
@@ -159,11 +162,13 @@ impl Revision {
     /// ring alone shows nothing: another program may increment the version, restore an old version,
     /// or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
+        // Without both, only the content identifies the state, and content may return.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
+            // Another program has removed the ids, and may restore them.
             None => false,
         }
     }
@@ -281,15 +286,19 @@ impl Expected<'_> {
 ///    create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
+    // This rule needs no doubt: after a refusal, the id can only come from an attempt of this call.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
+        // The ids show that no attempt was applied before the refusal. A late copy may still be
+        // applied later, unless the revision is over.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
+        // DynamoDB would have recognised an applied attempt, so only late copies matter.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
@@ -301,6 +310,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
+        // A missing item may also have been deleted by another caller. The caller gets `certain:
+        // false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {

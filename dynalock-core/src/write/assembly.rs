@@ -1,4 +1,4 @@
-//! //! Combines several operations into one request.
+//! Combines several operations into one request.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! //! Checks: the conditions on items that a transaction does not write, and additional conditions
+//! Checks: the conditions on items that a transaction does not write, and additional conditions
 //! of its writes. All functions are pure.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! //! Changes of one item, and the plans for writing them. All functions are pure.
+//! Changes of one item, and the plans for writing them. All functions are pure.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -161,6 +161,8 @@ impl<T: Versioned> IntentOf<T> {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
+                // The derive does not know the attributes of a flattened field. The value had them
+                // when it was read, so they are not foreign.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
@@ -188,6 +190,7 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
+        // The update removes these aliases, so the condition has to compare them, too.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
@@ -225,6 +228,8 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
+            // A hand-written `KeyAttribute` may differ from `Serialize`. The item would then be
+            // stored under another key than it is read from.
             if item.get(attribute.name) != key_item.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -240,6 +245,7 @@ impl<T: Versioned> IntentOf<T> {
     /// the stored item that the value does not have. A put would restore an old fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
+        // DynamoDB refuses an update of a key attribute.
         set.retain(|name, _| !T::MODEL.is_key(name));
         let is_kept = |name: &str| is_bookkeeping(T::MODEL, name) || set.contains_key(name);
         let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
@@ -313,6 +319,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => {}
         }
         let changes = self.changes()?;
+        // An update without changes becomes a check, which costs no version.
         if let Change::Update(basis) = &self.change
             && changes.is_empty()
         {
@@ -368,6 +375,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let mut content = self.content.clone();
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
+        // The put replaces the lease attributes, so the condition has to fix all of them.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {

@@ -1,4 +1,4 @@
-//! //! Checks the keys of items and of lease rows before they are sent.
+//! Checks the keys of items and of lease rows before they are sent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! //! Plans: the request of one attempt, and the state of the item after it. All functions are
+//! Plans: the request of one attempt, and the state of the item after it. All functions are
 //! pure.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! //! Builds the expression of an UpdateItem.
+//! Builds the expression of an UpdateItem.
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 

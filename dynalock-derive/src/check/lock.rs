@@ -1,4 +1,4 @@
-//! //! Checks the lease: its attributes have distinct names, and its ttl is valid.
+//! Checks the lease: its attributes have distinct names, and its ttl is valid.
 
 use std::time::Duration;
 

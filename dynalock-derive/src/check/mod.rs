@@ -1,4 +1,4 @@
-//! //! Checks whether a struct can be an item. The result is an [`Item`], from which code can be
+//! Checks whether a struct can be an item. The result is an [`Item`], from which code can be
 //! generated without further checks.
 
 mod lock;

@@ -1,4 +1,4 @@
-//! //! Checks the names: each attribute is written by one field and read by the same field, and is
+//! Checks the names: each attribute is written by one field and read by the same field, and is
 //! not reserved.
 
 use std::collections::HashMap;

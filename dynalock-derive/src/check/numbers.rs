@@ -1,4 +1,4 @@
-//! //! Checks for numbers that are too large for DynamoDB.
+//! Checks for numbers that are too large for DynamoDB.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;

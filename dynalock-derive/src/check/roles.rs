@@ -1,4 +1,4 @@
-//! //! Checks the fields with a role: the keys and the version, which the repository reads and
+//! Checks the fields with a role: the keys and the version, which the repository reads and
 //! writes itself.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};

@@ -1,4 +1,4 @@
-//! //! Answers that the engine does not give.
+//! Answers that the engine does not give.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! //! The state of one acquisition, and its requests.
+//! The state of one acquisition, and its requests.
 
 use std::{future::Future, sync::Arc, time::Duration};
 

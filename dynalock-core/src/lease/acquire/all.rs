@@ -1,4 +1,4 @@
-//! //! Acquires several locks by one transaction: all of them or none.
+//! Acquires several locks by one transaction: all of them or none.
 
 use std::sync::Arc;
 

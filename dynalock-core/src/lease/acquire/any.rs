@@ -1,4 +1,4 @@
-//! //! Acquires the first free lock of several, or one lock.
+//! Acquires the first free lock of several, or one lock.
 
 use std::sync::Arc;
 

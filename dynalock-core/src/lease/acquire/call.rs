@@ -1,4 +1,4 @@
-//! //! Runs each call that acquires locks in a separate task.
+//! Runs each call that acquires locks in a separate task.
 
 use tokio::sync::{oneshot, watch};
 

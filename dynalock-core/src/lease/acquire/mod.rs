@@ -1,7 +1,7 @@
-//! //! Acquires locks: one lock, the first free lock of several, all of several, or each lock
+//! Acquires locks: one lock, the first free lock of several, all of several, or each lock
 //! through its queue.
 //!
-//! //! All kinds of acquisitions repeat the same steps: an attempt, and after a denial the removal
+//! All kinds of acquisitions repeat the same steps: an attempt, and after a denial the removal
 //! of an expired holder or a wait.
 
 pub(crate) mod acquisition;

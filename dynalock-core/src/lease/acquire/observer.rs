@@ -1,4 +1,4 @@
-//! //! Observes the holder of a lock, and decides when its lease has ended.
+//! Observes the holder of a lock, and decides when its lease has ended.
 
 use std::time::Duration;
 

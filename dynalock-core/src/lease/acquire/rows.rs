@@ -1,4 +1,4 @@
-//! //! Requests over the rows of several locks in one table.
+//! Requests over the rows of several locks in one table.
 
 use super::{acquisition::Denial, spec::AcquireSpec};
 use crate::{

@@ -1,4 +1,4 @@
-//! //! The parameters of one acquisition.
+//! The parameters of one acquisition.
 
 use std::sync::Arc;
 

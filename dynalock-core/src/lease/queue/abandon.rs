@@ -1,4 +1,4 @@
-//! //! Removes the queue entries of callers that stop waiting.
+//! Removes the queue entries of callers that stop waiting.
 
 use std::{
     future::{Future, poll_fn},

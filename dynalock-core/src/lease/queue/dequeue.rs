@@ -1,4 +1,4 @@
-//! //! Removes the head of a queue, and an empty queue.
+//! Removes the head of a queue, and an empty queue.
 
 use std::sync::Arc;
 

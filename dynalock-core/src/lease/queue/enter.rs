@@ -1,4 +1,4 @@
-//! //! Acquires locks in first-come, first-served order. The call has a ticket in each queue.
+//! Acquires locks in first-come, first-served order. The call has a ticket in each queue.
 
 use std::sync::Arc;
 

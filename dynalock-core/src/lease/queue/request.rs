@@ -1,4 +1,4 @@
-//! //! The requests of the fair queue. All functions are pure.
+//! The requests of the fair queue. All functions are pure.
 
 use std::sync::Arc;
 

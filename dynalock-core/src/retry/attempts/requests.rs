@@ -1,4 +1,4 @@
-//! //! Requests that are safe to repeat: reads, and updates whose own condition makes a repetition
+//! Requests that are safe to repeat: reads, and updates whose own condition makes a repetition
 //! harmless.
 
 use std::sync::Arc;

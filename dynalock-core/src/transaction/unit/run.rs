@@ -1,4 +1,4 @@
-//! //! The reads and the pending writes of one run of the closure.
+//! The reads and the pending writes of one run of the closure.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -75,6 +75,7 @@ impl UnitShared {
 impl Run {
     /// Returns an item that is known, and marks it as read by this run.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
+        // DynamoDB would return the item as it was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();

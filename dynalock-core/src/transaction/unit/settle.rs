@@ -1,4 +1,4 @@
-//! //! Ends a run: with a result, with a request, or with another run.
+//! Ends a run: with a result, with a request, or with another run.
 
 use aws_sdk_dynamodb::Client;
 
