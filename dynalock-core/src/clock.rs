@@ -1,4 +1,4 @@
-//! The only reader of clocks. Tokio's, so that a test may pause it.
+//! The only reader of clocks. All times come from tokio's clock, so that a test can pause it.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -9,22 +9,23 @@ use std::{
 
 pub(crate) use tokio::time::Instant;
 
-/// This moment.
+/// Returns the current time of the monotonic clock.
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits.
+/// Waits for this duration.
 pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// The future's output, or nothing if it takes longer.
+/// Returns the output of the future, or `None` if the future takes longer than `duration`.
 pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F::Output> {
     tokio::time::timeout(duration, future).await.ok()
 }
 
-/// The time of day in epoch milliseconds. It moves with tokio's clock where a test has paused that.
+/// Returns the time of day in epoch milliseconds. In a test that pauses tokio's clock, the time of
+/// day moves with that clock.
 pub(crate) fn epoch_millis() -> u64 {
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
@@ -34,6 +35,6 @@ pub(crate) fn epoch_millis() -> u64 {
 
 /// Sets the clock of one client forward or back, for tests of clocks that differ.
 pub trait ClockAhead {
-    /// Sets it forward by this time, or back if that is negative.
+    /// Sets the clock forward by this number of milliseconds, or back if the number is negative.
     fn clock_ahead_by_millis(self, millis: i64) -> Self;
 }

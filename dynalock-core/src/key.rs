@@ -8,8 +8,8 @@ use crate::number;
 
 /// The key of one item: the value of its partition key, and of its sort key if the table has one.
 ///
-/// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key` does not contain
-/// the attribute names, which belong to the [`Model`](crate::private::Model).
+/// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key`
+/// does not contain the attribute names, which belong to the [`Model`](crate::private::Model).
 ///
 /// # Examples
 ///
@@ -36,12 +36,14 @@ impl Key {
         &self.partition
     }
 
-    /// Returns the values, in the order of [`Model::key_attributes`](crate::private::Model::key_attributes).
+    /// Returns the values, in the order of
+    /// [`Model::key_attributes`](crate::private::Model::key_attributes).
     pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
-    /// The key of the separate lease row of an item. `None` if the last value is a number, which takes no suffix.
+    /// Returns the key of the separate lease row of an item, or `None` if the last value is a
+    /// number, which cannot take the suffix.
     pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
             Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),
@@ -49,12 +51,13 @@ impl Key {
         }
     }
 
-    /// Whether the key is the key of a lease row.
+    /// Returns whether the key is the key of a lease row.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// The key of the item that a lease row belongs to. The key of an item stays as it is.
+    /// Returns the key of the item that a lease row belongs to. The key of an item is returned
+    /// unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -68,8 +71,8 @@ impl Key {
     }
 }
 
-/// Shows the values as text: `"alice", 7`. The text is content of the item. Errors show it only if the type has
-/// `#[dynalock(show_key)]`.
+/// Shows the values as text: `"alice", 7`. The text is content of the item. Errors show it only if
+/// the type has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -128,7 +131,8 @@ impl KeyValue {
         }
     }
 
-    /// The same value in the one notation that equal values share: a number can be written as `1` and as `1.0`.
+    /// Returns the value in canonical notation, so that equal values are equal texts: a number can
+    /// be written as `1` and as `1.0`.
     fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),
@@ -182,9 +186,10 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// `#[derive(KeyAttribute)]` implements it for a newtype of such a type, for a newtype of bytes with `#[serde(with = "serde_bytes")]`, and for
-/// an enum without fields, whose key is the name that serde writes. An implementation by hand must return the value that the type's
-/// `Serialize` writes:
+/// `#[derive(KeyAttribute)]` implements the trait for three kinds of types: a newtype of a key
+/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
+/// key of an enum is the name that serde writes. An implementation by hand must return the value
+/// that the type's `Serialize` writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -238,7 +243,8 @@ impl<K: KeyAttribute> IndexAttribute for Option<K> {
     type Key = K;
 }
 
-/// A plain value that stands for a key attribute of type `T`: a `T`, a `&T`, and a `&str` for a `String`.
+/// A value that can replace a key attribute of type `T`: a `T`, a `&T`, and a `&str` for a
+/// `String`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a key of type `{T}`",
     label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"

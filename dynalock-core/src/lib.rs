@@ -1,4 +1,5 @@
-//! The runtime library of dynalock. Use it through the facade, the crate `dynalock`, which documents all public items.
+//! The runtime library of dynalock. Use it through the facade, the crate `dynalock`, which
+//! documents all public items.
 //!
 //! The modules stand in layers. A module imports only from the modules above it in this list.
 
@@ -47,7 +48,7 @@ pub use repository::Repository;
 pub use retry::Pace;
 pub use transaction::{Transaction, Tx, transact};
 
-/// Conditions of your own, for checks in transactions.
+/// The types of the conditions that a caller adds to its writes, and of their operands.
 pub mod condition {
     pub use crate::expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
 }

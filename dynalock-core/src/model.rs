@@ -17,8 +17,8 @@ use crate::key::{Key, KeyType};
     note = "add `#[derive(Versioned)]` and `#[dynalock(table = \"..\")]` to `{Self}`, and `#[dynalock(partition_key)]` to one of its fields"
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The generated key type, for example `ProductKey` for a `Product`. The plain types of the key fields convert
-    /// into it.
+    /// The generated key type, for example `ProductKey` for a `Product`. The plain types of the key
+    /// fields convert into it.
     type Key: Into<Key> + Send;
 
     /// The names and settings that the derive has read from the attributes.
@@ -30,15 +30,16 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns a key of this type that was read from an index, as the generated key type.
     fn typed_key(key: Key) -> Self::Key;
 
-    /// Writes the stored version into the field with `#[dynalock(version)]`. Without such a field it does nothing.
+    /// Writes the stored version into the field with `#[dynalock(version)]`. The method does
+    /// nothing if the type has no such field.
     fn mirror_version(&mut self, version: u64);
 }
 
-/// A value that names one item of type `T`: any value that converts into the generated key type, for example
-/// `ProductKey` for a `Product`.
+/// A value that names one item of type `T`: any value that converts into the generated key type,
+/// for example `ProductKey` for a `Product`.
 ///
-/// Such a value is a partition key, or a tuple of partition key and sort key if the table has a sort key. A `&str`
-/// can replace a `String`, and a `&T` is its own key.
+/// Such a value is a partition key, or a tuple of partition key and sort key if the table has a
+/// sort key. A `&str` can replace a `String`, and a `&T` is the key of its item.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -75,14 +76,16 @@ pub struct Model {
     pub version_is_field: bool,
     /// The number of write ids that an item keeps: 4 to 16.
     pub write_ids: u8,
-    /// All names under which serde reads or writes a field, sorted. The names in flattened fields are not among them.
+    /// All names under which serde reads or writes a field, sorted. The names in flattened fields
+    /// are not among them.
     pub attributes: &'static [&'static str],
     /// Whether errors may show the key of an item. Otherwise they treat a key as content.
     pub show_key: bool,
     /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// Whether a field is flattened. The names and aliases of its attributes are not known here. Before each write,
-    /// the library therefore verifies that serde can read the resulting item.
+    /// Whether a field is flattened. The derive does not know the names and aliases of the
+    /// attributes in a flattened field. Before each write, the library therefore verifies that
+    /// serde can read the resulting item.
     pub flattens: bool,
     /// The lease of the items, if the type has `#[lockable]`.
     pub lock: Option<LockModel>,
@@ -143,9 +146,10 @@ pub struct LockModel {
     pub beat: &'static str,
     /// The end of the lease, in epoch time by the holder's clock.
     pub until: &'static str,
-    /// The last holder that released it.
+    /// The owner of the last lease that its holder released.
     pub released: &'static str,
-    /// Reserved. Items may still carry it, with the fence of a holder that had died; no request writes it, and no value shows it.
+    /// Reserved. Old items may have this attribute, with the fence of an expired lease. No request
+    /// writes it, and no value shows it.
     pub crashed: &'static str,
     /// The fair queue: a list of its entries. The head holds the lease.
     pub queue: &'static str,
@@ -164,7 +168,8 @@ pub struct LockModel {
 pub enum LockPlace {
     /// In the item itself.
     Item,
-    /// A separate row in the same table, under the key of the item with `#lock` after the last key attribute.
+    /// A separate row in the same table, under the key of the item with `#lock` after the last key
+    /// attribute.
     Separate,
 }
 
@@ -178,7 +183,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// A stored time in epoch milliseconds.
+    /// Returns a stored time in epoch milliseconds.
     pub(crate) fn to_millis(self, stored: u64) -> u64 {
         match self {
             Self::Milliseconds => stored,
@@ -186,7 +191,8 @@ impl TimeUnit {
         }
     }
 
-    /// The end of a lease as it is stored: never before it ends.
+    /// Returns the end of a lease in this unit, rounded up: the stored end is never before the true
+    /// end.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -194,7 +200,8 @@ impl TimeUnit {
         }
     }
 
-    /// A moment that stored ends are compared with: never after it.
+    /// Returns a time in this unit, rounded down, for a comparison with stored ends: it is never
+    /// after the true time.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -204,7 +211,7 @@ impl TimeUnit {
 }
 
 impl LockModel {
-    /// The attributes of named locks, and of leases whose type gives them no other names.
+    /// The attribute names of named locks, and of item leases whose type sets no other names.
     pub(crate) const DEFAULT: Self = Self {
         owner: "_owner",
         fence: "_fence",
@@ -219,7 +226,7 @@ impl LockModel {
         place: LockPlace::Item,
     };
 
-    /// Whether the lease is in the item itself.
+    /// Returns whether the lease is in the item itself.
     pub(crate) fn is_in_item(&self) -> bool {
         self.place == LockPlace::Item
     }
@@ -230,24 +237,29 @@ impl LockModel {
     }
 }
 
-/// A struct with leases on its items: `#[lockable]` beside `#[derive(Versioned)]`.
+/// A struct whose items can be leased. `#[lockable]` implements the trait for a type with
+/// `#[derive(Versioned)]`.
 ///
-/// The lease is in the item. A heartbeat is then a write of the item, every third of a ttl, and its write units grow with the size of
-/// the item: 100 for an item of 100 KB. `#[lockable(separate)]` keeps the lease in a separate row instead:
+/// By default, the lease is stored in the item. Each heartbeat then writes the item, every third of
+/// a ttl. Its write units grow with the size of the item: 100 for an item of 100 KB.
+/// `#[lockable(separate)]` stores the lease in a separate row:
 ///
-/// - The row is in the same table, under the key of the item with `#lock` after the last key attribute. This attribute is the sort key,
-///   or the partition key if there is no sort key. It must be a string or bytes. A key of an item that ends in `#lock` is
+/// - The row is in the same table, under the key of the item with `#lock` after the last key
+///   attribute. This attribute is the sort key, or the partition key if there is no sort key. The
+///   last key attribute must be a string or bytes. An item key that ends in `#lock` is refused with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of this library leave the rows out; those of other programs
 ///   show them.
-/// - A grant and the read of the item are two requests. A heartbeat or a release writes only the row.
-/// - Every create, update, replace and delete is a transaction of the write and of a check, or a write, of the row. This also holds
-///   for the holder. It costs twice the write units of the item and two more for the row. In a
-///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and writes that ignore leases are single
-///   requests, as without leases.
-/// - The row is never deleted, not even with the item, so the fence grows over all lives of an item whatever the clocks show. An item
-///   without any lease request has no row.
-/// - A lease request for a missing item holds the lease for a moment, until its read finds no item. A create in this moment is
-///   [`Error::Locked`](crate::Error::Locked).
+/// - A grant and the read of the item are two requests. A heartbeat or a release writes only the
+///   row.
+/// - Every create, update, replace and delete is a transaction of two actions: the write of the
+///   item, and a check or a write of the row. The writes of the holder are transactions, too. The
+///   transaction costs twice the write units of the item and two more for the row. In a
+///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and
+///   writes that ignore leases are single requests.
+/// - The row is never deleted, not even with the item. The fence therefore keeps growing when the
+///   item is deleted and created again. An item that was never leased has no row.
+/// - A lease request for a missing item holds the lease until its read finds no item. During this
+///   time, a create fails with [`Error::Locked`](crate::Error::Locked).
 ///
 /// Which place to choose:
 ///
@@ -257,13 +269,17 @@ impl LockModel {
 /// | The items are large, and leases of them last for several heartbeats. | `separate`: a heartbeat writes the row alone. |
 /// | All others. | the item itself: a grant is one request, and a write is no transaction. |
 ///
-/// The first fence of an item that keeps its own lease is the time of day. So its fences usually grow over delete and recreate. They do not if
-/// the clock of the caller is behind, or if a request that was made in the earlier life of the item arrives in the next one.
+/// If the lease is stored in the item, the first fence of an item is the time of day. Fences
+/// therefore usually grow when an item is deleted and created again. The fences do not grow if the
+/// clock of the caller is behind, or if a delayed request from before the deletion arrives after
+/// the new create.
 ///
-/// With `separate`, the last value of the key has to leave room for `#lock`, and policies by leading keys have to allow that row.
+/// With `separate`, the last value of the key has to leave room for `#lock`. Access policies that
+/// restrict leading keys have to allow the key of the row.
 ///
-/// All programs that write the items must keep the leases in the same place. A program that puts a whole item back, for example from a
-/// backup, must leave out the attributes of the lease. Otherwise an old fence would be granted again.
+/// All programs that write the items must keep the leases in the same place. A program that
+/// restores a whole item, for example from a backup, must leave out the attributes of the lease.
+/// Otherwise a restored fence is granted a second time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",
@@ -271,13 +287,13 @@ impl LockModel {
 )]
 pub trait Lockable: Versioned {}
 
-/// The item that an operation is about.
+/// The item that an operation reads or writes.
 #[derive(Clone)]
 pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) key: Key,
-    /// The version that the operation rests on.
+    /// The version that the item must have.
     pub(crate) expected: Option<u64>,
 }
 
@@ -296,7 +312,7 @@ pub struct KeyModel {
     pub key_type: KeyType,
 }
 
-/// The other names of one attribute.
+/// The aliases of one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aliases {
     /// The name that serde writes.
@@ -311,22 +327,23 @@ impl Model {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
 
-    /// A key as errors show it, if the type allows that.
+    /// Returns the text of a key for an error, or `None` if the type does not allow errors to show
+    /// its keys.
     pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
         self.show_key.then(|| key.to_string().into())
     }
 
-    /// The lease, if it is in the item itself.
+    /// Returns the lease attributes if they are in the item itself.
     pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
         self.lock.filter(LockModel::is_in_item)
     }
 
-    /// The lease, if it is in a separate row.
+    /// Returns the lease attributes if they are in a separate row.
     pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
         self.lock.filter(|lock| !lock.is_in_item())
     }
 
-    /// The sort key if there is one, else the partition key.
+    /// Returns the sort key, or the partition key if there is no sort key.
     pub(crate) fn last_key(&self) -> KeyModel {
         self.sort_key.unwrap_or(self.partition_key)
     }
@@ -336,7 +353,7 @@ impl Model {
         self.key_attributes().any(|key| key.name == name)
     }
 
-    /// Returns the other names of `attribute`.
+    /// Returns the aliases of `attribute`.
     pub fn aliases_of(&self, attribute: &str) -> &'static [&'static str] {
         self.aliases.iter().find(|entry| entry.attribute == attribute).map_or(&[], |entry| entry.aliases)
     }

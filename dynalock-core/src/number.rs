@@ -1,10 +1,12 @@
-//! DynamoDB numbers: decimal digits in any notation.
+//! DynamoDB numbers, which can be written in several notations.
 
 use std::cmp::Ordering;
 
-/// The one notation of a number that may be written in several, so that equal numbers are equal texts. What is no number stays as it is.
+/// Returns a number in canonical notation, so that equal numbers are equal texts. A text that is
+/// not a number is returned unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
+    // Nearly all numbers already have canonical notation, and need no copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -23,15 +25,17 @@ pub(crate) fn canonical(text: String) -> String {
     }
 }
 
-/// The digits of a number without zeros in front and behind; all of them if it is none.
+/// Returns the number of digits without leading and trailing zeros. For a text that is not a
+/// number, this is the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
     normal(text).map_or(text.len(), |number| number.digits.len())
 }
 
-/// Zeros that are written out, as DynamoDB does.
+/// The largest number of trailing zeros that DynamoDB writes out.
 const LONGEST: usize = 126;
 
-/// Reads a number that is whole and fits, in any notation that other programs write: `12`, `12.0`, `1.2e1`.
+/// Returns the whole number of a text in any notation, for example `12`, `12.0` or `1.2e1`, or
+/// `None` if it is not a whole number of 64 bits.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -44,11 +48,12 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// A number that is not negative, rounded up to a whole one.
+/// Returns a number rounded up to a whole number, or `None` if it is negative or too large.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
+    // A fraction is left, because whole numbers have been returned above.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -78,7 +83,7 @@ impl Normal {
     }
 }
 
-/// A number as its significant digits times a power of ten; zero has no digits.
+/// A parsed number: its significant digits and a power of ten. Zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     negative: bool,

@@ -1,4 +1,5 @@
-//! What generated code may name. Not public API: it changes with the derive, in lockstep.
+//! The items that generated code uses. These items are not public API, and change together with
+//! the derive.
 
 pub use aws_sdk_dynamodb::Client;
 pub use serde::{Serialize, de::DeserializeOwned};
@@ -19,7 +20,7 @@ pub use crate::{
     },
 };
 
-/// The handle of an attribute that serde writes under this name.
+/// Returns the handle of an attribute that serde writes under this name.
 pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {
     Attribute::named(name)
 }
@@ -29,11 +30,12 @@ pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, 
     Index::of(&model.indexes[place])
 }
 
-/// Refuses, when it is compiled, a last key attribute whose value cannot take the suffix `#lock` of a separate lease row.
+/// Fails at compile time if the value of the last key attribute cannot take the suffix `#lock` of a
+/// separate lease row.
 ///
 /// # Panics
 ///
-/// If it is a number.
+/// Panics if the last key attribute is a number.
 #[track_caller]
 pub const fn takes_suffix(last_key: KeyType) {
     assert!(
@@ -46,7 +48,7 @@ pub const fn takes_suffix(last_key: KeyType) {
 /// The field that mirrors the stored version.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
-    /// Sets it.
+    /// Sets the field to the stored version.
     fn mirror(&mut self, version: u64);
 }
 

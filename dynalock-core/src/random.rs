@@ -4,17 +4,18 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip::SipHasher13;
 
-/// A generator with a seed of the operating system's, for one call.
+/// Returns a generator with a seed from the operating system, for one call.
 ///
-/// Write ids rest on it: two processes with one seed would take each other's writes for their own. A generator's default seed, a
-/// clock and a thread number, is the same in machines that were started from one snapshot.
+/// Write ids depend on this seed. Two processes with the same seed would mistake each other's
+/// writes for their own. The default seed of a generator is made from a clock and a thread number,
+/// which are the same in machines that were started from one snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());
     fastrand::Rng::with_seed(seed)
 }
 
-/// A generator for what has to come out the same for the same text, in every process.
+/// Returns a generator whose numbers depend on the text alone. All processes get the same numbers.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {
     fastrand::Rng::with_seed(SipHasher13::new().hash(text.as_bytes()))
 }

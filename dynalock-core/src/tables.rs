@@ -1,4 +1,4 @@
-//! Tables: their creation, and the comparison of their key with that of a type.
+//! Creates tables, and compares the key of a table with the key of a type.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,8 +11,9 @@ use crate::{
     retry::{Attempts, Backoff, Connection, Limits},
 };
 
-/// Creates a table, and waits until it is active. The long deadline of `limits` is for a table that is being made; a server that is not there
-/// is given up after `patience`.
+/// Creates a table, and waits until it is active. The wait ends with the deadline of `limits`. The
+/// first request has the shorter deadline `patience`, so that a server that does not answer is
+/// reported soon.
 pub(crate) async fn create(
     connection: &Arc<Connection>,
     table: &Arc<str>,
@@ -28,7 +29,7 @@ pub(crate) async fn create(
     let mut backoff = Backoff::default();
     loop {
         let description = match attempts.repeat(table, || operation::describe_table(&client, table)).await {
-            // A table is described some moments after it was created.
+            // DynamoDB can describe a table only some time after it accepted the create.
             Err(Error::TableNotFound { .. }) => None,
             answer => answer?,
         };
@@ -41,7 +42,7 @@ pub(crate) async fn create(
     }
 }
 
-/// Looks whether a table has the key of the model.
+/// Returns an error if the key of a table differs from the key of the model.
 pub(crate) async fn verify(
     connection: &Arc<Connection>,
     table: &Arc<str>,

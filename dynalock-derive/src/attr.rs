@@ -1,4 +1,4 @@
-//! What `#[dynalock(..)]` says.
+//! Reads `#[dynalock(..)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -21,13 +21,13 @@ pub(crate) struct StructAttrs {
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The word itself.
+    /// The word `show_key`, where errors point.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// `#[dynalock(..)]` on a field: the words themselves, where errors point.
+/// `#[dynalock(..)]` on a field. It keeps the words, where errors point.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -44,7 +44,7 @@ impl StructAttrs {
         attrs
     }
 
-    /// The path of dynalock, for a derive that asks for nothing else.
+    /// Returns the path of dynalock, for a derive that reads no other setting.
     pub(crate) fn read_crate(attributes: &[Attribute], errors: &mut Errors) -> Path {
         let mut attrs = Self::default();
         for entry in understood(attributes, errors) {
@@ -56,7 +56,7 @@ impl StructAttrs {
         attrs.krate()
     }
 
-    /// The path of dynalock.
+    /// Returns the path of dynalock.
     pub(crate) fn krate(&self) -> Path {
         self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
     }
@@ -85,7 +85,7 @@ impl FieldAttrs {
         attrs
     }
 
-    /// What the field is said to be: one thing at most, if the struct is in order.
+    /// Returns the roles of a field. A valid struct gives each field at most one.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &Ident> {
         [&self.partition_key, &self.sort_key, &self.version].into_iter().flatten()
     }
@@ -147,7 +147,7 @@ fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
 }
 
-/// `lockable` stands beside `#[dynalock(..)]`, not in it.
+/// Reports `lockable` inside `#[dynalock(..)]`, because it is an attribute of its own.
 fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     let arguments = if matches!(value, Value::Absent) { "" } else { "(..)" };
     errors.at(
@@ -172,7 +172,7 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Where to point at: the value, or the key of a value that is not there.
+/// Returns the tokens where an error points: the value, or the key if there is no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),

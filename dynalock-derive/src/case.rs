@@ -12,10 +12,11 @@ pub(crate) enum RenameRule {
 }
 
 impl RenameRule {
-    /// An unknown rule is serde's to report.
+    /// Returns the rule of this name. For an unknown rule it returns `None`, because serde reports
+    /// the error.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
-            // serde takes a field's name to be snake_case already, and lower case with it.
+            // Serde expects field names in snake case, so they are already lower case.
             "UPPERCASE" | "SCREAMING_SNAKE_CASE" => Self::Upper,
             "PascalCase" => Self::Pascal,
             "camelCase" => Self::Camel,

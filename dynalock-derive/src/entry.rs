@@ -27,7 +27,8 @@ pub(crate) enum Value {
     Other(TokenStream),
 }
 
-/// The entries of the attributes called `name`, and a syntax error for each attribute that has none.
+/// Returns the entries of the attributes called `name`, and a syntax error for each attribute that
+/// has none.
 pub(crate) fn entries<'a>(
     attributes: &'a [Attribute],
     name: &'a str,
@@ -45,7 +46,7 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// The text that an attribute begins with, where a key is expected.
+/// Returns a text at the start of the attribute, where a key is expected.
 fn lone_text(input: ParseStream<'_>) -> Option<LitStr> {
     input.fork().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Everything that is wrong, reported in one compile.
+//! Collects all errors, so that one compile reports them.
 
 use std::fmt::Display;
 
@@ -24,7 +24,8 @@ impl Errors {
         self.0.is_none()
     }
 
-    /// `item`, if nothing was reported. Without an item something was: who gives up says why.
+    /// Returns `item`, or the errors that were reported. If `item` is `None`, at least one error
+    /// was reported.
     pub(crate) fn finish<T>(self, item: Option<T>) -> syn::Result<T> {
         match (self.0, item) {
             (None, Some(item)) => Ok(item),

@@ -1,4 +1,4 @@
-//! The generated code. Nothing here can fail: what could was checked before.
+//! Generates the code. This cannot fail, because `check` has found all errors before.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -31,7 +31,7 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// `OrderKey` for an `Order`, unless the attribute names another.
+/// Returns the name of the key type: `OrderKey` for an `Order`, unless the attribute sets another.
 pub(crate) fn key_ident(input: &DeriveInput, named: Option<&Ident>) -> Ident {
     match named {
         Some(named) => generated_ident(named),
@@ -43,12 +43,12 @@ fn key_of(item: &Item<'_>) -> Ident {
     key_ident(item.input, item.key_type.as_ref())
 }
 
-/// The type's name in generated code: at its place, and outside of the reach of the user's lints.
+/// Returns the name of the type for generated code, with a span that the user's lints ignore.
 pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
 
-/// A word of the user's in generated code.
+/// Returns a word of the user for generated code.
 pub(crate) fn generated_ident(word: &Ident) -> Ident {
     let mut ident = word.clone();
     ident.set_span(generated(ident.span()));
@@ -147,7 +147,8 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     }
 }
 
-/// `impl Lockable`, for a struct that is, and the check that its key can have a row beside it.
+/// Returns `impl Lockable` for a struct with `#[lockable]`, and the check that its key can take the
+/// suffix of a separate lease row.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;
@@ -155,7 +156,7 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
     let takes_suffix = match &lock.place {
         Place::Item => None,
-        // The call is all at the word, where the error points.
+        // All tokens of the call have the span of the word, so that the error points there.
         Place::Separate(word) => Some(quote_spanned! {generated(word.span())=>
             const _: () = {
                 use #krate::private::takes_suffix;
@@ -180,7 +181,7 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// The arguments of `Key::new` for a value.
+/// Returns the arguments of `Key::new` for a value.
 fn key_values(item: &Item<'_>, value: &TokenStream) -> TokenStream {
     let krate = &item.krate;
     let key_value = |Attribute { ident, ty, .. }: &Attribute<'_>| {
@@ -259,7 +260,7 @@ fn conversions(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// From the plain types of the key fields.
+/// Returns the conversion from the plain types of the key fields.
 fn plain_conversion(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let key = key_of(item);
@@ -358,7 +359,7 @@ fn constructor(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// What `Versioned` asks of a type.
+/// Returns the supertraits of `Versioned`.
 pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     quote! {
         #krate::private::Serialize
@@ -369,7 +370,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// The struct's own where clause, and `Self: bounds` if that depends on its parameters.
+/// Returns the where clause of the struct. It contains `Self: bounds` if the struct has type
+/// parameters.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

@@ -1,4 +1,5 @@
-//! What is generated after an error: enough that nothing else fails for want of it.
+//! Generates code after an error, so that the error causes no further errors in the user's
+//! code.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -20,7 +21,7 @@ const PLAIN: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32
 
 pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    // What is wrong with the attributes was reported.
+    // The errors of the attributes have already been reported.
     let attrs = StructAttrs::read(&input.attrs, &mut Errors::default());
     let krate = attrs.krate();
     let ident = key_ident(input, attrs.key_type.as_ref());
@@ -41,15 +42,15 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     }
 }
 
-/// The handles of all that could be read.
+/// Returns the handles of all fields that could be read.
 fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let model = Struct::read(input, &mut Errors::default())?;
     let handles: Vec<Handle<'_>> = model.fields.iter().filter_map(Handle::of).collect();
     (!handles.is_empty()).then(|| handles::expand(input, krate, &handles))
 }
 
-/// Whether serde may have implemented what `Versioned` asks for. Where it never has, an implementation of `Versioned` would
-/// be an error of its own.
+/// Returns whether the type may implement the supertraits of `Versioned`. If serde cannot have
+/// implemented them, an implementation of `Versioned` would cause a second error.
 fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     let without_impl = |word: &Ident| word == "remote" || word == "untagged";
     let union = matches!(input.data, Data::Union(_));
@@ -57,7 +58,8 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
-/// A key from anything, or nearly: `From` for a type parameter alone would meet `From<T> for T`.
+/// Returns a key type with conversions from nearly every type. A `From` for a type parameter alone
+/// would overlap with `From<T> for T`.
 fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));
@@ -153,7 +155,8 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     }
 }
 
-/// A lease of an item whose attributes are wrong needs no further error.
+/// Returns `impl Lockable`, so that a lease of an item with invalid attributes causes no further
+/// error.
 fn lockable(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let is_lockable = Lockable::read(&input.attrs, &mut Errors::default()).is_some();
     let ident = type_ident(input);

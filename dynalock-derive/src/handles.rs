@@ -1,4 +1,5 @@
-//! The handles of attributes: `OrderAttributes`, and `Order::ATTR`, which holds one of each.
+//! Generates the attribute handles: the struct `OrderAttributes`, and the constant
+//! `Order::ATTR` with one handle for each attribute.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -9,7 +10,7 @@ use crate::{
     expand::{generated, generated_ident, type_ident},
 };
 
-/// What is generated for `handles`, of which there is at least one.
+/// Returns the code for these handles. There must be at least one.
 pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
     let structure = structure(input, krate, handles);
     let copy = copy(input);
@@ -24,7 +25,7 @@ pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) 
     }
 }
 
-/// `OrderAttributes` for an `Order`.
+/// Returns the name of the struct of handles: `OrderAttributes` for an `Order`.
 fn attributes_ident(input: &DeriveInput) -> Ident {
     let name = format!("{}Attributes", input.ident.unraw());
     Ident::new(&name, generated(input.ident.span()))
@@ -47,8 +48,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The types are in the user's own words: what lints say of these was said, or allowed, at the fields. A program need not use the
-    // handles.
+    // The types are copied from the user's fields, and lints have already reported them there. A
+    // program need not use the handles.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -66,7 +67,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     }
 }
 
-/// Not derived: that would ask it of the type parameters.
+/// Returns `Clone`, `Copy` and `Debug`. A derive would require them of the type parameters, too.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
@@ -124,12 +125,12 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     }
 }
 
-/// The field of `OrderAttributes`.
+/// Returns a field of `OrderAttributes`.
 fn field(handle: &Handle<'_>) -> Ident {
     generated_ident(handle.attribute().ident)
 }
 
-/// The type of the attribute's values.
+/// Returns the value type of an attribute.
 fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
     match handle {
         Handle::Typed(Attribute { ty, .. }) => outside(ty, input),
@@ -137,7 +138,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
     }
 }
 
-/// A type as it is called outside of the struct: by its name, where it is `Self`.
+/// Returns a type as it is written outside of the struct: `Self` is replaced by the name of the
+/// struct.
 pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();

@@ -1,6 +1,8 @@
-//! `#[derive(KeyAttribute)]`: which of the three types of a key serde writes a newtype or a unit enum as.
+//! `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype or an
+//! enum without fields.
 //!
-//! The value itself comes from serde at run time, so the names of variants are those that serde writes.
+//! The value itself comes from serde at run time, so the names of variants are those that serde
+//! writes.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -17,13 +19,13 @@ use crate::{
     serde,
 };
 
-/// What serde writes.
+/// The form in which serde writes the type.
 enum Written {
     /// The name of a variant.
     Text,
     /// Bytes, by `serde_bytes`.
     Bytes,
-    /// What this type is written as: the field's, or that of `#[serde(into = "..")]`.
+    /// Like this type: the type of the field, or of `#[serde(into = "..")]`.
     As(Box<Type>),
 }
 
@@ -45,7 +47,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
         );
     }
     if let Some(into) = text(&input.attrs, "into") {
-        // A wrong type is serde's to report.
+        // Serde reports a wrong type.
         return into.parse().ok().map(Box::new).map(Written::As);
     }
     match &input.data {
@@ -158,7 +160,8 @@ fn expand(input: &DeriveInput, krate: &Path, written: &Written) -> TokenStream {
     implementation(input, krate, &generics, &key_type, &quote!(#krate::private::key_value(self)))
 }
 
-/// After an error: what uses the type as a key needs no further one.
+/// Returns an implementation after an error, so that uses of the type as a key cause no further
+/// errors.
 fn fallback(input: &DeriveInput, krate: &Path, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
     let key_type = quote!(#krate::private::KeyType::S);
@@ -188,13 +191,13 @@ fn implementation(
     }
 }
 
-/// Those of `known` that `#[serde(..)]` says.
+/// Returns the words of `known` that appear in `#[serde(..)]`.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()
 }
 
-/// `rename_all`, if it has different rules for writing and reading.
+/// Returns `rename_all` if it has different rules for writing and reading.
 fn two_rules(attributes: &[Attribute]) -> Option<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.filter(|entry| entry.key == "rename_all").find_map(|entry| match entry.value {
@@ -211,7 +214,7 @@ fn two_rules(attributes: &[Attribute]) -> Option<Ident> {
     })
 }
 
-/// The text of one key of `#[serde(..)]`.
+/// Returns the text of one key in `#[serde(..)]`.
 fn text(attributes: &[Attribute], name: &str) -> Option<LitStr> {
     entries(attributes, "serde").flatten().flatten().find_map(|entry| match entry.value {
         Value::Text(text) if entry.key == name => Some(text),
@@ -231,7 +234,7 @@ fn is_phantom(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "PhantomData")
 }
 
-/// The types of the crate `serde_bytes`, which it writes as bytes.
+/// Returns whether the type is a type of the crate `serde_bytes`, which is written as bytes.
 fn is_byte_buffer(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "ByteBuf" || word == "ByteArray")
 }

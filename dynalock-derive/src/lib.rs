@@ -1,20 +1,21 @@
 //! `#[derive(Versioned)]` and `#[derive(KeyAttribute)]`, the derive macros of dynalock.
 //!
-//! Use it through the facade, `dynalock::Versioned`, where its examples are compiled. It describes a serde struct with
-//! named fields as one item of a DynamoDB table. It reads attributes and generates data, one key type and one
-//! constructor; everything that a repository does is in dynalock-core.
+//! Use it through the facade, `dynalock::Versioned`, where the examples are compiled. The
+//! derive describes a serde struct with named fields as one item of a DynamoDB table. It reads
+//! attributes, and generates constants, a key type and a constructor. The behaviour of a repository
+//! is in dynalock-core.
 //!
 //! # On the struct
 //!
 //! | `#[dynalock(..)]` | meaning |
 //! |---|---|
-//! | `table = "orders"` | required: the table's name, or its ARN. A repository can be told another at run time |
-//! | `version = "rev"` | the attribute that holds the version; `_version` unless said |
-//! | `write_ids = 8` | how many write ids an item keeps: 4 to 16, 16 unless said |
-//! | `key_type = "OrderId"` | the name of the generated key type, where `OrderKey` is taken |
-//! | `show_key` | errors show the key of the item, which is content otherwise |
-//! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table; may be repeated |
-//! | `crate = "path"` | where dynalock is, if not at `::dynalock` |
+//! | `table = "orders"` | required: the name or the ARN of the table. A repository can set another one at run time |
+//! | `version = "rev"` | the attribute that holds the version. The default is `_version` |
+//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16 |
+//! | `key_type = "OrderId"` | the name of the generated key type, if `OrderKey` is taken |
+//! | `show_key` | errors show the key of the item. By default it is treated as content |
+//! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. It may be repeated |
+//! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
 //! The parts of an index name fields of the struct:
 //!
@@ -31,14 +32,15 @@
 //! the attribute is not in the index. Where two indexes have an equal part, for example `keys_only`, clippy takes it for a mistake: write
 //! `#[expect(clippy::duplicated_attributes)]` on the struct.
 //!
-//! `#[lockable]` makes leases of the items: [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
+//! `#[lockable]` allows leases on the items:
+//! [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
 //!
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
-//! | `ttl = "30s"` | how long a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year; 20 seconds unless said |
-//! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease; `_owner` and so on unless said. `crashed` is reserved: nothing writes it, and no value shows it |
-//! | `unit = "seconds"` | the unit of the epoch time in `until`; milliseconds unless said |
-//! | `separate` | keeps the lease in a row of its own beside the item, for items that are large, and for fences that grow over delete and recreate whatever clocks show: see [`Lockable`](https://docs.rs/dynalock/latest/dynalock/trait.Lockable.html) |
+//! | `ttl = "30s"` | the time that a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year. The default is 20 seconds |
+//! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease. The defaults are `_owner` and so on. `crashed` is reserved: no request writes it, and no value shows it |
+//! | `unit = "seconds"` | the unit of the epoch time in `until`. The default is milliseconds |
+//! | `separate` | stores the lease in a separate row. Use it for large items, and for fences that always grow, even if an item is deleted and created again: see [`Lockable`](https://docs.rs/dynalock/latest/dynalock/trait.Lockable.html) |
 //!
 //! # On a field
 //!
@@ -46,15 +48,18 @@
 //! |---|---|
 //! | `partition_key` | required, on one field: the table's partition key |
 //! | `sort_key` | the table's sort key, if it has one |
-//! | `version` | a `u64` that mirrors the stored version; its name is then the version attribute's |
+//! | `version` | a `u64` that mirrors the stored version. The version attribute has the name of this field |
 //!
-//! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a type parameter. A field of type `u128` or
-//! `i128` is refused, also inside an `Option` or a collection, because a number of DynamoDB has 38 digits. The derive does not see such a
-//! number behind a type alias or inside another struct: a write of it is `Error::Encode`.
+//! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a
+//! type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field of
+//! type `u128` or `i128`, also inside an `Option` or a collection. If such a number is behind a
+//! type alias or inside another struct, the derive does not see it, and a write fails with
+//! `Error::Encode`.
 //!
-//! # Keys of types of their own
+//! # Your own key types
 //!
-//! `#[derive(KeyAttribute)]` makes a key attribute of a type that serde writes as one string, number or bytes:
+//! `#[derive(KeyAttribute)]` makes a type usable as a key, if serde writes it as one string,
+//! number or bytes:
 //!
 //! ```ignore
 //! #[derive(Serialize, Deserialize, KeyAttribute)]
@@ -70,61 +75,72 @@
 //!
 //! | type | its key |
 //! |---|---|
-//! | a tuple struct of one field, or a struct with `#[serde(transparent)]` | that of the field |
-//! | any type with `#[serde(into = "..")]` | that of the type it is converted into |
+//! | a tuple struct of one field, or a struct with `#[serde(transparent)]` | the key of the field |
+//! | any type with `#[serde(into = "..")]` | the key of the type in `into` |
 //! | a newtype with `#[serde(with = "serde_bytes")]`, or of a `ByteBuf` or a `ByteArray` | bytes |
 //! | an enum without fields | the name that serde writes |
 //!
-//! The derive refuses a field that other code than `serde_bytes` writes (`with`), a variant that is skipped, and a
-//! second spelling of a variant (`alias`, `other`, a rename that differs for reading and writing). An item that is
-//! stored under one spelling would not be found under the other.
+//! The derive refuses three things: a field with another `with` than `serde_bytes`, a skipped
+//! variant, and a variant with a second spelling (`alias`, `other`, or a rename that differs for
+//! reading and writing). An item that is stored under one spelling would not be found under the
+//! other.
 //!
 //! # Names
 //!
-//! An attribute's name is what serde writes: `rename`, `rename_all`, both of them for writing alone, and raw identifiers
-//! (`r#type` is written as `type`) are read from the serde attributes. Aliases are known, so that a write under the
-//! written name removes them.
+//! The name of an attribute is the name that serde writes. The derive reads `rename`,
+//! `rename_all` and raw identifiers (`r#type` is written as `type`) from the serde attributes. It
+//! knows the aliases, so that a write under the written name removes them.
 //!
-//! What serde can do and an item cannot:
+//! Some serde attributes do not fit an item:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
 //! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct: its fields would not be the item's attributes |
-//! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key, the version: they are always there, under one name |
-//! | a rename that differs for reading and writing | any field, unless an `alias` reads what is written |
+//! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key, the version: they must always be present, under one name |
+//! | a rename that differs for reading and writing | any field, unless an `alias` reads the written name |
 //! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |
 //! | `skip_deserializing` without `skip_serializing` | any field: a value would not show what is stored, and would overwrite it |
-//! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository keeps them |
+//! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository uses them |
 //!
 //! `default` is allowed everywhere, on the struct as well.
 //!
-//! The attributes of a flattened field, and their aliases, are not known to the derive either. Before a write of a struct with such a field
-//! is sent, the item that the write would leave is read back. An alias under which a changed attribute is stored is removed, and a
-//! write that would leave an unreadable item is `Error::Encode`.
+//! The derive does not know the attributes of a flattened field, nor their aliases. Before a
+//! struct with such a field is written, the library therefore verifies that serde can read the
+//! resulting item. It removes an alias under which a changed attribute is stored. A write that
+//! would leave an unreadable item fails with `Error::Encode`.
 //!
 //! # What is generated
 //!
-//! For a struct `Order`, with its visibility:
+//! For a struct `Order`, the derive generates these items, with the visibility of the struct:
 //!
 //! - `impl Versioned for Order`;
-//! - `OrderKey`, or what `key_type` names, with `From` for the plain types of the key fields, by value and by reference (`&str` for a `String`), as
-//!   a tuple if there is a sort key, and for `&Order`;
+//! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain
+//!   types of the key fields, by value and by reference (`&str` for a `String`). If there is a sort
+//!   key, the plain types are a tuple;
 //! - `Order::repository(&client)`;
 //! - `OrderIndexes`, and `Order::INDEX`, which holds an `Index` handle of each index;
-//! - `OrderAttributes`, and `Order::ATTR`, which holds an `Attribute` handle of each field under the field's name. A field
-//!   that serde does not write, does not read or flattens has none; one that `with` or `serialize_with` writes has an
-//!   `Opaque` one.
+//! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under
+//!   the name of the field. A field that serde does not write, does not read or flattens has no
+//!   handle. A field with `with` or `serialize_with` has an `Opaque` handle.
 //!
-//! Type parameters and where clauses pass through; a lifetime is refused, an item is owned data. The key type has no
-//! parameters.
+//! Type parameters and where clauses are copied. A lifetime is refused, because an item is
+//! owned data. The key type has no parameters.
 //!
 //! # The files
 //!
-//! `key_attribute` is the other derive. In the order in which an input flows through them: `entry` is the syntax of attributes, `attr` what `#[dynalock]` says, `lockable` what
-//! `#[lockable]` says (`suggest` knows the nearest word), `serde` what `#[serde]` says, with the rules of `rename_all` in `case`, `index` what `index(..)` says; `model` is the
-//! struct with both, `check` turns it into what can be generated or says what is wrong with it, `expand` generates and
-//! cannot fail, with the handles of attributes in `handles` and those of indexes in `indexes`, `fallback` generates after an error what keeps follow-up
-//! errors away. `errors` collects.
+//! `key_attribute` is the second derive. The other files, in the order in which an input passes
+//! through them:
+//!
+//! | file | responsibility |
+//! |---|---|
+//! | `entry` | the syntax of attributes |
+//! | `attr`, `index`, `lockable`, `serde` | the contents of `#[dynalock]`, `index(..)`, `#[lockable]` and `#[serde]` |
+//! | `suggest`, `case` | the nearest known word for a wrong one; the rules of `rename_all` |
+//! | `model` | the struct with its attributes, not checked |
+//! | `check` | reports all errors, and returns what can be generated |
+//! | `expand`, `handles`, `indexes` | generate the code, which cannot fail; the attribute handles; the index handles |
+//! | `fallback` | the code after an error, which avoids follow-up errors |
+//! | `errors` | collects the errors |
 
 mod entry;
 
@@ -154,7 +170,7 @@ use syn::{DeriveInput, parse_macro_input};
 
 use crate::{errors::Errors, model::Struct};
 
-/// Describes a serde struct as one item of a DynamoDB table, under a version.
+/// Describes a serde struct as one item of a DynamoDB table, with a version.
 ///
 /// The attributes are listed in the [crate's documentation](crate).
 #[proc_macro_derive(Versioned, attributes(dynalock, lockable))]
@@ -163,7 +179,8 @@ pub fn derive_versioned(input: TokenStream) -> TokenStream {
     derive(&input).into()
 }
 
-/// Makes a newtype, or an enum without fields, a key attribute: a string, a number or bytes, as serde writes it.
+/// Allows a newtype, or an enum without fields, as a key attribute. Its key is the string, number
+/// or bytes that serde writes.
 ///
 /// The rules are listed in the [crate's documentation](crate).
 #[proc_macro_derive(KeyAttribute, attributes(dynalock))]

@@ -1,4 +1,4 @@
-//! What `#[lockable]` says.
+//! Reads `#[lockable]`.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr, Meta, Path};
@@ -12,20 +12,20 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// `#[lockable(..)]` on the struct: the words themselves, where errors point.
+/// `#[lockable(..)]` on the struct. It keeps the words, where errors point.
 pub(crate) struct Lockable {
-    /// The word itself.
+    /// The word `lockable`.
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
-    /// In the order of [`Lockable::NAMES`].
+    /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
-    /// The word itself: the lease is kept in a row beside the item.
+    /// The word `separate`: the lease is stored in a separate row.
     pub(crate) separate: Option<Ident>,
 }
 
 impl Lockable {
-    /// The keys that name an attribute, and the names that they have unless said.
+    /// The keys that set the name of an attribute, and their defaults.
     pub(crate) const NAMES: [(&str, &str); 8] = [
         ("owner", "_owner"),
         ("fence", "_fence"),

@@ -1,4 +1,4 @@
-//! The struct, with what its attributes say: read, not yet checked.
+//! The struct with its attributes, as they were read and before they are checked.
 
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -78,23 +78,23 @@ impl<'a> Field<'a> {
         Some(Self { ident, ty: &field.ty, attrs: FieldAttrs::read(&field.attrs, errors), serde, written, read })
     }
 
-    /// Whether serde writes it as an attribute of that name.
+    /// Returns whether serde writes the field as an attribute of its written name.
     pub(crate) fn is_written(&self) -> bool {
         self.serde.flatten.is_none() && self.serde.not_written.is_none()
     }
 
-    /// Whether serde reads it from an attribute of that name.
+    /// Returns whether serde reads the field from an attribute of its written name.
     pub(crate) fn is_read(&self) -> bool {
         self.serde.flatten.is_none() && self.serde.not_read.is_none()
     }
 
-    /// All names under which serde reads it.
+    /// Returns all names under which serde reads the field.
     pub(crate) fn read_names(&self) -> impl Iterator<Item = String> {
         let further = self.serde.further_names().map(LitStr::value);
         std::iter::once(self.read.clone()).chain(further)
     }
 
-    /// The names other than the written one under which serde reads it.
+    /// Returns the names under which serde reads the field, without the written name.
     pub(crate) fn aliases(&self) -> Vec<String> {
         let mut aliases: Vec<String> = self.read_names().filter(|name| *name != self.written).collect();
         aliases.sort_unstable();

@@ -1,7 +1,7 @@
-//! What `#[serde(..)]` says, as far as an item is concerned.
+//! Reads the parts of `#[serde(..)]` that matter for an item.
 //!
-//! What serde refuses is serde's to report: attributes that cannot be read, unknown keys and wrong values are passed
-//! over in silence.
+//! Serde itself reports invalid attributes, unknown keys and wrong values, so they are ignored
+//! here.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr};
@@ -18,9 +18,9 @@ pub(crate) struct StructAttrs {
     pub(crate) written: RenameRule,
     /// The rule for reading.
     pub(crate) read: RenameRule,
-    /// `rename_all`, where it stands.
+    /// The word `rename_all`, where errors point.
     pub(crate) rename_all: Option<Ident>,
-    /// What makes the fields something else than the item's attributes.
+    /// The words by which the fields would not be the attributes of the item.
     pub(crate) refused: Vec<Ident>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) written: Option<LitStr>,
     /// The names for reading: serde takes the first, and the others as aliases.
     pub(crate) read: Vec<LitStr>,
-    /// `rename`, where it stands.
+    /// The word `rename`, where errors point.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
@@ -83,26 +83,26 @@ impl FieldAttrs {
         attrs
     }
 
-    /// The names for reading that are aliases.
+    /// Returns the names for reading that are aliases.
     pub(crate) fn further_names(&self) -> impl Iterator<Item = &LitStr> {
         self.read.iter().skip(1).chain(&self.aliases)
     }
 
-    /// The words that keep the field from being written or read, each once.
+    /// Returns the words that keep the field from being written or read, each once.
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();
-        // `skip` is two of them.
+        // `skip` is in both lists.
         skips.dedup();
         skips
     }
 
-    /// Whether other code than its type's own writes it.
+    /// Returns whether the field has its own function for writing, by `with` or `serialize_with`.
     pub(crate) fn written_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "deserialize_with")
     }
 
-    /// Whether other code than its type's own reads it.
+    /// Returns whether the field has its own function for reading, by `with` or `deserialize_with`.
     pub(crate) fn read_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "serialize_with")
     }

@@ -1,6 +1,6 @@
-//! The nearest known word.
+//! Finds the nearest known word for a misspelled one.
 
-/// What other libraries call a key of ours.
+/// The words of other libraries for the keys of this one.
 const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("partition_key", &["hash_key", "hash", "pk", "primary_key", "partition", "key", "id"]),
     ("sort_key", &["range_key", "range", "sk", "rk", "sort"]),
@@ -11,7 +11,7 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("separate", &["tombstone"]),
 ];
 
-/// The one of `known` that `word` is most likely to mean.
+/// Returns the known word that `word` most likely means.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     other_word(word, known).or_else(|| misspelled(word, known))
 }
@@ -30,7 +30,7 @@ fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, key)| key)
 }
 
-/// How many letters to insert, remove or replace.
+/// Returns the number of letters to insert, remove or replace.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.bytes().enumerate() {

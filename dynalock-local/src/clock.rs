@@ -1,4 +1,4 @@
-//! The only reader of clocks: tokio's, so that a test may pause it.
+//! The only reader of clocks. It uses tokio's clock, so that a test can pause it.
 
 use std::time::Duration;
 

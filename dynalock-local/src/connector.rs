@@ -8,10 +8,11 @@ use aws_smithy_runtime_api::client::{
 
 use crate::{service::Service, wire};
 
-/// Takes the place of the SDK's HTTP client: hands each request to the engine in the process.
+/// Replaces the HTTP client of the SDK. It passes each request to the engine in the process.
 ///
-/// No socket, no thread: the engine answers on the task that asks. Each request yields to the scheduler once before it
-/// is applied, so that tasks on one thread do race. Timeouts of the SDK work as ever, since they are measured outside.
+/// There is no socket and no thread: the engine answers on the task that sends the request. Before
+/// a request is applied, it yields to the scheduler once, so that tasks on one thread race.
+/// Timeouts of the SDK work as usual, because the SDK measures them itself.
 #[derive(Clone)]
 pub struct Connector {
     service: Arc<Service>,

@@ -16,13 +16,15 @@ use aws_smithy_async::rt::sleep::TokioSleep;
 
 use crate::{Connector, Error, Faults, replica::Lag, service::Service};
 
-/// With the SDK's own second, one lost reply costs a test half a second on average.
+/// The initial backoff of the SDK's retries. With the SDK's default of a second, each lost reply
+/// would delay a test by half a second on average.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 
-/// A DynamoDB inside the process: a handle, whose clones and clients all see the same tables.
+/// A DynamoDB inside the process. All clones of the handle, and all of their clients, share the
+/// same tables.
 ///
-/// The engine runs on the task that calls it, one request at a time. It lives as long as any handle, client or server of
-/// it does.
+/// The engine runs on the task that calls it, one request at a time. It lives as long as one of its
+/// handles, clients or servers.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) service: Arc<Service>,
@@ -30,7 +32,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// A fresh database in memory.
+    /// Returns a fresh database in memory.
     ///
     /// # Errors
     ///
@@ -41,20 +43,23 @@ impl Database {
         Ok(Self::new(engine, None))
     }
 
-    /// The database in the file at `path`, which is made if it does not exist.
+    /// Returns the database in the file at `path`. A missing file is created.
     ///
-    /// A write that was answered is in the file and outlives the process, however it ends. Several processes may have the
-    /// same file open; a request that finds it locked by another one waits for up to five seconds and then fails with
-    /// `InternalServerError`, not applied. Two files beside it, `-wal` and `-shm`, belong to it.
+    /// Each answered write is in the file, and survives the end of the process in any form. Several
+    /// processes may open the same file. If another process has locked the file, a request waits
+    /// for up to five seconds. It then fails with `InternalServerError` and is not applied. The two
+    /// files `-wal` and `-shm` next to the file belong to the database.
     ///
-    /// What does not outlive the process: the memory of [client request tokens](crate#client-request-tokens).
+    /// The memory of [client request tokens](crate#client-request-tokens) is not in the file, and
+    /// ends with the process.
     ///
     /// # Errors
     ///
-    /// [`Error::Path`] if the path is empty or not UTF-8, [`Error::Open`] if it cannot be opened as a database.
+    /// [`Error::Path`] if the path is empty or not UTF-8. [`Error::Open`] if the file cannot be
+    /// opened as a database.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // An absolute path also keeps SQLite from reading `:memory:` or `file:..` as something else than a file.
+        // An absolute path prevents SQLite from giving `:memory:` or `file:..` its special meaning.
         let file = absolute(path).map_err(|_| Error::Path(path.to_owned()))?;
         let name = file.to_str().ok_or_else(|| Error::Path(path.to_owned()))?;
 
@@ -68,12 +73,12 @@ impl Database {
         Self { service: Arc::new(Service::new(engine)), file }
     }
 
-    /// A client on this database, with nothing in between.
+    /// Returns a client on this database, without faults.
     pub fn client(&self) -> Client {
         client_on(self.connector())
     }
 
-    /// A client whose every request passes `faults`.
+    /// Returns a client whose requests all pass through `faults`.
     pub fn client_with(&self, faults: &Faults) -> Client {
         client_on(faults.wrap(self.connector()))
     }
@@ -222,7 +227,7 @@ impl Database {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
 
-    /// What takes the place of an HTTP client, for an SDK configuration of your own.
+    /// Returns a replacement for the HTTP client in an SDK configuration.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -250,7 +255,8 @@ impl fmt::Debug for Database {
     }
 }
 
-/// The endpoint is a name that resolves nowhere: should the HTTP client be replaced, no request leaves the process.
+/// Returns a client with this HTTP client. Its endpoint is a name without an address, so no request
+/// can leave the process even if the HTTP client is replaced.
 fn client_on(http_client: impl HttpClient + 'static) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
@@ -260,9 +266,10 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // The budget for retries is otherwise one for the process: a test with faults would spend that of its neighbours.
+        // By default, all clients of a process share one retry budget. A test with faults would use
+        // up the budget of other tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
-        // It reads the system's clock, which knows nothing of tokio's paused one.
+        // This protection reads the system clock, which continues while tokio's clock is paused.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .build();
 

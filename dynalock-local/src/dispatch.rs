@@ -16,10 +16,10 @@ use crate::{
     wire,
 };
 
-/// DynamoDB refuses longer client request tokens; the engine is left to say so.
+/// The longest client request token that DynamoDB accepts. The engine reports a longer one.
 const LONGEST_TOKEN: usize = 36;
 
-/// The answer of the engine to one request.
+/// Returns the answer of the engine to one request.
 pub(crate) fn answer(engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
     let answer = match operation {
         "TransactWriteItems" => return transact_write(engine, tokens, body),
@@ -106,7 +106,7 @@ fn run<Q: DeserializeOwned, A: Serialize>(
     write(call(read(body)?))
 }
 
-/// Reads a request; what cannot be read is refused with the class of error that DynamoDB has for it.
+/// Parses a request. An invalid request gets the same class of error as from DynamoDB.
 fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
     serde_json::from_slice(body).map_err(|error| {
         let text = error.to_string();
@@ -124,14 +124,15 @@ fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
 }
 
 enum Class {
-    /// Not JSON, or a JSON type in a place where the protocol has another one.
+    /// The body is not JSON, or has a JSON type in the wrong place.
     Malformed,
-    /// Well-formed, but something is missing or unknown.
+    /// The body is valid JSON, but a member is missing or unknown.
     Invalid,
 }
 
 impl Class {
-    /// The engine marks the class of its own errors in front of the text; this is for those of the JSON parser.
+    /// Returns the class of an error of the JSON parser. The engine's own errors start with their
+    /// class.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

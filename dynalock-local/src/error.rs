@@ -1,24 +1,25 @@
 use std::path::PathBuf;
 
-/// What can go wrong around the engine; what goes wrong inside a request is the SDK's own error.
+/// An error outside of a request. An error of a request is the SDK's own error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The database in memory could not be made.
+    /// The database in memory could not be created.
     #[error("cannot make a database in memory")]
     Create(#[source] Source),
 
-    /// The file cannot be opened: it is no database, it may not be read or written, or its folder does not exist.
+    /// The file cannot be opened: it is not a database, access is denied, or its folder does not
+    /// exist.
     #[error("cannot open the database {}", path.display())]
     Open {
         /// The file, as an absolute path.
         path: PathBuf,
-        /// What the engine says.
+        /// The error of the engine.
         #[source]
         source: Source,
     },
 
-    /// The path is empty or not valid UTF-8, which the engine asks for.
+    /// The path is empty or not valid UTF-8.
     #[error("not a path for a database: {}", .0.display())]
     Path(PathBuf),
 
@@ -31,18 +32,19 @@ pub enum Error {
     #[error("cannot copy the database for its stale indexes")]
     Copy(#[source] Source),
 
-    /// The address of a server is not a loopback address: the engine checks no credentials, so nobody else may reach it.
+    /// The address of a server is not a loopback address. The engine checks no credentials, so
+    /// other machines must not reach it.
     #[cfg(feature = "serve")]
     #[error("{0} is not a loopback address")]
     NotLoopback(std::net::SocketAddr),
 
-    /// The server's port cannot be listened on.
+    /// The server cannot listen on the port.
     #[cfg(feature = "serve")]
     #[error("cannot listen on {addr}")]
     Listen {
-        /// The address that was asked for.
+        /// The requested address.
         addr: std::net::SocketAddr,
-        /// What the operating system says.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -53,5 +55,5 @@ pub enum Error {
     Serve(#[source] Source),
 }
 
-/// The cause of an [`Error`], for people to read.
+/// The cause of an [`Error`], as a text for people.
 type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -1,7 +1,8 @@
-//! A DynamoDB inside the process, and the faults that can be injected in front of any.
+//! A DynamoDB inside the process, and faults for the requests to any DynamoDB.
 //!
-//! For tests of code that uses the AWS SDK for Rust: no port, no JVM, no container, and a client in a millisecond. The
-//! requests are the SDK's own, with its serialization, its retries and its errors; only the HTTP client is replaced.
+//! The crate is for tests of code that uses the AWS SDK for Rust. It needs no port, no JVM and
+//! no container, and makes a client in a millisecond. The requests are the SDK's own, with its
+//! serialization, its retries and its errors. Only the HTTP client is replaced.
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
@@ -25,13 +26,14 @@
 //!
 //! - [`client()`]: a client on a fresh database in memory, for one test.
 //! - [`Database`]: several clients on one database, in memory or in a file.
-//! - [`Faults`]: replies that are lost, requests that arrive twice, throttling; scripted or drawn from a seed.
+//! - [`Faults`]: lost replies, duplicate requests, throttling and more. They are scripted, or
+//!   drawn from a seed.
 //! - `serve` (feature `serve`): the database behind a loopback port, for several processes.
 //!
 //! # Faults
 //!
-//! Does the code under test survive a lost reply? The SDK alone does not: it sends a conditional write again, which then
-//! fails on its own effect.
+//! Does the code under test survive a lost reply? The SDK alone does not: it sends a
+//! conditional write again, and the repetition fails because the first one was applied.
 //!
 //! ```
 //! use aws_sdk_dynamodb::{error::ProvideErrorMetadata, types::AttributeValue};
@@ -57,37 +59,45 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Faults::wrap`] puts them in front of any HTTP client of the SDK, that of a test against DynamoDB itself included.
+//! [`Faults::wrap`] adds the faults to any HTTP client of the SDK, also for a test against
+//! DynamoDB itself.
 //!
 //! # Time
 //!
-//! Whatever waits here, waits on tokio's clock. With `#[tokio::test(start_paused = true)]` delays, the SDK's retries and its
-//! timeouts take no time at all; a [`Fault::NeverAnswer`] ends at once by the timeout that the caller has set (the SDK sets
-//! none for an answer). Every request yields to the scheduler once before it is applied, so tasks race on one thread too.
+//! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the
+//! SDK's retries and timeouts take no real time. [`Fault::NeverAnswer`] then ends at once by the
+//! caller's timeout. (The SDK sets no timeout for an answer.) Before a request is applied, it
+//! yields to the scheduler once, so that tasks race even on one thread.
 //!
 //! # The clients
 //!
-//! They have any credentials, region `us-east-1`, and the SDK's own retries with an initial backoff of 25 ms and a retry
-//! budget for each client. Stalled-stream protection is off, since it reads the system's clock. Another configuration is
-//! made from theirs, by `client.config().to_builder()`, or from nothing with [`Database::connector`].
+//! The clients have fixed credentials, region `us-east-1`, and the SDK's own retries with an
+//! initial backoff of 25 ms and a separate retry budget for each client. Stalled-stream protection
+//! is off, because it reads the system clock. To change the configuration, start from
+//! `client.config().to_builder()`, or use [`Database::connector`] in a new one.
 //!
 //! # Client request tokens
 //!
-//! A transaction's token is remembered for ten minutes of tokio's clock, by all clients of one [`Database`] and its clones:
-//! the same request again is answered as the first time and not applied, another one is refused with
-//! `IdempotentParameterMismatchException`. Only successful transactions are remembered. Tokens live in memory, also those
-//! of a database in a file.
+//! The token of a successful transaction is remembered for ten minutes of tokio's clock, by all
+//! clients of one [`Database`] and its clones. If the same request arrives again, it gets the first
+//! answer and is not applied. A different request with the token is refused with
+//! `IdempotentParameterMismatchException`. Tokens are kept in memory, even for a database in a
+//! file.
 //!
 //! # What it needs, and what it does not do
 //!
-//! - A C compiler: the engine stands on SQLite, which is built with it. It links `sqlite3`, which a program can do only
-//!   once: another crate of yours that brings SQLite has to agree on the version of `libsqlite3-sys`.
-//! - A tokio runtime. A request is applied on the task that sends it, which waits meanwhile: the engine is for tests and
-//!   tools, not for production.
-//! - No throttling of its own: inject it. No transaction conflicts, unless transactions take time
-//!   ([`Database::transaction_time`]): otherwise one request is applied at a time. No stale reads, but those of global
-//!   indexes that are asked for ([`Database::index_lag`], [`Database::freeze_indexes`]).
-//! - No access control, no backups, no global tables. [`engine`] compares it with DynamoDB row by row.
+//! - A C compiler, because the engine uses SQLite. The crate links `sqlite3`, which a program can
+//!   link only once. If another crate uses SQLite, both must agree on the version of
+//!   `libsqlite3-sys`.
+//! - A tokio runtime. A request is applied on the task that sends it, and the task waits for it.
+//!   The engine is for tests and tools, not for production.
+//! - The engine has no throttling. Inject it as a fault.
+//! - The engine applies one request at a time, so it has no transaction conflicts, unless
+//!   transactions take time ([`Database::transaction_time`]).
+//! - The engine has no stale reads, except those of global indexes that a test asks for
+//!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
+//! - It has no access control, no backups and no global tables. [`engine`] compares it with
+//!   DynamoDB row by row.
 
 mod database;
 mod error;
@@ -124,7 +134,7 @@ pub use faults::{Fault, Faults, Request};
 #[cfg(feature = "serve")]
 pub use serve::{Server, serve};
 
-/// A client on a fresh database in memory.
+/// Returns a client on a fresh database in memory.
 ///
 /// # Errors
 ///

@@ -1,7 +1,9 @@
-//! Ranges whose end is below their start, in the requests where the engine does not look for them.
+//! Finds ranges whose end is below their start, in the requests in which the engine does not
+//! check them.
 //!
-//! DynamoDB refuses such a `BETWEEN` in every condition, key condition and filter. The engine refuses it in the condition of a PutItem, UpdateItem or
-//! DeleteItem, and takes it for a false condition in a transaction, a query or a scan.
+//! DynamoDB refuses such a `BETWEEN` in every condition, key condition and filter. The engine
+//! refuses it in the condition of a PutItem, UpdateItem or DeleteItem. In a transaction, a query or
+//! a scan, the engine treats it as a false condition.
 
 use std::collections::HashMap;
 
@@ -59,7 +61,8 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
 }
 
 impl Expression<'_> {
-    /// Asks the engine for a delete with this condition. It looks at the ranges first, and refuses a delete without a key in any case.
+    /// Asks the engine for a delete with this condition. The engine checks the ranges first, and
+    /// always refuses a delete without a key.
     fn check(&self, engine: &Database) -> dynoxide::Result<()> {
         let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };
         let delete = DeleteItemRequest {
@@ -73,7 +76,7 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // What else is wrong with the request, the engine says where it runs it.
+            // The engine reports other errors of the request when it runs the request.
             Ok(_) | Err(_) => Ok(()),
         }
     }

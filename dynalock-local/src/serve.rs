@@ -8,17 +8,18 @@ use crate::{Database, Error};
 ///
 /// # Errors
 ///
-/// As [`Database::serve`], and [`Error::Create`] if the engine cannot be started.
+/// The errors of [`Database::serve`], and [`Error::Create`] if the engine cannot be started.
 pub async fn serve(addr: SocketAddr) -> Result<Server, Error> {
     Database::in_memory()?.serve(addr).await
 }
 
 impl Database {
-    /// Serves this database over HTTP on a loopback address, for other processes; port 0 takes any that is free.
+    /// Serves this database over HTTP on a loopback address, for other processes. Port 0 selects a
+    /// free port.
     ///
-    /// Needs feature `serve` and runs on the tokio runtime that calls it. The engine behind the port keeps
-    /// [client request tokens](crate#client-request-tokens) of its own, by the system's clock, apart from those of the
-    /// clients in this process.
+    /// The function needs the feature `serve`, and runs on the tokio runtime of its caller. The
+    /// server keeps its own [client request tokens](crate#client-request-tokens), by the system
+    /// clock. They are separate from the tokens of clients in this process.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -30,7 +31,7 @@ impl Database {
     /// # Ok(()) }
     /// ```
     ///
-    /// A client of it is one of the SDK with this endpoint, and any region and credentials:
+    /// A client of the server is an SDK client with this endpoint, and any region and credentials:
     ///
     /// ```no_run
     /// use aws_sdk_dynamodb::{Client, Config, config::{BehaviorVersion, Credentials, Region}};
@@ -46,8 +47,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NotLoopback`] for any other address, since the engine checks no credentials; [`Error::Listen`] if the port
-    /// is taken.
+    /// [`Error::NotLoopback`] if the address is not a loopback address, because the engine checks
+    /// no credentials. [`Error::Listen`] if the port is taken.
     pub async fn serve(&self, addr: SocketAddr) -> Result<Server, Error> {
         if !addr.ip().is_loopback() {
             return Err(Error::NotLoopback(addr));
@@ -66,34 +67,35 @@ impl Database {
     }
 }
 
-/// A database behind a loopback port; it stops listening when this is dropped.
+/// A database behind a loopback port. A drop of the server stops it.
 ///
-/// Requests that are under way are finished then, in the background; [`shutdown`](Self::shutdown) waits for them.
+/// After a drop, requests that are already running are finished in the background.
+/// [`shutdown`](Self::shutdown) waits for them.
 #[derive(Debug)]
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {
     addr: SocketAddr,
     task: JoinHandle<Result<(), String>>,
-    /// Dropping it is the signal to stop.
+    /// A drop of this sender stops the server.
     stop: oneshot::Sender<()>,
 }
 
 impl Server {
-    /// Where it listens, with the port that it got.
+    /// Returns the address of the server, with its port.
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// What an SDK client takes as its `endpoint_url`.
+    /// Returns the `endpoint_url` for an SDK client.
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// Stops listening, and waits until the requests that are under way are answered.
+    /// Stops the server, and waits until the requests that are already running are answered.
     ///
     /// # Errors
     ///
-    /// [`Error::Serve`] if the server had failed.
+    /// [`Error::Serve`] if the server had already failed.
     pub async fn shutdown(self) -> Result<(), Error> {
         drop(self.stop);
 

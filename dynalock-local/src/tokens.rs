@@ -9,19 +9,20 @@ use tokio::time::Instant;
 
 use crate::clock;
 
-/// How long DynamoDB remembers a client request token.
+/// The time for which DynamoDB remembers a client request token.
 const WINDOW: Duration = Duration::from_mins(10);
 
-/// The client request tokens of successful transactions, by tokio's clock.
+/// The client request tokens of successful transactions. Their time is measured by tokio's clock.
 ///
-/// The engine's own table is scanned on each transaction and reads the system's clock.
+/// The engine's own tokens are not used: it scans its table of tokens in each transaction, and
+/// reads the system clock.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
     known: HashMap<String, Known>,
-    /// Oldest first.
+    /// The tokens, the oldest first.
     by_age: VecDeque<(Instant, String)>,
 }
 
@@ -31,13 +32,13 @@ struct Known {
     reply: String,
 }
 
-/// What a token says about a transaction.
+/// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
-    /// Applied, by this request or by an earlier one with the same content.
+    /// The transaction was applied, by this request or by an earlier one with the same content.
     Applied(String),
-    /// Refused by the engine.
+    /// The engine refused the transaction.
     Refused(E),
-    /// The token belongs to another request.
+    /// The token belongs to a transaction with other content.
     Mismatch,
 }
 
@@ -50,9 +51,10 @@ impl Tokens {
         table.known.contains_key(token)
     }
 
-    /// Runs `apply` unless `token` is known.
+    /// Runs `apply`, unless the token is known.
     ///
-    /// Others with a token wait meanwhile, so that of two equal ones that run at the same time one is applied.
+    /// Other requests with a token wait in the meantime. Of two equal requests at the same time,
+    /// one is therefore applied.
     pub(crate) fn once<E>(
         &self,
         token: String,
@@ -89,7 +91,7 @@ impl Table {
     }
 }
 
-/// Equal for equal JSON, in whatever order its members were sent.
+/// Returns the fingerprint of a request. The order of JSON members does not change it.
 fn fingerprint(request: &serde_json::Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.hash(&mut hasher);

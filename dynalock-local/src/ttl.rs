@@ -16,20 +16,23 @@ type Failure = Box<dyn StdError + Send + Sync>;
 
 type Key = HashMap<String, AttributeValue>;
 
-/// The items that are due, and those that DynamoDB leaves alone since their time is more than five years ago.
+/// The condition for items that have expired. DynamoDB keeps items whose time is more than five
+/// years ago.
 const DUE: &str = "#ttl BETWEEN :oldest AND :last";
 
 const FIVE_YEARS: Duration = Duration::from_hours(5 * 365 * 24);
 
 impl Database {
-    /// Deletes the items whose time to live is over at `now`, in all tables that have it enabled, and says how many.
+    /// Deletes all items whose time to live is over at `now`, in all tables with time to live
+    /// enabled. Returns the number of deleted items.
     ///
-    /// Expired items go at no other time, so a test sees them for as long as it wants to, as on DynamoDB, where they
-    /// stay for up to days. An item that is written meanwhile, with a later time, stays.
+    /// Expired items are deleted only by this call. In DynamoDB, too, they can stay for days. An
+    /// item that is written with a later time during the call stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Sweep`] if a request of the sweep fails; what it has deleted by then stays deleted.
+    /// [`Error::Sweep`] if a request of the sweep fails. Items that were already deleted stay
+    /// deleted.
     pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
         let client = self.client();
 
@@ -60,7 +63,7 @@ struct Window {
     last: AttributeValue,
 }
 
-/// The attribute that holds the time, if the table has time to live enabled.
+/// Returns the attribute that contains the time, if the table has time to live enabled.
 async fn enabled(client: &Client, table: &str) -> Result<Option<String>, Failure> {
     let answer = client.describe_time_to_live().table_name(table).send().await?;
 

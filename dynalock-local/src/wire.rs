@@ -1,4 +1,4 @@
-//! DynamoDB's JSON protocol, as much of it as is needed to answer without the engine.
+//! The parts of DynamoDB's JSON protocol that are needed for answers without the engine.
 
 use aws_smithy_runtime_api::{
     client::orchestrator::{HttpRequest, HttpResponse},
@@ -10,7 +10,8 @@ use serde_json::json;
 
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
-/// The operation that a request names in its header, `PutItem` for example; empty if it names none.
+/// Returns the operation from the header of a request, for example `PutItem`. Returns an empty text
+/// if there is none.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 
@@ -23,7 +24,7 @@ pub(crate) fn reply(status: Code, body: impl Into<SdkBody>) -> HttpResponse {
     response
 }
 
-/// An error of the service, by the name that the SDK knows it under.
+/// Returns an error of the service, with the name by which the SDK knows it.
 pub(crate) fn error(status: Code, namespace: &str, code: &str, message: &str) -> HttpResponse {
     let body = json!({ "__type": format!("{namespace}#{code}"), "message": message });
 

@@ -1,4 +1,4 @@
-//! The top-level attributes of a value, one by one, exactly as serde writes them.
+//! Splits a value into its top-level attributes, exactly as serde writes them.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ use crate::error::{SerdeError as Error, SerdeResult as Result};
 
 /// Takes the attributes of a value in the order in which serde writes them.
 pub(super) trait AttributeSink {
-    /// One attribute, not yet serialized.
+    /// Receives one attribute, which is not serialized yet.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 
-/// Hands each attribute of `value` to `sink`.
+/// Passes each attribute of `value` to `sink`.
 pub(super) fn walk<T: Serialize>(value: &T, sink: &mut impl AttributeSink) -> Result<()> {
     value.serialize(Walk { sink, key: None })
 }
 
-/// A serializer for the outermost level of a value alone.
+/// A serializer for the outermost level of a value.
 struct Walk<'a, S> {
     sink: &'a mut S,
     key: Option<String>,

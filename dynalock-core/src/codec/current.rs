@@ -1,4 +1,4 @@
-//! The items that errors carry, as values.
+//! Decodes the items that errors carry.
 
 use super::{Stored, decode};
 use crate::{
@@ -7,13 +7,13 @@ use crate::{
 };
 
 impl Conflict {
-    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no item. No request is
-    /// made.
+    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no
+    /// item. No request is made.
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the item does not fit
-    ///   `T`. [`Conflict::current_item`] returns it in this case.
+    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
+    ///   item does not fit `T`. [`Conflict::current_item`] then returns the stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;
@@ -26,8 +26,9 @@ impl OperationReason<'_> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the item does not fit `T`.
-    ///   [`current_item`](Self::current_item) returns it in this case.
+    /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
+    ///   item does not fit `T`. [`current_item`](Self::current_item) then returns the stored
+    ///   attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;

@@ -1,4 +1,4 @@
-//! Item to value.
+//! Converts items into values.
 
 use std::{collections::hash_map, sync::Arc};
 
@@ -16,7 +16,8 @@ use crate::{
     version::{Revision, WRITES, parse_ring, version_of},
 };
 
-/// Reads an item: its bookkeeping attributes into what a write rests on, the others into the value.
+/// Decodes an item into its value and the basis of a later write. The basis is read from the
+/// bookkeeping attributes.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
@@ -25,21 +26,22 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
 
-/// The state of an item that need not be readable otherwise.
+/// Returns the state of an item. The other attributes need not be readable.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
+    // A tracked item needs no image, and the copy would double its memory.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
-/// The whole item but its lease, which is no part of its content.
+/// Returns the item without the attributes of its lease, which are not content.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
     image
 }
 
-/// A copy of an item without its version, its write ids and its lease.
+/// Returns a copy of an item without its version, its write ids and its lease.
 pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
     let mut content = image(model, item);
     content.remove(model.version);
@@ -53,12 +55,13 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Whether an item has a version and write ids: they alone then tell its states apart.
+/// Returns whether an item has both a version and write ids. The version and the write ids then
+/// distinguish the states of the item.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Reads the state of an item, and takes the write ids out of it.
+/// Returns the state of an item, and removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
@@ -84,8 +87,10 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Reads the value of an item without bookkeeping. A field that mirrors the version gets `version`.
+/// Returns the value of an item without bookkeeping. A field that mirrors the version is set to
+/// `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
+    // The field gets the number even if the item has no version, in which case it is 0.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
@@ -93,7 +98,7 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// The attributes of an item for serde. An error names the attribute.
+/// The attributes of an item as a serde deserializer. An error names the attribute.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -139,7 +144,8 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Whether the conversion into serde's types, which panics on a shape it does not know, can be asked.
+/// Returns whether `serde_dynamo` knows the type of a stored value. The conversion panics for an
+/// unknown type.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -156,7 +162,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// The kind of a stored value, for errors. It does not describe the elements of a list or a map.
+/// Returns the name of a stored value's type, for errors. It does not describe the elements of a
+/// list or a map.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

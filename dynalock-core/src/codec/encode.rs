@@ -1,4 +1,4 @@
-//! Value to item: all of it, or what changed.
+//! Converts values into items, and finds the changed attributes of a value.
 
 use std::{borrow::Cow, collections::hash_map::Entry, sync::Arc};
 
@@ -17,30 +17,30 @@ use crate::{
     version::WRITES,
 };
 
-/// All attributes of a value, without bookkeeping.
+/// Returns all attributes of a value, without bookkeeping.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
     Ok(encode.item)
 }
 
-/// The error of a value that serde could not write.
+/// Returns the error for a value that serde could not write.
 pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
     Error::Encode(CodecError::new(Arc::clone(table), error))
 }
 
-/// One attribute alone.
+/// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     Fingerprint::of(value)?;
     attribute(value)
 }
 
-/// What a write has to say about the attributes of an item.
+/// The attributes that an update of an item sets and removes.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// New values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
-    /// Attributes that the value had and has no more.
+    /// The attributes that the value had before, and does not have now.
     pub(crate) remove: Vec<Cow<'static, str>>,
 }
 
@@ -49,7 +49,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Does to an item what the write does: the aliases of what is written go as well.
+    /// Applies the changes to an item in memory. The aliases of changed attributes are removed as
+    /// well.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);
@@ -62,19 +63,19 @@ impl Changes {
         }
     }
 
-    /// The item that the write leaves of `item`.
+    /// Returns the item that an update of `item` with these changes leaves.
     pub(crate) fn after(&self, model: &Model, item: &Item) -> Item {
         let mut after = item.clone();
         self.apply(model, &mut after);
         after
     }
 
-    /// The bytes that DynamoDB counts for the new values.
+    /// Returns the size of the new values in bytes, as DynamoDB counts it.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
 
-    /// The names of all attributes that are written.
+    /// Returns the names of all attributes that the update sets or removes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.set.iter().map(|(name, _)| &**name).chain(self.remove.iter().map(|name| &**name))
     }
@@ -95,19 +96,19 @@ impl Fingerprints {
         self.0.iter().map(|(name, _)| &**name)
     }
 
-    /// Whether the value was written with an attribute of this name.
+    /// Returns whether the value had an attribute of this name when the fingerprints were taken.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.0.iter().any(|(written, _)| written == name)
     }
 
-    /// Whether `value` has another key than the value that these were taken from.
+    /// Returns whether the key of `value` differs from the key at the time of the fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: &self.0, model: T::MODEL, differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
 
-    /// What `value` says differently from the value that these were taken from.
+    /// Returns the attributes of `value` that differ from the fingerprints.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: &self.0,
@@ -118,13 +119,15 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
+        // Serde has not written these attributes again, for example because of
+        // `skip_serializing_if`.
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
         Ok(changes)
     }
 }
 
-/// Whether the attribute belongs to the value at all: the version that a field mirrors is not its own.
+/// Returns whether an attribute is content of the value. A field that mirrors the version is not.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -157,6 +160,7 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = encode_attribute(value).map_err(|error| error.in_field(&name))?;
+        // A flattened field can write a name that another field has already written.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -207,9 +211,12 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Where the attribute stood before: nearly always right after the one that was looked up last.
+    /// Returns the index of the attribute among the fingerprints. Serde usually writes attributes
+    /// in the same order, so the search starts after the attribute that was found last.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.get(self.at) {
+            // Serde writes the attributes in the same order each time, so this search usually takes
+            // one step.
             Some((here, _)) if here == name => Some(self.at),
             Some(_) | None => self.before.iter().position(|(here, _)| here == name),
         };
@@ -225,6 +232,7 @@ impl AttributeSink for Diff<'_> {
         }
         let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = self.find(&name) {
+            // An attribute that is written twice would silently lose one of its values.
             if std::mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }
@@ -238,8 +246,9 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// One attribute, checked for what serde writes and DynamoDB refuses. Its fingerprint must have been taken: that refuses the keys of
-/// maps at which this conversion panics.
+/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must take the
+/// fingerprint of the value first: the fingerprint refuses map keys for which this conversion
+/// panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
@@ -248,8 +257,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// The error of a value that has fingerprints, but cannot be converted into an attribute. The texts of `serde_dynamo`
-/// about sets quote no value, so they become the reason. Any other text becomes the `detail`.
+/// Returns the error for a value that has a fingerprint, but cannot be converted into an attribute.
+/// The texts of `serde_dynamo` about sets quote no value, so they become the `reason`. Any other
+/// text becomes the `detail`.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -1,4 +1,4 @@
-//! A token of one state of an item.
+//! Etags: opaque tokens of one state of an item.
 
 use std::{fmt, hash::Hasher, str::FromStr};
 
@@ -15,10 +15,11 @@ use crate::{
 
 /// An opaque token of the state in which an item was read: its key, version and incarnation.
 ///
-/// An etag becomes a string and back by `Display`, `FromStr` or serde, for example for a trip to a browser.
-/// [`Stored::assume`](crate::Stored::assume) combines it with the edited value. It contains no content. For an
-/// item without a version or without `_writes` it contains a digest of the content. A reader who guesses
-/// the content, or the key of any item, can confirm the guess.
+/// An etag converts to a string and back by `Display`, `FromStr` or serde, for example to send it
+/// to a browser. [`Stored::assume`](crate::Stored::assume) combines it with the edited value. An
+/// etag contains no content. For an item without a version or without `_writes`, it contains a
+/// digest of the content. A reader who guesses the content, or the key of any item, can confirm the
+/// guess by the etag.
 ///
 /// # Examples
 ///
@@ -35,25 +36,27 @@ pub struct Etag {
     key: u64,
 }
 
-/// What besides the version tells one state from another.
+/// The part of an etag that distinguishes states with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
     /// The incarnation of an item that has one.
     Incarnation([u8; 8]),
-    /// A digest of the whole item, for one without a version or without write ids.
+    /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
 }
 
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
+            // An item has an image if it has no version or no write ids. The incarnation alone does
+            // not identify its state.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
         Self { version: revision.version, life, key: digest_key(key) }
     }
 
-    /// The version, where an item without one counts as 0.
+    /// Returns the version, or 0 if the item had none.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
@@ -62,7 +65,7 @@ impl Etag {
         self.key == digest_key(key)
     }
 
-    /// Whether an item that was read is still in this state.
+    /// Returns whether an item is still in the state of this etag.
     pub(crate) fn matches(&self, revision: &Revision, image: Option<&Item>) -> bool {
         self.version == revision.version
             && match self.life {
@@ -100,6 +103,7 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
+            // `parse` would accept a leading `+`, and two texts would be the same etag.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -115,6 +119,7 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
+    // `from_str_radix` would accept a sign.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
@@ -154,6 +159,7 @@ pub(crate) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
+    // A sum does not depend on the order of the attributes, which a map does not fix.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 
@@ -177,7 +183,7 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
     }
 }
 
-/// A set comes back from DynamoDB in any order.
+/// Hashes the members of a set in a fixed order, because DynamoDB returns them in any order.
 fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
     let digest = |element: &[u8]| {
         let mut hash = SipHasher13::new();
@@ -189,6 +195,7 @@ fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8
 
 fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
     hash.write_u8(tag);
+    // The length separates the parts, so that `ab` and `c` differ from `a` and `bc`.
     hash.write(&(bytes.len() as u64).to_be_bytes());
     hash.write(bytes);
 }

@@ -1,7 +1,8 @@
-//! A 128-bit fingerprint of what serde writes: two values with the same one are stored alike.
+//! Computes 128-bit fingerprints of serialized values. Values with equal fingerprints are
+//! stored alike.
 //!
-//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012) under a key of this process, so that
-//! nobody can prepare two values that collide.
+//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). Its key is
+//! random for each process, so that no caller can prepare two values with equal fingerprints.
 
 use std::{hash::Hasher, sync::OnceLock};
 
@@ -32,8 +33,8 @@ impl Fingerprint {
     }
 }
 
-/// A serializer that hashes the serde data model, tagged and with lengths, so that different values never read as the same
-/// bytes.
+/// A serializer that hashes the serde data model. Each value is hashed with a type tag and its
+/// length, so that different values never produce the same bytes.
 struct Hash(SipHasher13);
 
 impl Hash {
@@ -81,7 +82,8 @@ enum Tag {
     Struct,
 }
 
-/// The entries of a map, whose order means nothing: a `HashMap` writes the same content in any order.
+/// Collects the entries of a map and hashes them independent of their order, because a `HashMap`
+/// can write the same content in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Hash,
     entry: Hash,
@@ -93,7 +95,8 @@ impl SerializeMap for Entries<'_> {
     type Error = Error;
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
-        // The conversion of keys panics at a list or a map; what it makes of a key is a string.
+        // `serde_dynamo` writes each map key as a string, and panics for a key that is a list or a
+        // map.
         let key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
             AttributeValue::S(text) | AttributeValue::N(text) => text,
             AttributeValue::Bool(flag) => flag.to_string(),

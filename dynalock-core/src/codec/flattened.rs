@@ -1,5 +1,6 @@
-//! Types with a flattened field. The derive knows neither the attributes of such a field nor their aliases. Before a
-//! write is sent, the library therefore reads back the item that the write would leave.
+//! Checks for types with a flattened field. The derive knows neither the attributes of such a
+//! field nor their aliases. Before the library sends a write, it therefore verifies that serde can
+//! read the resulting item.
 
 use std::sync::Arc;
 
@@ -15,20 +16,22 @@ use crate::{
     model::Versioned,
 };
 
-/// Refuses a new item if serde could not read it back, or would not read every attribute.
+/// Refuses a new item if serde cannot read it back, or does not read every attribute.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
 }
 
-/// Adds to `changes` the removal of the aliases under which the changed attributes are stored. Refuses the changes if
-/// serde could not read back the item that they leave, or would not read every changed attribute.
+/// Adds to `changes` the removal of the aliases under which the changed attributes are stored.
+/// Returns an error if serde could not read the resulting item, or would ignore a changed
+/// attribute.
 ///
-/// Serde refuses an item that has both a name and its alias, as a duplicate field. A flattened `Option` is `None` for
-/// such an item. If a write removes only the name, serde reads the old value from the alias.
+/// Serde refuses an item that has both a name and its alias, as a duplicate field. A flattened
+/// `Option` is `None` for such an item. If a write removes only the name, serde reads the old value
+/// from the alias.
 ///
-/// `stored` is the item as it was read, without bookkeeping. `written` has the names under which serde writes the
-/// value.
+/// `stored` is the item as it was read, without bookkeeping. `written` contains the names under
+/// which serde writes the value.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -38,7 +41,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // An attribute that the value had and the item did not was read from an alias, or is a default.
+    // Such an attribute was read from an alias, or has a default. The item itself does not contain
+    // its name.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -47,7 +51,8 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
     }
 
-    // One reading decides for nearly all writes: an item that is stored under the written names has no alias.
+    // For nearly all writes, one check is enough: an item that is stored under the written names
+    // has no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
@@ -65,7 +70,7 @@ pub(super) fn remove_aliases<T: Versioned>(
     })
 }
 
-/// An item that serde could not read back as it is written.
+/// The reason why serde could not read an item.
 struct Unread {
     /// The attribute that is the cause, if it is known.
     attribute: Option<String>,
@@ -95,7 +100,8 @@ impl Unread {
     }
 }
 
-/// Whether an item can be read, and its value shows each of these attributes. The error has the first one that it does not show.
+/// Checks that serde can read an item, and that its value contains each of these attributes. The
+/// error names the first attribute that is missing.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -104,7 +110,7 @@ fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> 
     }
 }
 
-/// The search for the aliases of the attributes of one stored item.
+/// Finds the aliases of the attributes of one stored item.
 struct Search<'a, T> {
     table: &'a Arc<str>,
     stored: &'a Item,
@@ -113,15 +119,16 @@ struct Search<'a, T> {
 }
 
 impl<T: Versioned> Search<'_, T> {
-    /// Returns the stored alias of `name`: an item with both attributes does not show `name`, and an item without the
-    /// alias does.
+    /// Returns the alias under which `name` is stored. An attribute is the alias if serde shows
+    /// `name` without it, and does not show `name` with both attributes present.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
         if self.shows(both.clone(), name) {
             return None;
         }
-        // An attribute that is no alias may hide the name too, by a value of the wrong type. It must not be removed for that.
+        // An attribute that is not an alias may have the wrong type, and hide the name for that
+        // reason. Such an attribute must not be removed.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
@@ -142,7 +149,7 @@ impl<T: Versioned> Search<'_, T> {
 
 /// Returns the attributes that serde writes for the value of an item without bookkeeping.
 fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> {
-    // The version is no part of the content. Any number makes the item readable.
+    // The version is not part of the content. Any number makes the item readable.
     let value: T = value_of(table, item, 1)?;
     attributes_of(table, &value)
 }

@@ -1,4 +1,5 @@
-//! Value to item and back: the only place that knows the shapes of attribute values.
+//! Converts values to items and back. Only this module interprets the shapes of attribute
+//! values.
 
 mod attributes;
 mod current;
@@ -43,7 +44,7 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// All attributes of a value, without bookkeeping, as an item that can be read back.
+/// Encodes a value as an item, and verifies that serde can read the item back.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -52,8 +53,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// The key attributes under their names. A sort key that the table does not have is left out, and one that is missing as well:
-/// [`Key`]s come from generated types, which have what their table has.
+/// Returns the key attributes under their names. Generated key types match their table, so a
+/// superfluous or missing sort key is ignored.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -62,7 +63,7 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .collect()
 }
 
-/// The key of an item; nothing if that is not one by its model.
+/// Returns the key of an item, or `None` if the item does not have the key attributes of its model.
 pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     let value = |attribute: KeyModel| scalar(item.get(attribute.name)?.clone());
     let sort = match model.sort_key {
@@ -72,14 +73,14 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns what serde writes for a key attribute. A value that serde does not write as a string, a number or bytes gives
-/// an empty string, which DynamoDB refuses in keys.
+/// Returns the value that serde writes for a key attribute. If serde writes another type than a
+/// string, a number or bytes, the result is an empty string, which DynamoDB refuses in keys.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
 }
 
-/// The value of a key attribute, if the value has a type that keys have.
+/// Returns a string, a number or bytes as a key value, or `None` for any other type.
 pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     match value {
         AttributeValue::S(text) => Some(KeyValue::S(text)),
@@ -89,7 +90,7 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Whether two reads of one key show the same state.
+/// Returns whether two reads of one key show the same state.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -101,16 +102,17 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// The bytes that DynamoDB counts for an item, names included, by the rules of its documentation.
+/// Returns the size of an item in bytes, with the names, by the rules of the DynamoDB
+/// documentation.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
-/// The bytes that DynamoDB counts for a value.
+/// Returns the size of a value in bytes, as DynamoDB counts it.
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    // A byte for two significant digits, and one more.
+    // A number takes one byte for each two significant digits, and one more byte.
     let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),
@@ -123,7 +125,8 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::M(map) => {
             CONTAINER + map.iter().map(|(name, value)| ELEMENT + name.len() + size_of(value)).sum::<usize>()
         }
-        // Booleans and nulls take one byte; a shape that this SDK does not know takes at least that.
+        // Booleans and nulls take one byte. A type that this SDK does not know takes at least one
+        // byte.
         _ => 1,
     }
 }

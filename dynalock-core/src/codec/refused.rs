@@ -2,13 +2,14 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Returns the reason behind an error of `serde_dynamo`. The error contains only a text.
+/// Returns the reason for an error of `serde_dynamo`, which itself is only a text.
 ///
-/// The texts of serde and `serde_dynamo` have fixed forms. The function takes only the name of a field or the part
-/// after `, expected` from such a text, because a value stands before that part. Any other text comes from the type's
-/// own code and may quote the value, so it becomes the `detail` of the error.
+/// The texts of serde and `serde_dynamo` have fixed forms. In such a text, a value may stand before
+/// `, expected`. The function therefore takes only a field name, or the part after `, expected`.
+/// Any other text comes from the code of the type and may quote the value, so it becomes the
+/// `detail` of the error.
 ///
-/// `found` is the kind of the stored attribute.
+/// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {
     let text = error.to_string();
     match reason(&text, found) {

@@ -20,12 +20,12 @@ use crate::{
     version::{Incarnation, Revision},
 };
 
-/// A value as it is stored, with the version of its item.
+/// A value that was read or written, together with the version of its item.
 ///
-/// `Stored<T>` derefs to `T`. The first mutable access takes a fingerprint of each attribute that serde writes.
-/// [`Repository::update`](crate::Repository::update) sends the attributes whose fingerprints differ later. It
-/// does not see changes without a mutable access, for example through a `Mutex` or an atomic in the value.
-/// Serde serializes a `Stored<T>` as the value.
+/// `Stored<T>` derefs to `T`. The first mutable access takes a fingerprint of each attribute that
+/// serde writes. [`Repository::update`](crate::Repository::update) later sends the attributes whose
+/// fingerprints have changed. Changes without a mutable access, for example through a `Mutex` or an
+/// atomic in the value, are not noticed. Serde serializes a `Stored<T>` as its value.
 ///
 /// # Examples
 ///
@@ -47,16 +47,16 @@ pub struct Stored<T> {
     origin: StoredOrigin,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone)]
 enum StoredOrigin {
-    /// It was read or written in this process.
+    /// The value was read or written in this process.
     Known(Basis),
-    /// It came back from somewhere with the token of the state that it was made from.
+    /// The value was edited elsewhere, and came back with the etag of its original state.
     Assumed(Etag),
 }
 
-/// What a write of a value rests on.
+/// The state of an item on which the next write is based.
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
@@ -64,19 +64,20 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// The item as it was read or written, without bookkeeping. Only types with a flattened field keep it.
+/// The item as it was read or written, without bookkeeping. Only types with a flattened field keep
+/// this copy.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// The state that an item was in.
+/// One state of an item.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
-    /// The whole item, if it was read without a version or without write ids.
+    /// The whole item, if it has no version or no write ids.
     pub(crate) image: Option<Box<Item>>,
 }
 
-/// The value as it was before the first mutable access.
+/// The fingerprints of the value before the first mutable access.
 #[derive(Clone)]
 enum Before {
     Untouched,
@@ -85,8 +86,8 @@ enum Before {
 }
 
 impl<T> Stored<T> {
-    /// Returns the version: 1 after the create, and one more after each write. The version is 0 for an item
-    /// without one, which another program wrote.
+    /// Returns the version: 1 after the create, and one more after each write. The version is 0 if
+    /// the item has none because another program wrote it.
     ///
     /// # Examples
     ///
@@ -127,7 +128,7 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// What a write of the value rests on: an etag alone if it came back from somewhere.
+    /// Returns the basis of the next write, or the etag if the value was edited elsewhere.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -135,7 +136,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// The value, and what a write of it rests on: an etag alone if it came back from somewhere.
+    /// Returns the value, and the basis of its next write. If the value was edited elsewhere, its
+    /// etag replaces the basis.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -145,8 +147,8 @@ impl<T> Stored<T> {
 }
 
 impl<T: Versioned> Stored<T> {
-    /// Returns a token of the state in which the item was read. A form sends it to a browser and back, beside the
-    /// value.
+    /// Returns a token of the state in which the item was read. A web form, for example, sends it
+    /// to a browser together with the value.
     ///
     /// # Examples
     ///
@@ -167,15 +169,17 @@ impl<T: Versioned> Stored<T> {
         }
     }
 
-    /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is the token of the
-    /// state that the edit started from.
+    /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is
+    /// the token of the state that the edit started from.
     ///
-    /// A write of the result reads the item first. It fails with [`Error::Conflict`] if the item is no longer in
-    /// that state, and with [`Error::KeyChanged`] if the etag belongs to another key.
+    /// A write of the result reads the item first. If the item is no longer in that state, the
+    /// write fails with [`Error::Conflict`]. If the etag belongs to another key, it fails with
+    /// [`Error::KeyChanged`].
     ///
-    /// The order of a `HashSet` differs from one value to the next, and its attribute is a list in that order. An
-    /// [`update`](crate::Repository::update) therefore writes an unchanged `HashSet` again, and increments the
-    /// version. A `BTreeSet` is written only if its members changed.
+    /// The order of a `HashSet` differs from one value to the next, and its attribute is a list in
+    /// that order. An [`update`](crate::Repository::update) therefore writes an unchanged `HashSet`
+    /// again, and increments the version. A `BTreeSet` has a fixed order, so it is written only if
+    /// its members change.
     ///
     /// # Examples
     ///
@@ -200,7 +204,8 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// A value that says what is stored: it was read, or a write has just left it.
+    /// Makes a `Stored` from a value that equals the stored item, because it was just read or
+    /// written.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         Self::new(value, basis)
@@ -212,30 +217,32 @@ impl Basis {
         Self { state, before: Before::Untouched, content }
     }
 
-    /// The basis of the next write after one that has left the item like this.
+    /// Returns the basis after a write that left the item in this revision.
     pub(crate) fn written(revision: Revision, content: Content) -> Self {
         Self::read(State { revision, image: None }, content)
     }
 
-    /// The same, of a write that began another life of the item.
+    /// Returns the basis with another incarnation, because a write created the item again.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Takes the fingerprints of the value that was read, before it is changed for the first time.
+    /// Takes the fingerprints of the value before its first change.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(fingerprints),
+                // A mutable access cannot return an error, so the next write reports it.
                 Err(error) => Before::Failed(error),
             };
         }
     }
 
-    /// Refuses a value whose key is not the one that was read.
+    /// Returns an error if the key of the value has changed since it was read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
+            // Without a mutable access, the key cannot have changed.
             Before::Untouched => false,
             Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
@@ -246,13 +253,16 @@ impl Basis {
         }
     }
 
-    /// Whether the value had this attribute before it was changed. Returns `false` for a value that was not changed.
+    /// Returns whether the value had this attribute before its first change. The result is `false`
+    /// for an unchanged value.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
-    /// The names under which serde writes the value, if the derive does not know all of them and the whole content is compared.
+    /// Returns the names under which serde writes the value. The result is empty unless the type
+    /// has a flattened field and the whole content is compared.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
+        // A condition names these attributes only if it compares the whole content.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
@@ -265,12 +275,12 @@ impl Basis {
         }
     }
 
-    /// The content that an update with these changes leaves.
+    /// Returns the content that an update with these changes leaves.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
-    /// What `value` says differently from the value that was read.
+    /// Returns the attributes of `value` that differ from the value that was read.
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
         let before = match &self.before {
             Before::Untouched => return Ok(Changes::default()),
@@ -295,7 +305,7 @@ impl Content {
 }
 
 impl State {
-    /// Whether this is the state that the etag names.
+    /// Returns whether the item was in the state of this etag.
     pub(crate) fn is_at(&self, etag: &Etag) -> bool {
         etag.matches(&self.revision, self.image.as_deref())
     }
@@ -310,6 +320,8 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
+    // This runs before the caller can change the value, so the fingerprints are those of the stored
+    // state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);

@@ -1,33 +1,33 @@
 use super::{CancellationClass, Refusal};
 use crate::model::Item;
 
-/// The part of one action in a cancellation.
+/// The reason that a cancelled transaction gives for one action.
 #[derive(Clone)]
 pub(crate) struct ActionReason {
     pub(crate) refusal: Refusal,
-    /// The item that a condition met, if there was one.
+    /// The item that made the condition false, or `None` if there was no item.
     pub(crate) item: Option<Item>,
 }
 
-/// What a code means; nothing for an action that was innocent.
+/// Returns the class of a code, or `None` for an action that was not a cause.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // ItemCollectionSizeLimitExceeded, ValidationError, and what may come.
+        // `ItemCollectionSizeLimitExceeded`, `ValidationError`, and codes that DynamoDB may add.
         _ => Some(CancellationClass::Permanent),
     }
 }
 
 impl ActionReason {
-    /// An action that was not the cause.
+    /// Returns the reason of an action that was not a cause.
     pub(crate) fn innocent() -> Self {
         Self { refusal: Refusal::new("None", "", None), item: None }
     }
 
-    /// An action whose condition was false.
+    /// Returns the reason of an action whose condition was false.
     pub(crate) fn conflict(item: Option<Item>) -> Self {
         Self { refusal: Refusal::new("ConditionalCheckFailed", "the conditional request failed", None), item }
     }

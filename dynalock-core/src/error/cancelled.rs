@@ -13,14 +13,15 @@ use crate::{
     version::version_in,
 };
 
-/// A transaction that DynamoDB cancelled, with a reason for each of its operations. Nothing was written.
+/// A cancelled transaction, with a reason for each of its operations. Nothing was written.
 ///
-/// [`reason`](Self::reason) returns the reason of one operation by its handle. [`reasons`](Self::reasons) returns
-/// those of all operations.
+/// [`reason`](Self::reason) returns the reason for one operation by its handle.
+/// [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// Tells the handles of one transaction from those of another, in this process.
+/// Distinguishes the transactions of this process, so that a handle of another transaction is
+/// noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -33,12 +34,14 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// In the order of the calls; those that became one action share its reason.
+    /// The operations in the order of the calls. Operations that were merged into one action share
+    /// its reason.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one reason of it. It tells the caller the next step.
+/// The class of a cancellation, or of one of its reasons. The class decides what the caller does
+/// next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
@@ -67,12 +70,13 @@ impl Cancelled {
         Self(Arc::new(CancelledParts { transaction, operations, spent }))
     }
 
-    /// The transaction that was cancelled.
+    /// Returns the id of the cancelled transaction.
     pub(crate) fn transaction(&self) -> TransactionId {
         self.0.transaction
     }
 
-    /// Returns a reason for each operation, in the order of the calls, also for operations that were not a cause.
+    /// Returns a reason for each operation, in the order of the calls. Operations that were not a
+    /// cause are included.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -81,17 +85,17 @@ impl Cancelled {
         })
     }
 
-    /// Returns the class of all reasons together.
+    /// Returns the common class of all reasons, or `Mixed`.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Whether every guilty operation met contention or a lack of capacity.
+    /// Returns whether every operation that failed met contention or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// The requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that it took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
@@ -99,11 +103,12 @@ impl Cancelled {
 
 impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without a reason is one that nobody knows how to mend.
+        // A cancellation without any reason counts as permanent, because no next step is known.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Whether the same request may succeed later: there are reasons, and each is contention or a lack of capacity.
+    /// Returns whether the same request may succeed later: there is at least one reason, and each
+    /// is contention or a lack of capacity.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -126,8 +131,8 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.key
     }
 
-    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. The code is the text `None` for an operation that was
-    /// not a cause.
+    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. The code is the text `None`
+    /// for an operation that was not a cause.
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
@@ -182,7 +187,7 @@ impl fmt::Display for Cancelled {
     }
 }
 
-/// How many operations a message names.
+/// The number of operations that a message lists.
 const SHOWN: usize = 3;
 
 impl fmt::Display for OperationReason<'_> {

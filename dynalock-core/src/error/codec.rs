@@ -2,8 +2,8 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// A value that serde could not read from an item, or could not write into one.
 ///
-/// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes the problem,
-/// and is also the `source()` of this error. Neither shows a value of the item.
+/// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes
+/// the problem, and is also the `source()` of this error. Neither shows a value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -13,7 +13,8 @@ struct CodecErrorParts {
     error: SerdeError,
 }
 
-/// The problem with a value: names of fields and kinds of values, but no value of an item.
+/// The problem with a value. The text contains names of fields and kinds of values, but no value of
+/// an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
@@ -26,8 +27,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value has the right type, but the field cannot hold it: for example a number that is too large or has a
-    /// fraction.
+    /// The value has the right type, but the field cannot hold it: for example a number that is too
+    /// large or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
@@ -50,35 +51,38 @@ pub enum CodecReason {
         /// The field, under the name by which serde reads it.
         field: Box<str>,
     },
-    /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not know.
+    /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
+    /// know.
     #[error("the attribute is not known, and the type denies unknown fields; expected {expected}")]
     #[non_exhaustive]
     UnknownField {
         /// The fields of the type.
         expected: Box<str>,
     },
-    /// The value names no variant of the enum.
+    /// The value is not a variant of the enum.
     #[error("expected {expected}, found another variant")]
     #[non_exhaustive]
     UnknownVariant {
         /// The variants of the enum.
         expected: Box<str>,
     },
-    /// DynamoDB, or this library, cannot store or read this kind of value.
+    /// DynamoDB or this library cannot store or read this kind of value.
     #[error("{0}")]
     NotStorable(&'static str),
-    /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged enum fits.
+    /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged
+    /// enum fits.
     #[error("its own code refused it; `CodecError::detail` has the text, which may quote content")]
     Refused,
 }
 
-/// An error of a serializer or deserializer of this library: the reason, and the path of the value.
+/// An error of one of this library's serializers or deserializers: the reason, and the path of the
+/// value.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The innermost part first.
+    /// The path, starting with the innermost part.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -87,7 +91,7 @@ struct SerdeErrorParts {
 #[derive(Clone)]
 enum Part {
     Field(Box<str>),
-    /// A value of a map, whose key is content, or an element of a list.
+    /// An element of a list, or a value of a map, whose key is content.
     Entry,
 }
 
@@ -111,20 +115,21 @@ impl CodecError {
 
     /// Returns the path of the value, or `None` if no single attribute is the cause.
     ///
-    /// For a value that could not be read, the path is the attribute. For a value that could not be stored, the path
-    /// includes the fields inside, for example `lines[..].price`. Keys of maps are content and are not shown.
+    /// For a value that could not be read, the path is the attribute. For a value that could not be
+    /// stored, the path includes the fields inside, for example `lines[..].price`. Keys of maps are
+    /// content and are not shown.
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
     }
 
-    /// Returns the problem with the value.
+    /// Returns the reason: the problem with the value.
     pub fn reason(&self) -> &CodecReason {
         &self.0.error.0.reason
     }
 
-    /// Returns the text of the type's own code if this code refused the value, and `None` otherwise. The text may quote
-    /// content of the item.
+    /// Returns the text of the type's own code if this code refused the value, and `None`
+    /// otherwise. The text may quote content of the item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }
@@ -160,24 +165,24 @@ impl SerdeError {
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason, detail: None }))
     }
 
-    /// A value that is not stored, for this reason.
+    /// Makes the error of a value that cannot be stored.
     pub(crate) fn not_storable(why: &'static str) -> Self {
         Self::new(CodecReason::NotStorable(why))
     }
 
-    /// A value that the code of its type refused, in these words.
+    /// Makes the error of a value that the code of its type refused with this text.
     pub(crate) fn refused(detail: impl fmt::Display) -> Self {
         let detail = Some(detail.to_string().into());
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
     }
 
-    /// The same, inside of a field.
+    /// Adds the field that contains the value to the path.
     pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Part::Field(name.into()));
         self
     }
 
-    /// The same, inside of a value of a map, or of some element.
+    /// Adds the map or list that contains the value to the path.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self
@@ -198,7 +203,7 @@ impl SerdeErrorParts {
     }
 }
 
-/// Without the detail: an error that serde wraps into another one shows no value either.
+/// Leaves out the detail, so that no value appears when serde wraps this error into another.
 impl fmt::Display for SerdeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.reason.fmt(f)
@@ -239,7 +244,7 @@ impl serde::de::Error for SerdeError {
         Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
     }
 
-    /// The variant that was found is a value, so it is not kept.
+    /// Returns the error of an unknown variant, without its name, which is a value.
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
         Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
     }
@@ -261,7 +266,7 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// The kind of a value, without the value.
+/// Returns the kind of a value, without the value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {
@@ -277,7 +282,7 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::NewtypeVariant
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
-        // It holds any text.
+        // Serde puts any text here, which may be content.
         Unexpected::Other(_) => "a value",
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     version::version_in,
 };
 
-/// A refused write, with the item that it met.
+/// A refused write, with the item that made its condition false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -38,12 +38,13 @@ impl Conflict {
         self.0.item.as_ref()
     }
 
-    /// Returns the version that the write rested on, or `None` for a create.
+    /// Returns the version that the write required, or `None` for a create.
     pub fn expected(&self) -> Option<u64> {
         self.0.expected
     }
 
-    /// Returns the version of the item that the write met, or `None` if there was no item or no version.
+    /// Returns the version of the item that refused the write, or `None` if there was no item or
+    /// the item had no version.
     pub fn found(&self) -> Option<u64> {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
     }
@@ -58,12 +59,12 @@ impl Conflict {
         &self.0.key
     }
 
-    /// The key, as far as errors show it: the key in backticks, or `this key`.
+    /// Returns the key in backticks, or `this key` if errors may not show it.
     pub(super) fn shown_key(&self) -> String {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// The requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that it took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }

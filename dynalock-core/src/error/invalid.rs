@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-/// The reason why a transaction is not sent. Operations are named by their index in the order of the calls; the
-/// first index is 0.
+/// The reason why a transaction is not sent. It names operations by their index in the order of the
+/// calls. The first index is 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
-    /// The transaction has no operation.
+    /// The transaction has no operations.
     #[error("it has no operation; add one, or do not commit it")]
     Empty,
     /// The transaction touches more items than DynamoDB allows.
@@ -46,7 +46,8 @@ pub enum InvalidTransaction {
         /// The size of the item, by DynamoDB's rules.
         bytes: usize,
     },
-    /// Two operations write the same item, which DynamoDB refuses. (A check and a write of the same item are merged.)
+    /// Two operations write the same item, which DynamoDB refuses. (A check and a write of the same
+    /// item are merged.)
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
@@ -60,7 +61,8 @@ pub enum InvalidTransaction {
         /// The table.
         table: Arc<str>,
     },
-    /// A unit of work reads an item that it has already written. DynamoDB does not show this write before the commit.
+    /// A unit of work reads an item that it has already written. DynamoDB does not show this write
+    /// before the commit.
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]
@@ -69,7 +71,8 @@ pub enum InvalidTransaction {
         /// The table.
         table: Arc<str>,
     },
-    /// A handle of the unit of work still exists after the end of its closure. Later calls on this handle would be lost.
+    /// A handle of the unit of work still exists after the end of its closure. Later calls on this
+    /// handle would be lost.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]

@@ -13,10 +13,11 @@ pub struct Locked {
     pub name: Option<Arc<str>>,
     /// The label of the holder. A holder without a label has its nonce as label.
     pub owner: Arc<str>,
-    /// The fence of its grant, or 0 if the row has none. Rows of other programs may have none.
+    /// The fence of the holder's grant, or 0 if the row has none because another program wrote it.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, if the lease is not renewed. It counts to the end of
-    /// the lease by this machine's clock, plus `max_skew` under [`Expiry::Clock`](crate::Expiry::Clock).
+    /// The time until another caller can acquire the lock, unless the lease is renewed. The time
+    /// ends with the lease by this machine's clock, or `max_skew` later under
+    /// [`Expiry::Clock`](crate::Expiry::Clock).
     pub remaining: Duration,
     /// The requests that the call sent, and the time that it took.
     pub spent: Spent,
@@ -35,7 +36,8 @@ pub enum Lost {
         /// The fence of the new grant.
         fence: u64,
     },
-    /// The lease has ended: it was not renewed in time, another caller took it away, or it reached its longest time.
+    /// The lease has ended: it was not renewed in time, an operator broke it, or its `max_hold` was
+    /// over.
     #[error("its lease has ended")]
     Expired,
     /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.
@@ -44,13 +46,14 @@ pub enum Lost {
     /// The row of the lock was deleted.
     #[error("its row was deleted")]
     Deleted,
-    /// DynamoDB could not be reached until the lease had ended.
+    /// The lease has ended because DynamoDB answered no heartbeat.
     #[error("its lease has ended, since no heartbeat was answered: {0}")]
     Unreachable(Arc<str>),
 }
 
 impl Lost {
-    /// Whether the grant is over. Otherwise only the answers are missing.
+    /// Returns whether the grant has certainly ended. Otherwise only the answers of DynamoDB are
+    /// missing, and the lease may still be held.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,
@@ -70,7 +73,7 @@ impl fmt::Display for Locked {
             Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
             None => write!(f, " holds the lock in table `{table}`")?,
         }
-        // The row of another program may have neither.
+        // A row that another program wrote may have neither an owner nor a fence.
         if *fence > 0 {
             write!(f, " under fence {fence}")?;
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-/// The missing or invalid part of the client's configuration. No request was sent.
+/// The part of the client's configuration that is missing or invalid. No request was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misconfigured {

@@ -1,4 +1,4 @@
-//! The errors of this crate, one variant for each next step of the caller.
+//! The errors of this crate. Each variant stands for one next step of the caller.
 
 mod action_reason;
 mod cancelled;
@@ -35,40 +35,43 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call did not succeed, or why its outcome is unknown.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item. [`Conflict::current`] returns the item of a
-/// conflict, and [`CodecError::detail`] the text of a type that refused its value. The key of an item is shown
-/// only if its type has `#[dynalock(show_key)]`. DynamoDB's own messages are passed on unchanged.
+/// Neither `Display` nor `Debug` shows the content of an item. Two methods return content:
+/// [`Conflict::current`] returns the item of a conflict, and [`CodecError::detail`] returns the
+/// text of a type that refused its value. The key of an item is shown only if its type has
+/// `#[dynalock(show_key)]`. DynamoDB's own messages are passed on unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The item has changed since it was read: another caller wrote or deleted it. Nothing was written.
+    /// The item has changed since it was read: another caller wrote or deleted it. Nothing was
+    /// written.
     ///
-    /// Read the item again, or start from [`Conflict::current`]. `update_with` does this itself.
+    /// Read the item again, or start from [`Conflict::current`]. The call `update_with` does this
+    /// itself.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create met an item under its key, with a version or without. Nothing was written.
+    /// A create found an item under its key, with or without a version. Nothing was written.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
     /// DynamoDB cancelled a transaction. None of its operations wrote anything.
     ///
-    /// [`Cancelled::reason`] gives the cause for each operation, with the item that it met.
-    /// [`transact`](crate::transact) runs its closure again by itself.
+    /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
+    /// condition false. [`transact`](crate::transact) runs its closure again without help.
     #[error("{0}")]
     Cancelled(Cancelled),
 
-    /// A transaction cannot be sent as it is. Nothing was sent.
+    /// A transaction is invalid. Nothing was sent.
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// A handle was used with a transaction that it does not belong to. This error says nothing about the outcome of
-    /// either transaction.
+    /// A handle was used with a transaction that it does not belong to. The error says nothing
+    /// about the outcome of either transaction.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// A transaction under the caller's token was committed before: an item shows its write id. This call wrote
-    /// nothing.
+    /// A transaction with the caller's token was committed before, because an item shows its write
+    /// id. This call wrote nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
@@ -79,12 +82,14 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// Another content was committed under this ClientRequestToken in the last ten minutes. This call wrote nothing.
+    /// A transaction with other content was committed under this ClientRequestToken in the last ten
+    /// minutes. This call wrote nothing.
     ///
-    /// Read the items before you send the content under a new token. A transaction that is repeated under its old
-    /// token, for example after a crash, must have the same content. A `HashSet` or a `HashMap` has a different order
-    /// each time, which makes a different content: use a `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that
-    /// the earlier transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
+    /// Read the items before you send the content under a new token. A transaction that is repeated
+    /// under its old token, for example after a crash, must have the same content. A `HashSet` or a
+    /// `HashMap` has a different order each time, which makes a different content: use a
+    /// `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier transaction was
+    /// committed, the error is [`Error::AlreadyCommitted`].
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -95,13 +100,14 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// Another caller holds the lock, and the time to wait for it is over.
+    /// Another caller holds the lock, and the wait for it is over.
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue is full: it has as many entries as its callers allow. No entry was added.
+    /// The fair queue has the maximum number of entries. No entry was added.
     ///
-    /// Ask again later, or allow a longer queue: [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
+    /// Try again later, or allow a longer queue:
+    /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
          ask again later"
@@ -116,11 +122,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The place in the fair queue is gone. Its turn came, the waiter gave no sign of life for a whole ttl, and
-    /// another caller removed the entry. Nothing is held.
+    /// The place in the fair queue is lost. The waiter became the head, but sent no heartbeat for a
+    /// whole ttl, so another caller removed its entry. The lock is not held.
     ///
-    /// The process or its runtime was paused for that long, or DynamoDB could not be reached. Ask again, at the end
-    /// of the queue.
+    /// The process or its runtime was paused for that time, or DynamoDB could not be reached. A new
+    /// call enters at the end of the queue.
     #[error(
         "the place in the queue of a lock in table `{table}` was taken away, since it did not show itself when its turn had come \
          ({spent}); ask again"
@@ -133,11 +139,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The lock is no longer held: another caller may already hold it.
+    /// The lock is no longer held. Another caller may already hold it.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// The key has no item to update.
+    /// The key has no item that could be updated.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
@@ -149,9 +155,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key that its item was read under. Nothing was written.
+    /// The key of a value differs from the key of the item that it was read from. Nothing was
+    /// written.
     ///
-    /// DynamoDB cannot change a key: create an item under the new key and delete the old one.
+    /// DynamoDB cannot change a key. Create an item under the new key, and delete the old item.
     #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
     #[non_exhaustive]
     KeyChanged {
@@ -159,7 +166,7 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key cannot be sent: it is empty, or serde writes it differently from its `KeyAttribute`.
+    /// A key is invalid: it is empty, or serde writes it differently from its `KeyAttribute`.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -171,7 +178,8 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// A bookkeeping attribute of the stored item is invalid. Another program wrote it. Nothing was written.
+    /// A bookkeeping attribute of the stored item is invalid, because another program wrote it.
+    /// Nothing was written.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -183,7 +191,8 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The item has the last version that a `u64` can hold. Nothing was written.
+    /// The version of the item is the largest `u64`, so it cannot be incremented. Nothing was
+    /// written.
     #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
     #[non_exhaustive]
     VersionExhausted {
@@ -191,8 +200,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A write changes or compares so many attributes that its expression is longer than DynamoDB allows. Nothing was
-    /// written.
+    /// A write changes or compares too many attributes: its expression is longer than DynamoDB
+    /// allows. Nothing was written.
     #[error(
         "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
     )]
@@ -202,31 +211,31 @@ pub enum Error {
         table: Arc<str>,
         /// The bytes of the expression.
         bytes: usize,
-        /// A remedy.
+        /// The way to avoid the error.
         remedy: &'static str,
     },
 
-    /// The outcome of a write is unknown: a reply was lost, and the item no longer shows whether the write was
-    /// applied.
+    /// The outcome of a write is unknown: a reply was lost, and the item no longer shows whether
+    /// the write was applied.
     ///
-    /// Read the item to see its present state. A later write is safe, because its own condition decides. Repeating
-    /// this write may apply it twice.
+    /// Read the item to see its current state. A new write that starts from this state is safe,
+    /// because its condition protects it. A repetition of this write may apply it twice.
     #[error(
         "it cannot be told whether a write to table `{table}` was applied ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]
     Indeterminate {
-        /// The table. For a transaction: all its tables, separated by commas.
+        /// The table. For a transaction, all its tables, separated by commas.
         table: Arc<str>,
-        /// The version that the write rested on, or `None` for a create and a transaction.
+        /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,
-        /// The last known version of the item, or `None` if it was absent or not seen.
+        /// The last known version of the item, or `None` if it was absent or not read.
         found: Option<u64>,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
-        /// The failure that ended the call, or `None` if the item itself showed that the outcome is unknown. The message
-        /// contains it.
+        /// The failure that ended the call, or `None` if the item itself showed that the outcome is
+        /// unknown. The message contains it.
         last: Option<Box<Error>>,
     },
 
@@ -240,19 +249,19 @@ pub enum Error {
         last: Box<Error>,
     },
 
-    /// DynamoDB refused the request because of a transaction on the same item. It appears inside
-    /// [`Error::Exhausted`].
+    /// DynamoDB refused the request because of a transaction on the same item. The error appears
+    /// inside [`Error::Exhausted`].
     #[error("a transaction was at work on the item ({0})")]
     Contention(Refusal),
 
-    /// DynamoDB or the table had no capacity left. It appears inside [`Error::Exhausted`].
+    /// DynamoDB or the table had no capacity left. The error appears inside [`Error::Exhausted`].
     #[error("throttled ({0})")]
     Throttled(Refusal),
 
-    /// No usable answer came: no connection, a timeout, a 5xx, or an unreadable body. It appears inside
-    /// [`Error::Exhausted`] and [`Error::Indeterminate`]. The release of a lock returns it directly if the runtime of
-    /// the lock was shut down. A call for a lock returns it directly if its
-    /// heartbeat thread could not be started.
+    /// No usable answer came: the connection failed, the request timed out, or the answer was a 5xx
+    /// or unreadable. The error appears inside [`Error::Exhausted`] and [`Error::Indeterminate`].
+    /// Two calls return it directly: the release of a lock whose runtime was shut down, and the
+    /// acquire of a lock whose heartbeat thread could not be started.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -288,8 +297,8 @@ pub enum Error {
 
     /// The key of the table differs from the key of the type. Nothing was written.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) compares both keys and reports the difference.
-    /// Every other call learns it from DynamoDB, with less detail.
+    /// [`Repository::create_table`](crate::Repository::create_table) compares both keys and reports
+    /// the difference. In all other calls, the error comes from DynamoDB and has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
@@ -299,10 +308,10 @@ pub enum Error {
         reason: String,
     },
 
-    /// The configuration of the client does not allow a request: the credentials, the Region or the endpoint are
-    /// missing or invalid. Nothing was written.
+    /// The configuration of the client is incomplete: the credentials, the Region or the endpoint
+    /// are missing or invalid. Nothing was written.
     ///
-    /// The first request of a call returns this error, and the call does not repeat the request.
+    /// The first request of a call returns this error, and is not repeated.
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
@@ -333,14 +342,15 @@ pub enum Error {
     ItemTooLarge {
         /// The table.
         table: Arc<str>,
-        /// The size of the data in the write, by DynamoDB's rules: the whole item for a create or a put, the names and new
-        /// values of the changed attributes for an update.
+        /// The size of the data in the write, by DynamoDB's rules. A create or a put counts the
+        /// whole item. An update counts the names and new values of the changed attributes.
         bytes: usize,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
     },
 
-    /// DynamoDB refused the request for good: validation, access, limits. Nothing was written.
+    /// DynamoDB refused the request permanently, because of its content, its access rights or a
+    /// limit. Nothing was written.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
@@ -354,19 +364,22 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the number of requests that the call sent, or `None` if the error does not know it.
+    /// Returns the number of requests that the call sent, or `None` if the error does not contain
+    /// it.
     ///
-    /// An error knows it if it carries a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`].
+    /// The number is known for an error with a [`Spent`], a [`Conflict`], a [`Cancelled`], a
+    /// [`Locked`] or a [`Refusal`].
     pub fn attempts(&self) -> Option<u32> {
         self.spent().map(|spent| spent.attempts)
     }
 
-    /// Returns the time from the start of the call to the error, or `None` where [`attempts`](Self::attempts) returns `None`.
+    /// Returns the time from the start of the call to the error, or `None` if the error does not
+    /// contain it.
     pub fn elapsed(&self) -> Option<Duration> {
         self.spent().map(|spent| spent.elapsed)
     }
 
-    /// The result of a call that does not wait: `None` while another caller holds the lock.
+    /// Returns `None` if another caller holds the lock, for a call that does not wait.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -412,9 +425,9 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed later, though its caller changes nothing.
+    /// Returns whether the same call may succeed later, without a change by its caller.
     ///
-    /// The call has made its own retries before it returns an error. Wait a while before you repeat the call.
+    /// The call has already made its own retries. Wait before you repeat the call.
     ///
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
@@ -467,7 +480,7 @@ impl Error {
     }
 }
 
-/// A key as far as it may be shown.
+/// Returns the text of a key for a message, or `this key` if errors may not show it.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }

@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// A refusal in DynamoDB's own words, with the requests and the time that were spent.
+/// A refusal in DynamoDB's own words, with the number of requests and the time that the call spent.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -20,11 +20,11 @@ impl Refusal {
         Self(Box::new(RefusalParts { code, message, request_id, spent: Spent::default() }))
     }
 
-    /// Whether DynamoDB refused the request because the table has another key.
+    /// Returns whether DynamoDB refused the request because the key of the table differs.
     pub(crate) fn is_of_key_schema(&self) -> bool {
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // DynamoDB Local's words for a key attribute that is missing.
+            // The message of DynamoDB Local for a missing key attribute.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -33,12 +33,13 @@ impl Refusal {
             "Query condition missed key schema element",
             "Condition parameter type does not match schema type",
         ];
-        // A transaction of reads is cancelled as a whole.
+        // In a transaction of reads, DynamoDB reports such a key as a cancellation of the whole
+        // transaction.
         let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
         is_validation && KNOWN.iter().any(|known| self.message().contains(known))
     }
 
-    /// Whether DynamoDB refused the request because an item is larger than it stores.
+    /// Returns whether DynamoDB refused the request because an item is too large.
     pub(crate) fn is_of_item_size(&self) -> bool {
         let message = self.message();
         self.code().starts_with("Validation")
@@ -73,19 +74,19 @@ impl Refusal {
         &self.0.message
     }
 
-    /// Returns the id that AWS support asks for.
+    /// Returns the id of the request, which AWS support asks for.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// The requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that it took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
 }
 
 impl Unavailable {
-    /// The same, with what had been tried by then.
+    /// Returns the refusal with the attempts and the time that the call has spent.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),
@@ -112,13 +113,14 @@ pub enum Unavailable {
     /// The connection was refused. The request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// The provider of credentials failed, and may succeed the next time. The request was never sent.
+    /// The credentials provider failed, and may succeed the next time. The request was never sent.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
-    /// A part of the SDK's configuration failed, for example an interceptor. The request was never sent.
+    /// A part of the SDK's configuration failed, for example an interceptor. The request was never
+    /// sent.
     #[error("the SDK did not send the request: {0}")]
     NotSent(Arc<str>),
-    /// The connection could not be made, or broke. The request may have been applied.
+    /// The connection could not be made, or was interrupted. The request may have been applied.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
     /// No answer came in time. The request may have been applied.
@@ -127,11 +129,12 @@ pub enum Unavailable {
     /// The deadline passed before the request could be sent.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before the release was answered. The lock may be free. If it is
-    /// not, its lease ends by itself.
+    /// The tokio runtime of a lock was shut down before the release was answered. The lock may be
+    /// free. Otherwise its lease expires.
     #[error("the runtime of the lock was shut down before it was known to be released")]
     RuntimeEnded,
-    /// The thread that [`Heartbeat::Thread`](crate::Heartbeat::Thread) asks for could not be started. The lock was not asked for.
+    /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No
+    /// request for the lock was sent.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
     /// The table exists, but is not active yet.

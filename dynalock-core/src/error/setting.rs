@@ -4,23 +4,23 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSetting {
-    /// The ttl of a lease is shorter than a millisecond or longer than a year of 366 days.
+    /// The ttl of a lease is shorter than a millisecond or longer than 366 days.
     #[error("the ttl of a lease is between a millisecond and a year, and this one is {ttl:?}; set another `ttl`")]
     #[non_exhaustive]
     Ttl {
         /// The ttl that was set.
         ttl: Duration,
     },
-    /// No lock was named in `acquire_all` or `lock_any`.
+    /// `acquire_all` or `lock_any` was called with an empty list.
     #[error("no lock is named; name at least one")]
     NoLocks,
-    /// `max_queue(0)` was set: no caller could enter the queue.
+    /// `max_queue(0)` was set, which lets no caller enter the queue.
     #[error("`max_queue(0)` lets nobody into the queue; allow at least 1")]
     MaxQueue,
-    /// `attempts(0)` was set: no request could be sent.
+    /// `attempts(0)` was set, which allows no request.
     #[error("`attempts(0)` allows no request; allow at least 1")]
     Attempts,
-    /// `attempt_timeout(Duration::ZERO)` was set: no request could be answered in time.
+    /// `attempt_timeout(Duration::ZERO)` was set, which leaves no time for an answer.
     #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
     AttemptTimeout,
     /// `segments` was called with 0, or with more than DynamoDB allows.

@@ -4,9 +4,9 @@ use std::{fmt, time::Duration};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The requests that the call sent. A read of items that was answered does not count.
+    /// The number of requests that the call sent. Reads of items that were answered do not count.
     pub attempts: u32,
-    /// The time since the call began.
+    /// The time since the start of the call.
     pub elapsed: Duration,
 }
 

@@ -41,7 +41,7 @@ fn refusal() -> Refusal {
     Refusal::new("Code", "message", None).after(SPENT)
 }
 
-/// A cancellation with one operation for each code.
+/// Returns a cancellation with one operation for each code.
 fn cancelled(codes: &[&str]) -> Cancelled {
     let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1) };
     let reason = |code: &&str| super::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
@@ -58,7 +58,7 @@ fn codec() -> CodecError {
     CodecError::new(table(), SerdeError::not_storable("a reason"))
 }
 
-/// The errors that know what the call had used, and whether each is retryable.
+/// Returns the errors with a `Spent`, and whether each is retryable.
 fn with_spent() -> Vec<(Error, bool)> {
     let last = || Box::new(TIMEOUT);
     vec![
@@ -83,7 +83,7 @@ fn with_spent() -> Vec<(Error, bool)> {
     ]
 }
 
-/// The others.
+/// Returns the other errors.
 fn without_spent() -> Vec<(Error, bool)> {
     vec![
         (Error::InvalidTransaction(InvalidTransaction::Empty), false),

@@ -9,14 +9,14 @@ use crate::{
     error::{SerdeError, SerdeResult},
 };
 
-/// How many operands an `IN` takes.
+/// The maximum number of operands of an `IN`.
 const MOST_OPERANDS: usize = 100;
 
-/// The handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]` makes a handle
-/// for each field, for example `Product::ATTR.stock`.
+/// The handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]`
+/// makes a handle for each field, for example `Product::ATTR.stock`.
 ///
-/// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A `V` can also be
-/// compared with an `Option<V>`, and a `&str` with a string ([`AsOperand`]).
+/// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A
+/// `V` can also be compared with an `Option<V>`, and a `&str` with a string ([`AsOperand`]).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -51,11 +51,10 @@ pub struct Attribute<T, V> {
     of: PhantomData<fn(T) -> V>,
 }
 
-/// The type of an attribute that the code of another type writes, by `#[serde(with)]` or
-/// `#[serde(serialize_with)]`.
+/// The type of an attribute that is written by `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
-/// `Opaque` has no values, so there are no comparisons. Such an attribute [exists](Attribute::exists) or is
-/// [absent](Attribute::absent).
+/// `Opaque` has no values, so such an attribute cannot be compared. The only conditions are
+/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 
@@ -70,32 +69,34 @@ impl<T, V> Attribute<T, V> {
         self.name
     }
 
-    /// True if the attribute exists, even as a null.
+    /// True if the attribute exists. A null exists as well.
     pub fn exists(self) -> Condition<T> {
         Condition::new(Test::Exists(self.name))
     }
 
-    /// True if the attribute does not exist. A null exists, for `exists` and `absent`;
-    /// [`eq`](Self::eq)`(None)` treats both alike.
+    /// True if the attribute does not exist. A null exists, so the condition is false for it. For
+    /// an `Option`, [`eq`](Self::eq)`(None)` is true for both.
     pub fn absent(self) -> Condition<T> {
         Condition::new(Test::Absent(self.name))
     }
 
     /// True if the attribute equals `operand`.
     ///
-    /// Serde writes `None` as a null, or leaves it out, and reads both as `None`. `eq(None)` is true for both.
+    /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The condition
+    /// `eq(None)` is true for a null and for a missing attribute.
     pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). It is true for an absent
-    /// attribute, unless `operand` is `None`.
+    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). An absent
+    /// attribute differs from every operand except `None`.
     pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::not_equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any other number, the
-    /// write that carries the condition fails with [`Error::Encode`](crate::Error::Encode).
+    /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any
+    /// other number, the write that carries the condition fails with
+    /// [`Error::Encode`](crate::Error::Encode).
     pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
         self.test(|name| {
             let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
@@ -122,8 +123,8 @@ impl<T, V> Attribute<T, V> {
     }
 }
 
-/// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8 bytes, and bytes as
-/// unsigned numbers. An absent attribute and a null are neither below nor above any value.
+/// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8 bytes, and
+/// bytes as unsigned numbers. An absent attribute and a null are neither below nor above any value.
 #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
 impl<T, V> Attribute<T, V> {
     /// True if the attribute is less than `bound`.
@@ -146,8 +147,8 @@ impl<T, V> Attribute<T, V> {
         self.compare(">=", bound)
     }
 
-    /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if `low` is greater
-    /// than `high`.
+    /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if
+    /// `low` is greater than `high`.
     pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
         self.test(|name| {
             let low = encode_attribute(&low.as_bound())?;

@@ -1,4 +1,4 @@
-//! What must be true of the stored item.
+//! The conditions by which the library prevents lost updates.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,23 @@ use crate::{
     version::WRITES,
 };
 
-/// There is no item under the key, whatever its version attribute says.
+/// Returns the condition that there is no item under the key. The condition tests a key attribute,
+/// because an item can exist without a version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
 
-/// There is an item under the key.
+/// Returns the condition that there is an item under the key.
 pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// The item is as it was read: the same version in the same incarnation.
+/// Returns the condition that the item is unchanged since it was read: it has the same version in
+/// the same incarnation.
 ///
-/// Nothing but its content identifies an item that was read without a version or without write ids. Such an item must have every attribute
-/// of its image, and none of the others that the type knows or that the write names in `written`.
+/// An item without a version or without write ids is identified by its content alone. The condition
+/// then requires each attribute of its image. It also requires the absence of all other attributes
+/// that the type knows or that `written` names.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -44,9 +47,12 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
+            // `_writes` begins with the incarnation. Its ids need no comparison, because they
+            // change only together with the version.
             terms.push(format_args!("begins_with({}, {incarnation})", to.name(WRITES)));
         }
         (Some(_), Some(ring)) => {
+            // Without a version, each change of the ids counts as a change of the item.
             terms.push(format_args!("{} = {}", to.name(WRITES), to.value(blob(ring.as_bytes()))));
         }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
@@ -57,8 +63,9 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// The item has the attributes of the image and no others, as far as they are named. The order is fixed: a transaction that is made again
-/// under its token has to be the same.
+/// Returns the condition that the item has the attributes of the image, and none of the other named
+/// attributes. The order is fixed, because a transaction that is repeated under its token must have
+/// the same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,
@@ -74,7 +81,7 @@ fn same_content<'a>(
     }
 }
 
-/// The attribute is as it is in the item: equal, or absent.
+/// Adds the condition that the attribute equals its value in the item, or is absent from both.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.push(format_args!("{} = {}", to.name(name), to.value(value.clone()))),
@@ -82,7 +89,8 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Each of these attributes is as it is in the item: equal, or absent.
+/// Returns the condition that each of these attributes equals its value in the item, or is absent
+/// from both.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,
     item: &Item,

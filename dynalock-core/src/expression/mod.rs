@@ -1,6 +1,7 @@
-//! The text of expressions, and the names and values that stand behind their placeholders.
+//! Builds the texts of expressions, with placeholders for names and values.
 //!
-//! Names are always placeholders: an attribute may be called like one of DynamoDB's 573 reserved words, or hold dots.
+//! Each name is replaced by a placeholder, because it may be one of DynamoDB's 573 reserved
+//! words or contain a dot.
 
 mod condition;
 
@@ -24,7 +25,7 @@ use crate::codec::Item;
 pub(crate) struct Placeholders {
     names: Vec<String>,
     values: Vec<AttributeValue>,
-    /// How many others the request has already.
+    /// The numbers of name and value placeholders in the other expressions of the request.
     before: (usize, usize),
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct Name(usize);
 pub(crate) struct Value(usize);
 
 impl Placeholders {
-    /// Placeholders after as many others of the same request.
+    /// Starts the numbering after the placeholders of the request's other expressions.
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }
@@ -55,17 +56,18 @@ impl Placeholders {
         Value(self.before.1 + self.values.len() - 1)
     }
 
-    /// The name behind a placeholder of these.
+    /// Returns the name of a placeholder.
     pub(crate) fn name_of(&self, Name(index): Name) -> &str {
         &self.names[index - self.before.0]
     }
 
-    /// The value behind a placeholder of these.
+    /// Returns the value of a placeholder.
     pub(crate) fn value_of(&self, Value(index): Value) -> &AttributeValue {
         &self.values[index - self.before.1]
     }
 
-    /// Names and values as requests take them: none rather than an empty map.
+    /// Returns the names and the values for a request. An empty map becomes `None`, because
+    /// DynamoDB refuses empty maps.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, values, before } = self;
         let names = (!names.is_empty())
@@ -84,14 +86,15 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// The text of a placeholder. Its number is written in base 36: an expression may have 4 KB, which is room for a fifth more attributes
-/// than decimal numbers leave. Each expression has many placeholders, and the machinery of `fmt` costs more than they are long.
+/// Returns the text of a placeholder, with its number in base 36. Compared with decimal numbers, an
+/// expression of 4 KB then has room for a fifth more attributes. The text is built without `fmt`,
+/// which would take longer than the rest of the function.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut digits = Digits::default();
     [sign, digits.write(index)].concat()
 }
 
-/// A buffer for a number in base 36.
+/// A buffer for the digits of a number in base 36.
 #[derive(Default)]
 struct Digits([u8; 13]);
 
@@ -107,7 +110,7 @@ impl Digits {
                 break;
             }
         }
-        // All digits are ASCII.
+        // Each byte in the buffer is an ASCII digit or letter.
         std::str::from_utf8(&self.0[start..]).unwrap_or_default()
     }
 }
@@ -126,7 +129,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// How many operators and functions an expression has, as DynamoDB counts them.
+/// Returns the number of operators and functions in an expression, as DynamoDB counts them.
 pub(crate) fn operators(text: &str) -> usize {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
     let is_operator = |word: &str| {
@@ -136,7 +139,7 @@ pub(crate) fn operators(text: &str) -> usize {
     words.filter(|word| is_operator(word)).count()
 }
 
-/// A text of terms with a separator between them, in one allocation that grows.
+/// A list of terms with a separator, built in one string.
 pub(crate) struct Joined {
     text: String,
     separator: &'static str,
@@ -144,9 +147,9 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Terms after `start`.
+    /// Starts a list whose text begins with `start`.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
-        // Most end below that.
+        // Most texts are shorter than this capacity.
         let mut text = String::with_capacity(start.len() + 96);
         text.push_str(start);
         Self { text, separator, empty: true }

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::key::KeyAttribute;
 
-/// An operand that an attribute of type `V` can be compared with: a `V` or a `&V`. An attribute of type
-/// `Option<V>` also accepts these, and a string attribute accepts a `&str`.
+/// An operand that an attribute of type `V` can be compared with: a `V` or a `&V`. An attribute of
+/// type `Option<V>` also accepts a `V` and a `&V`, and a string attribute accepts a `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be compared with an attribute of type `{V}`",
     label = "expected `{V}`",
@@ -45,8 +45,9 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     }
 }
 
-/// A bound in a comparison by order with an attribute of type `V`. Strings, numbers and bytes have an order, among
-/// them every [`KeyAttribute`]. An `Option` of such a type is compared by its content.
+/// A bound in a comparison by order with an attribute of type `V`. Strings, numbers and bytes have
+/// an order, among them every [`KeyAttribute`]. An `Option` of an ordered type is compared by its
+/// content.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
@@ -85,7 +86,8 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     }
 }
 
-/// A possible beginning of an attribute of type `V`. A string begins with a string.
+/// A prefix that an attribute of type `V` can be compared with. The prefix of a string attribute is
+/// a string.
 ///
 /// Implement `AsPrefix` for a newtype of a string, or of bytes that use `serialize_bytes`:
 ///
@@ -119,17 +121,17 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     }
 }
 
-/// A possible part of an attribute of type `V`. A string contains strings; a list or a set contains the operands
-/// of its elements.
+/// A part that an attribute of type `V` can contain. A string contains strings. A list or a set
+/// contains operands of its element type.
 ///
-/// Implement it for a newtype like [`AsPrefix`].
+/// Implement `AsPart` for a newtype in the same way as [`AsPrefix`].
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{V}` cannot contain `{Self}`",
     label = "not a part of `{V}`",
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns a value that serde writes like the stored part.
+    /// Returns a value that serde writes in the same form as the part in the stored attribute.
     fn as_part(&self) -> impl Serialize;
 }
 

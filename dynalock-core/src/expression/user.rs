@@ -1,4 +1,4 @@
-//! The user's own conditions, in addition to the conditions that prevent lost updates.
+//! Conditions that a caller adds to the conditions that prevent lost updates.
 
 use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 
@@ -7,13 +7,13 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Joined, Placeholders};
 use crate::error::{CodecError, Error, SerdeError};
 
-/// A condition on a stored item of `T`, made from its [`Attribute`](crate::condition::Attribute)s, for example
-/// `Product::ATTR.stock.ge(3)`.
+/// A condition on a stored item of `T`, made from its [`Attribute`](crate::condition::Attribute)s,
+/// for example `Product::ATTR.stock.ge(3)`.
 ///
-/// A condition is true or false, never unknown, and `!condition` is its opposite. As everywhere in Rust, `!`
-/// applies after the methods: `!a.and(b)` is false if both are true.
+/// A condition is true or false, never unknown, and `!condition` is its opposite. Method calls bind
+/// more tightly than `!`: the condition `!a.and(b)` is false if both are true.
 ///
-/// If an operand cannot be stored, for example a NaN, the write that carries the condition fails with
+/// If an operand cannot be stored, for example a NaN, the write with this condition fails with
 /// [`Error::Encode`](crate::Error::Encode).
 #[must_use = "it is checked when a write carries it"]
 pub struct Condition<T> {
@@ -68,7 +68,8 @@ impl<T> Condition<T> {
         })
     }
 
-    /// The text as a part of an `AND`. It needs no further parentheses: DynamoDB refuses two pairs of them.
+    /// Returns the text as an operand of `AND`. The text needs no parentheses around it, and
+    /// DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(attribute)))
@@ -103,32 +104,33 @@ impl<T> fmt::Debug for Condition<T> {
     }
 }
 
-/// A question about attributes, by their names.
+/// One test in a condition, with the names of its attributes.
 #[derive(Clone)]
 pub(super) enum Test {
     Exists(&'static str),
     Absent(&'static str),
-    /// With a comparison operator.
+    /// A comparison of the attribute with an operand by an operator.
     Compare(&'static str, &'static str, AttributeValue),
     Between(&'static str, AttributeValue, AttributeValue),
     In(&'static str, Vec<AttributeValue>),
-    /// A function of the attribute and an operand, the function first.
+    /// A function of the attribute and an operand. The first field is the function.
     Function(&'static str, &'static str, AttributeValue),
-    /// An operand that could not be encoded.
+    /// An operand that cannot be encoded.
     Fault(&'static str, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),
     Not(Box<Test>),
 }
 
-/// The operand of an attribute that could not be encoded.
+/// The attribute whose operand cannot be encoded.
 struct ConditionFault<'a> {
     attribute: &'static str,
     source: &'a SerdeError,
 }
 
 impl Test {
-    /// A null is what serde reads from an absent attribute too.
+    /// Returns a test for equality. Serde reads a missing attribute as a null, so a null operand
+    /// also equals a missing attribute.
     pub(super) fn equal(attribute: &'static str, operand: AttributeValue) -> Self {
         let null = operand.is_null();
         Self::or_absent(null, attribute, Self::Compare(attribute, "=", operand))
@@ -221,7 +223,7 @@ mod tests {
         AttributeValue::S(text.to_owned())
     }
 
-    /// Text, names and operands.
+    /// Returns the text, the names and the operands.
     fn rendered<T>(condition: &Condition<T>) -> (String, Vec<String>, Vec<AttributeValue>) {
         let mut placeholders = Placeholders::default();
         let text = condition.render(&"products".into(), &mut placeholders).unwrap();
@@ -288,7 +290,7 @@ mod tests {
         renders(&!NOTE.eq(None), "NOT (attribute_not_exists(#0) OR #0 = :0)", "note", [null()]);
     }
 
-    /// Bytes, of which serde writes bytes.
+    /// A type that serde writes as bytes.
     struct Digest(&'static [u8]);
 
     impl Serialize for Digest {

@@ -1,4 +1,5 @@
-//! The text of the protocol: each condition and each effect once, for the requests on a row and for the writes of items. Pure.
+//! The conditions and effects of the lease protocol. Requests on lease rows and writes of items
+//! share them. All functions are pure.
 
 use std::sync::Arc;
 
@@ -18,18 +19,20 @@ use crate::{
 /// How a write treats the lease of its item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// The write ignores leases: its type has none, or the caller said so.
+    /// The write ignores leases, because its type has none or its caller asked for that.
     Ignoring,
-    /// The write of a caller without the lease. It removes an owner whose lease has ended, so that no late heartbeat revives that lease.
+    /// The write of a caller without the lease. The write removes the owner of an expired lease, so
+    /// that no late heartbeat renews that lease.
     Outside {
-        /// Epoch milliseconds: a lease that ended before has expired. `None` if no lease counts as expired.
+        /// A time in epoch milliseconds. A lease has expired if its stored end is earlier than this
+        /// time. `None` if no lease counts as expired.
         expired_before: Option<u64>,
     },
     /// The write of the holder, which requires its lease.
     Holder(HolderProof),
 }
 
-/// The lease of a holder, and the effect of a write on it.
+/// The identity of a holder's lease, and the effect of a write on that lease.
 #[derive(Debug, Clone)]
 pub(crate) struct HolderProof {
     pub(crate) kind: GrantKind,
@@ -42,19 +45,19 @@ pub(crate) struct HolderProof {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
     Keep,
-    /// The write is a heartbeat, too.
+    /// The write renews the lease like a heartbeat.
     Renew {
         beat: u64,
-        /// Epoch milliseconds.
+        /// The new end of the lease, in epoch milliseconds.
         until: u64,
     },
     Release {
-        /// Epoch milliseconds.
+        /// The time of the release, in epoch milliseconds.
         now: u64,
     },
 }
 
-/// Whether a write renews or ends the lease that it is made under.
+/// The state of the holder's lease after a write: renewed or released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterWrite {
     Renew,
@@ -64,11 +67,11 @@ pub(crate) enum AfterWrite {
 /// The leases that a request may take over.
 #[derive(Debug, Clone)]
 pub(crate) enum Expired {
-    /// None.
+    /// No lease may be taken over.
     Nobody,
     /// Any lease that ended before this moment, in epoch milliseconds.
     EndedBefore(u64),
-    /// The lease of this holder, if the row still shows the same observation.
+    /// The lease of this holder, if the row still equals the observation.
     Silent(Box<Observation>),
 }
 
@@ -77,17 +80,17 @@ pub(crate) enum Expired {
 pub(crate) struct LeaseUpdate {
     pub(crate) set: Vec<(Name, Value)>,
     pub(crate) remove: Vec<Name>,
-    /// The queue whose head is removed.
+    /// The queue whose head the request removes.
     pub(crate) leave: Option<Name>,
 }
 
 impl LeaseClause {
-    /// The condition on the lease in the item.
+    /// Returns the condition on the lease in the item.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
 
-    /// The effect on the lease in the item.
+    /// Returns the effect on the lease in the item.
     pub(crate) fn effect(&self, model: &Model, to: &mut Placeholders) -> LeaseUpdate {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
@@ -107,13 +110,14 @@ impl LeaseClause {
         }
     }
 
-    /// The condition on the separate row of the item.
+    /// Returns the condition on the separate lease row of the item.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
 
-    /// The update of the separate row, or `None` if the row is only checked. A check creates no row for an item that was never leased, and
-    /// does not conflict with heartbeats.
+    /// Returns the update of the separate lease row, or `None` if a check of the row is enough. A
+    /// check does not conflict with heartbeats, and creates no row for an item that was never
+    /// leased.
     pub(crate) fn row_update(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         let lock = model.lock_in_row()?;
         match self {
@@ -134,7 +138,7 @@ impl LeaseClause {
                 let held = held(lock, *kind, owner, *fence, to);
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
-                    // Otherwise a late copy of the write would shorten the lease.
+                    // Without this condition, a late copy of the write could shorten the lease.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -167,18 +171,21 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // The write does not know whether a waiter follows, so it leaves an empty queue to be removed in the background.
+                // The write does not know whether a waiter follows. It may leave an empty queue,
+                // which a task removes later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
-                // A put of the whole item cannot add one to the stored fence. The condition fixes the stored fence, so both are the same.
+                // A put of the whole item cannot compute the next fence from the stored fence. The
+                // condition requires the stored fence, so the constant is the same number.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // A commit whose reply was lost is recognised by this.
+                // This attribute identifies the release if the reply to the commit is lost.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }
         }
     }
 
-    /// Returns why the lease is no longer held, by its row or item, or `None` if it is held.
+    /// Returns the reason why the lease is lost, judged by the item or row `met`, or `None` if the
+    /// lease is held.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let record = LockRecord::read(&lock, item);
@@ -197,7 +204,8 @@ impl HolderProof {
 }
 
 impl LeaseUpdate {
-    /// The update expression, or `None` if there is nothing to do. `terms` are assignments of other attributes, or of computed values.
+    /// Returns the update expression, or `None` if the request changes nothing. `terms` are
+    /// assignments of other attributes, or of computed values.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
         let Self { set, remove, leave } = self;
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
@@ -224,7 +232,7 @@ impl LeaseUpdate {
     }
 }
 
-/// The lock has no owner, or an owner whose lease has ended.
+/// Returns the condition that the lock has no owner, or an owner whose lease has ended.
 pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> String {
     let owner = to.name(lock.owner);
     match has_expired(lock, expired, to) {
@@ -233,7 +241,7 @@ pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholde
     }
 }
 
-/// The owner's lease has ended. `None` if no lease counts as ended.
+/// Returns the condition that the owner's lease has ended, or `None` if no lease counts as ended.
 pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> Option<String> {
     match expired {
         Expired::Nobody => None,
@@ -248,13 +256,13 @@ pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placehol
     }
 }
 
-/// The holder has shown no sign of life since the observation.
+/// Returns the condition that the row has not changed since the observation.
 pub(super) fn is_as_observed(lock: &LockModel, seen: &Observation, to: &mut Placeholders) -> String {
     let signs = [(lock.fence, &seen.stored_fence), (lock.beat, &seen.beat), (lock.until, &seen.end)];
     signs.map(|(name, value)| same(name, value.as_ref(), to)).join(" AND ")
 }
 
-/// An attribute has the value that was read.
+/// Returns the condition that an attribute has the value that was read.
 pub(super) fn same(name: &str, seen: Option<&AttributeValue>, to: &mut Placeholders) -> String {
     let name = to.name(name);
     match seen {
@@ -263,17 +271,18 @@ pub(super) fn same(name: &str, seen: Option<&AttributeValue>, to: &mut Placehold
     }
 }
 
-/// The queue has no entries, or the row has no queue.
+/// Returns the condition that the queue is empty or missing.
 pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// No release has named this owner. A late copy of a request of an owner that is gone is refused by this.
+/// Returns the condition that this owner has not released the lock. The condition refuses a late
+/// copy of an acquire after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// The owner holds the lock, under any fence.
+/// Returns the condition that the owner holds the lock. The fence does not matter.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -281,42 +290,44 @@ pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mu
     }
 }
 
-/// The owner holds the lock under this fence.
+/// Returns the condition that the owner holds the lock under this fence.
 pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, to: &mut Placeholders) -> String {
     let fence = to.value(number(kind.stored_fence(fence)));
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// The heartbeat is later than the stored one.
+/// Returns the condition that the stored beat is lower than this heartbeat.
 ///
-/// The comparison is strict, because two processes that have resumed one token may send the same number. It is not an equality with the
-/// beat before, because a heartbeat whose reply was lost would then lose the lease.
+/// The comparison is strict, because two processes that have resumed one token may send the same
+/// number. The condition does not require the previous beat exactly: after a heartbeat whose reply
+/// was lost, that condition would end the lease.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {
         GrantKind::Plain => format!("{name} < {beat}"),
-        // A head has no beat when its turn begins.
+        // The head of a queue has no beat until its first heartbeat.
         GrantKind::Fair => format!("(attribute_not_exists({name}) OR {name} < {beat})"),
     }
 }
 
-/// A heartbeat: the lease ends at `until`, in epoch milliseconds.
+/// Returns the update of a heartbeat. The lease ends at `until`, in epoch milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
 }
 
-/// The release of a plain lock.
+/// Returns the update that releases a plain lock.
 pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
 
-/// The removal of an owner.
+/// Returns the update that removes the owner.
 pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }
 
-/// The removal of the head of the queue, which makes the next entry the head in the same write. Each request adds the assignment of the fence.
+/// Returns the update that removes the head of the queue and so makes the next entry the head. Each
+/// request adds the assignment of the fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {
@@ -325,7 +336,7 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-/// The assignment of the next fence. The first fence of a row starts at the time of day.
+/// Returns the assignment of the next fence. The first fence of a row is the time of day.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
     format!("{fence}=if_not_exists({fence},{now})+{one}")

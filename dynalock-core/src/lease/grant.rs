@@ -1,4 +1,4 @@
-//! A lock that is held: the state of its lease, and its release.
+//! The state of a lock that is held, and its release.
 
 use std::{
     future::{Future, poll_fn},
@@ -28,7 +28,7 @@ use crate::{
     retry::{Attempts, Connection, Limits},
 };
 
-/// A grant while it is held.
+/// A lock that is held, with the state of its lease.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
@@ -41,14 +41,14 @@ pub(crate) struct Grant {
     pub(crate) fence: u64,
     /// The fence of the previous holder, if this call took over its lease.
     pub(crate) taken_over: Option<u64>,
-    /// Whether a copy of its enqueue may still arrive.
+    /// Whether a late copy of the enqueue may still arrive.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
     lost: watch::Sender<Option<Lost>>,
 }
 
-/// A grant as the answer to its request, or its token, shows it.
+/// The fields of a grant that come from a request's answer or from a token.
 pub(crate) struct GrantFields {
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
@@ -57,7 +57,7 @@ pub(crate) struct GrantFields {
     pub(crate) beat: u64,
     pub(crate) waiters: Waiters,
     pub(crate) duplicate: Duplicate,
-    /// When the request that started the lease was sent.
+    /// The time at which the request that started the lease was sent.
     pub(crate) sent: Instant,
 }
 
@@ -65,22 +65,24 @@ pub(crate) struct GrantFields {
 #[derive(Debug, Clone)]
 pub(super) struct LeaseState {
     pub(super) beat: u64,
-    /// The end by this machine's monotonic clock, counted from before the request that renewed the lease was sent.
+    /// The end of the lease by the monotonic clock of this machine. The lease counts from the time
+    /// before the renewing request was sent.
     deadline: Instant,
     /// Why the last heartbeat failed.
     pub(super) trouble: Option<Arc<str>>,
-    /// Whether callers waited behind it in the queue when the row was last seen.
+    /// Whether callers waited behind the holder when the row was last read.
     pub(super) waiters: Waiters,
     /// Whether a write that releases the lease may have been sent. A heartbeat that it overtakes is then no loss.
     releases: bool,
 }
 
-/// The distance between the beats of two processes that use one grant. No process sends so many heartbeats during one lease. A late heartbeat of
-/// the first process is therefore always below the beats of the second.
+/// The distance between the beats of two processes that share one grant. No process sends this
+/// number of heartbeats during one lease. The beats of a process that resumes the grant are
+/// therefore always above late heartbeats of the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
-    /// A plain grant before its first heartbeat, or any grant that a token shows.
+    /// Makes a plain grant without heartbeats, or the grant of a token.
     pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
         let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
         Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
@@ -113,7 +115,8 @@ impl Grant {
         })
     }
 
-    /// A grant that another process has used. Heartbeats of that process may still arrive, so its own beats begin above them.
+    /// Makes a grant that another process has used before. Late heartbeats of that process may
+    /// still arrive, so the new beats start above them.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -128,7 +131,7 @@ impl Grant {
         Self::new(connection, deadline, row, options, GrantFields { beat, ..fields })
     }
 
-    /// The token that another process can resume it with.
+    /// Returns the token with which another process can resume the grant.
     pub(crate) fn token(&self, name: &Arc<str>) -> LockToken {
         LockToken {
             name: Arc::clone(name),
@@ -140,7 +143,7 @@ impl Grant {
         }
     }
 
-    /// The time until another caller may acquire the lock.
+    /// Returns the time until another caller may acquire the lock.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -148,7 +151,8 @@ impl Grant {
         }
     }
 
-    /// Returns why the lock is lost, or `None` if it is held. The first call after the end of the lease records the cause.
+    /// Returns why the lock is lost, or `None` if it is held. The first call after the end of the
+    /// lease records the cause.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -162,7 +166,8 @@ impl Grant {
 
     /// Waits until the lock is lost, at the latest at the deadline of its lease.
     ///
-    /// Each poll compares the clock with the deadline, because the timer of a runtime that was blocked has not fired yet.
+    /// Each poll compares the clock with the deadline, because the timer of a runtime that was
+    /// blocked has not fired yet.
     pub(crate) async fn lost(&self) -> Lost {
         let mut waiting = pin!(self.wait_for_loss());
         poll_fn(|context| match self.lost_now() {
@@ -179,12 +184,13 @@ impl Grant {
                 return lost;
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // The loop finds out whether this was a change or the deadline. The sender lives as long as `self`.
+            // The loop decides whether the state changed or the deadline passed. The sender lives
+            // as long as `self`, so the channel is open.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
 
-    /// The proof of a write under the lease, with its effect on the lease.
+    /// Returns the proof for a write of the item, with the effect of the write on the lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -196,12 +202,12 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
     }
 
-    /// The proof of a transaction that does not write the item.
+    /// Returns the proof for a transaction that does not write the item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records the answer to a request that renews the lease and was sent at `sent` or later.
+    /// Records that the lease was renewed by a request that was sent at `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         lease.deadline = lease.deadline.max(sent + self.options.ttl);
@@ -214,7 +220,8 @@ impl Grant {
         lease.beat
     }
 
-    /// Interprets the row that a refused heartbeat or write has met. `Ok` means that a later beat was first; the next beat is above it.
+    /// Interprets the row that refused a heartbeat or a write. `Ok` means that the lock is held and
+    /// another process sent a later beat. The next beat is then above that beat.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -230,7 +237,8 @@ impl Grant {
         let stored = record.beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process uses or used this grant. Later heartbeats of that process may still arrive.
+            // Another process uses or used this grant. Later heartbeats of that process may still
+            // arrive.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
         Ok(())
@@ -243,9 +251,10 @@ impl Grant {
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
     }
 
-    /// Releases the lock. A lock that is lost already is not an error.
+    /// Releases the lock. The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // Code that watches the lock stops before the next holder can enter.
+        // The end is recorded before the request, so that code that watches the lock stops before
+        // the next holder starts.
         self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
@@ -255,12 +264,13 @@ impl Grant {
         }
     }
 
-    /// Removes its entry from the queue, and the queue if no entry follows. One expression cannot do both, and a wrong guess costs one more
-    /// write. A holder that has seen no waiter therefore reads once more, eventually consistent.
+    /// Removes the holder's entry from the queue, and the queue itself if no entry follows. One
+    /// expression cannot do both, and a wrong guess costs another write. A holder that has seen no
+    /// waiter therefore reads the row first, eventually consistent.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // Without an answer, the dequeue that keeps the queue is right in both cases.
+            // If the read fails, the dequeue that keeps the queue is right in both cases.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -268,7 +278,8 @@ impl Grant {
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// Removes the empty queue that a write of the item may have left: that write cannot know whether an entry follows.
+    /// Removes the empty queue that a write of the item may leave, because the write does not know
+    /// whether an entry follows.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -278,21 +289,23 @@ impl Grant {
 
     async fn read(&self, over: &Arc<Connection>, consistent: bool) -> Option<LockRecord> {
         let once = Limits::of_one_request();
-        // The request that follows needs its time while the lease lasts.
+        // A slow read must not use up the lease, because the dequeue that follows needs it.
         let limits = Limits { attempt_timeout: once.attempt_timeout.min(self.options.ttl / 4), ..once };
         let mut attempts = Attempts::new(over, limits);
         let row = attempts.read(&self.row.get(consistent)).await.ok()?;
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
     }
 
-    /// Records that the guard releases the lock, unless its lease has ended before.
+    /// Records that the guard has released the lock. If the lease has already ended, the earlier
+    /// cause stays.
     pub(crate) fn end_by_release(&self) {
         if self.lost_now().is_none() {
             self.lose(Lost::Released);
         }
     }
 
-    /// Records why the lock is lost, and returns the first cause.
+    /// Records why the lock is lost. Returns the recorded cause. The first recorded cause is never
+    /// replaced.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         self.lost.send_if_modified(|slot| match slot {
@@ -312,7 +325,7 @@ impl Grant {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the last heartbeat that was sent.
+    /// Returns the number of the last heartbeat that was sent.
     pub(crate) fn last_beat(&self) -> u64 {
         self.lease().beat
     }

@@ -1,4 +1,4 @@
-//! The heartbeats of a grant.
+//! Sends the heartbeats of a grant.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,15 +10,17 @@ use crate::{
     retry::{Answered, Attempts, Connection, Limits},
 };
 
-/// The answer to a heartbeat of a lock that is still held.
+/// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// A later heartbeat was first, so this one does not tell how long the lease lasts.
+    /// Another process sent a later heartbeat first. The answer does not show how long the lease
+    /// lasts.
     Overtaken,
 }
 
 impl Grant {
-    /// Renews the lease with one heartbeat, which is repeated until the lease or the deadline of the call ends.
+    /// Renews the lease by one heartbeat. The heartbeat is repeated until it succeeds, or until the lease or the
+    /// deadline of the call ends.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         let (started, before) = (clock::now(), self.last_beat());
         let beat = clock::within(self.deadline, self.beat_with(None)).await;
@@ -60,15 +62,17 @@ impl Grant {
                     self.lease().trouble = Some(error.to_string().into());
                 }
             }
-            // An overtaken heartbeat pauses, too: two processes that overtake each other would send without a pause.
+            // Without this pause, two processes that overtake each other would send heartbeats in a
+            // tight loop.
             clock::sleep(pause.min(self.remaining())).await;
         }
     }
 
-    /// Sends one heartbeat once.
+    /// Sends a heartbeat in one request.
     async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<BeatResult, Error> {
         let beat = self.next_beat();
-        // A lost request must leave time for more, and a slow request needs a chance to be answered.
+        // The timeout leaves time for a retry after a lost request, and gives a slow request a
+        // chance to succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
         let sent = clock::now();
@@ -87,12 +91,13 @@ impl Grant {
         }
     }
 
-    /// Sends heartbeats until the lock is lost, dropped, or held for its longest time.
+    /// Sends heartbeats until the lock is lost or dropped, or until `max_hold` is over.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;
-        // The next heartbeat is due a third of a ttl after the acknowledged request was sent, however long its answer took.
+        // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
+        // sent. The time until its answer counts, too.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
@@ -106,7 +111,8 @@ impl Grant {
             pause = match grant.beat_over(&over, None).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
-                // The cause may be temporary, as with credentials: the lease is renewed as long as it lasts.
+                // The cause may be temporary, for example expired credentials. Heartbeats are
+                // therefore sent until the lease ends.
                 Err(_) => ttl / 12,
             };
         }

@@ -1,4 +1,4 @@
-//! A grant with its heartbeat, which is released when it is dropped.
+//! A grant with a heartbeat task. A drop releases the grant.
 
 use std::{
     future::{Future, poll_fn},
@@ -28,7 +28,7 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A grant with its heartbeat, and the item or row that its acquire has read.
+/// A grant with its heartbeat, and the item or row that the acquire has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
@@ -37,7 +37,7 @@ pub(crate) struct KeptGrant {
 /// The place where a lock is renewed and released in the background.
 #[derive(Debug, Clone)]
 pub(crate) enum Background {
-    /// The runtime of the caller.
+    /// The runtime on which the lock was acquired.
     Here {
         runtime: Handle,
         connection: Arc<Connection>,
@@ -45,7 +45,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The work that is left when the guard is dropped.
+/// The action when the guard is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -53,7 +53,8 @@ enum OnDrop {
 }
 
 impl Background {
-    /// Starts the thread if the heartbeats need one. The caller does this before it acquires the lock, so a failure costs no grant.
+    /// Starts the heartbeat thread if the option asks for it. The caller does this before it
+    /// acquires the lock, so that a failure leaves no lock behind.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -80,9 +81,10 @@ impl Background {
         }
     }
 
-    /// Starts the release in a task, which keeps the thread until the release is done.
+    /// Starts the release in a task. The task keeps the thread alive until the release is done.
     fn release(&self, grant: &Arc<Grant>) -> JoinHandle<Result<()>> {
-        // A watcher learns of the release even if the runtime has ended and runs no task.
+        // The end is recorded here, so that a watcher learns of the release even if the runtime has
+        // ended and the task never runs.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         self.runtime().spawn(async move { grant.release(background.connection()).await })
@@ -104,21 +106,23 @@ impl HeldGrant {
         self.releasing().await
     }
 
-    /// Starts the release. It goes on if the caller drops the future.
+    /// Starts the release, which continues if the caller drops the future.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let released = self.background.release(&self.grant);
-        // Only the end of its runtime aborts the task. The caller may wait on another runtime.
+        // Only the end of the lock's runtime aborts the task. The caller may wait on another
+        // runtime.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Ends the heartbeat, and releases nothing when this is dropped.
+    /// Stops the heartbeat. A later drop does not release the lock.
     pub(crate) fn end(&mut self) {
         self.stop();
         self.after = OnDrop::Nothing;
     }
 
-    /// Ends after a write that has released the lease. The write may leave an empty queue, which is removed in the background.
+    /// Stops the heartbeat after a write has released the lease. The write may leave an empty
+    /// queue, which a background task removes.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();
@@ -139,7 +143,7 @@ impl Drop for HeldGrant {
     fn drop(&mut self) {
         self.stop();
         if self.after == OnDrop::Release {
-            // A runtime that has ended runs no task. The lease then ends by itself.
+            // If the runtime has ended, the task never runs, and the lease expires.
             drop(self.background.release(&self.grant));
         }
     }

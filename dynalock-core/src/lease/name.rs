@@ -1,11 +1,13 @@
-//! The names of rows: the name of a lock, followed by its namespace if it has one.
+//! The names of lock rows. A row name is the name of a lock, followed by its namespace if it
+//! has one.
 
 use std::sync::Arc;
 
-/// Separates a name from its namespace: U+001F, the unit separator. Neither may contain it.
+/// The separator between a name and its namespace: U+001F, the unit separator. Names and namespaces
+/// may not contain it.
 const SEPARATOR: char = '\u{1f}';
 
-/// Returns the name of the row, or the reason why the name or the namespace is refused.
+/// Returns the name of the row, or the reason why the name or the namespace is invalid.
 pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, &'static str> {
     if name.is_empty() || namespace == Some("") {
         return Err("it is empty");
@@ -19,7 +21,7 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     })
 }
 
-/// Splits the name of a row into the name of the lock and its namespace.
+/// Returns the name of the lock and its namespace, parsed from the name of a row.
 pub(crate) fn parts(row_name: &str) -> (&str, Option<&str>) {
     match row_name.split_once(SEPARATOR) {
         Some((name, namespace)) => (name, Some(namespace)),

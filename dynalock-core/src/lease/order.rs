@@ -3,24 +3,26 @@ use std::time::Duration;
 use super::options::Wait;
 use crate::error::{Error, InvalidSetting};
 
-/// Any of several waiters may get the lock next.
+/// The default order: any of several waiters may get the lock next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// Any of several locks is enough: [`Repository::lock_any`](crate::Repository::lock_any).
+/// One of several locks is enough: [`Repository::lock_any`](crate::Repository::lock_any).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;
 
-/// First come, first served: [`Acquire::fair`](crate::lock::Acquire::fair) and [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair).
+/// First-come, first-served order: [`Acquire::fair`](crate::lock::Acquire::fair) and
+/// [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
     pub(crate) most: usize,
 }
 
 impl Fair {
-    /// The number of entries that the queue may have. A call that does not wait may only become the head of an empty queue.
+    /// Returns the allowed number of entries in the queue. A call that does not wait may enter only
+    /// an empty queue.
     pub(crate) fn most(self, wait: Wait) -> Result<usize, Error> {
         match (self.most, wait) {
             (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),

@@ -1,11 +1,12 @@
-//! The text that names a holder or a waiter in a row: `label:nonce`, or `nonce` without a label. In a queue, `/ttl/time` follows.
+//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a
+//! queue, `/ttl/time` follows.
 
-/// The parts of such a text. The text of another program may have no nonce.
+/// The parts of a stored owner. The text of another program may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner<'a> {
-    /// The label that the caller gave, or the nonce if it gave none.
+    /// The label that the caller set, or the nonce if there is no label.
     pub(crate) label: &'a str,
-    /// The random part, which tells one grant from all others.
+    /// The random part, which distinguishes one grant from all others.
     pub(crate) nonce: &'a str,
 }
 
@@ -24,7 +25,8 @@ fn is_nonce(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A label may contain slashes, so the suffix counts only if both its parts are numbers.
+/// Removes the suffix of a queue entry. A label may contain slashes, so the suffix is removed only
+/// if both its parts are numbers.
 fn without_queue_suffix(stored: &str) -> &str {
     let mut parts = stored.rsplitn(3, '/');
     let (Some(time), Some(ttl), Some(owner)) = (parts.next(), parts.next(), parts.next()) else { return stored };

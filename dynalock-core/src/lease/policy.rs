@@ -17,27 +17,29 @@ use crate::{
     version::{LateCopies, Repeats},
 };
 
-/// How the writes of a call treat the leases of their items.
+/// The treatment of leases by the writes of one call.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
-    /// They ignore leases.
+    /// The writes ignore leases.
     Ignoring,
-    /// They respect the leases of other callers.
+    /// The writes are refused while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// They are made under a lease, and the last of them may release it.
+    /// The writes require the caller's own lease. The last write may release it.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// What a write from outside does with the separate row of a lease.
+/// How a write without the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// It checks the row, so that an item without any lease request gets no row.
+    /// The write checks the row. An item that was never leased gets no row.
     Check,
-    /// It removes an expired lease, because an earlier request of the call has met one.
+    /// The write removes an expired lease, because an earlier attempt of the call was refused by
+    /// it.
     RemoveExpired,
 }
 
-/// The sign of a release in an item. Only the holder's own release leaves the same.
+/// The attributes by which a release in an item can be recognised. Only the holder's own release
+/// leaves these values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -45,7 +47,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// The policy of a call without the lease.
+    /// Returns the policy of a call without the lease.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -53,7 +55,7 @@ impl LeasePolicy {
         }
     }
 
-    /// What becomes of late copies of the writes.
+    /// Returns what late copies of the writes can do.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -61,7 +63,7 @@ impl LeasePolicy {
         }
     }
 
-    /// The sign that the writes leave in the item if they release the lease.
+    /// Returns the attributes that identify the release, if the writes release the lease.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
@@ -71,14 +73,15 @@ impl LeasePolicy {
         }
     }
 
-    /// What an attempt that begins now asks of the lease, and does to it. Each attempt of a holder has a higher beat.
+    /// Returns the lease clause of an attempt that begins now. Each attempt of a holder has a
+    /// higher beat.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
             Self::Outside { .. } => {
                 let expired_before = match repeats {
                     Repeats::InThisCall => self.judged_at(model, companion),
-                    // With the time of day, the repetition would be another request.
+                    // The time of day would change the text of the repeated request.
                     Repeats::Ever => None,
                 };
                 LeaseClause::Outside { expired_before }
@@ -87,17 +90,19 @@ impl LeasePolicy {
         }
     }
 
-    /// The moment that an attempt from outside compares the end of a lease with, in epoch milliseconds. `None` if it compares none.
+    /// Returns the time, in epoch milliseconds, with which an attempt without the lease compares
+    /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A condition on the end lets the write pass an expired lease, which the write then removes. In a separate row that would be
-        // an update of the row, also for an item that nobody leases.
+        // A write that compares the end also removes the expired lease. For a separate row, that is
+        // an update of the row, even for an item that was never leased. The first attempt therefore
+        // only checks the row.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
 
-    /// Whether a write that the separate row has refused can pass when it is planned anew: the lease in the row has expired, or is the
-    /// holder's own.
+    /// Returns whether a write that was refused by the separate row can succeed in another attempt:
+    /// the lease in the row has expired, or belongs to the caller.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {
@@ -107,8 +112,9 @@ impl LeasePolicy {
         }
     }
 
-    /// The error of a refused write, if the lease that it met is the reason: in the item, or in the separate row. `judged_at` is the
-    /// moment that the request compared the lease with.
+    /// Returns the error of a refused write if a lease is the reason. The lease is in the item or
+    /// in the separate row. `judged_at` is the time with which the request compared the end of the
+    /// lease.
     pub(crate) fn refusal(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
@@ -141,10 +147,11 @@ impl LeasePolicy {
     }
 }
 
-/// Removes an expired head from the queue of the item, or of the row, that refused a write. Returns `true` if the write can be sent again.
+/// Removes an expired head from the queue of the item or row that refused a write. Returns `true`
+/// if the write can be sent again.
 ///
-/// The write itself removes an expired owner. It cannot remove a head, because an expression cannot remove the first element of a list that
-/// may be missing.
+/// The write itself can remove an expired owner, but not an expired head: an expression cannot
+/// remove the first element of a list that may be missing.
 pub(crate) async fn evict_expired_head(
     attempts: &mut Attempts,
     policy: &LeasePolicy,
@@ -162,18 +169,19 @@ pub(crate) async fn evict_expired_head(
     Ok(evict(&row, attempts, &record, options).await? != DequeueResult::StillThere)
 }
 
-/// The key of the item whose lease was met, in the item or in a separate row, as far as errors show it.
+/// Returns the key of the item whose lease refused the write, if errors may show it.
 fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     let key = key_of(model, met)?;
     model.shown_key(&if model.lock_in_row().is_some() { key.of_item() } else { key })
 }
 
 impl LockRecord {
-    /// Whether the lock is held, by the moment that a condition has compared its end with.
+    /// Returns whether the lock is held, judged by the time that the condition compared its end
+    /// with.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
-        // A head that has expired is removed by a request of its own, so it counts as a holder here.
+        // An expired head counts as a holder, because only a separate request removes it.
         self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(has_expired))
     }
 }

@@ -12,15 +12,16 @@ use crate::{
 /// How a lease is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
-    /// By the owner attribute. The fence attribute is the fence.
+    /// The owner attribute names the holder. The fence attribute is the fence of the lease.
     Plain,
-    /// By the head of the queue. The fence attribute is one less than the fence: the request that removes the head raises it. Therefore a
-    /// waiter enters the queue with the same write whether the queue is empty or not.
+    /// The head of the queue is the holder. The fence attribute is one less than the fence of the
+    /// lease, and the request that removes the head raises it. A waiter can therefore enter the
+    /// queue by the same write whether the queue is empty or not.
     Fair,
 }
 
 impl GrantKind {
-    /// Returns the fence of a holder whose row has this fence attribute.
+    /// Returns the fence of a lease whose row has this fence attribute.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
             Self::Plain => stored,
@@ -37,28 +38,31 @@ impl GrantKind {
     }
 }
 
-/// Whether callers wait behind the head of a queue, as far as the request that removes the head knows.
+/// Whether callers wait behind the head of a queue. The request that removes the head must know
+/// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// The queue ends with its head. DynamoDB refuses the request if a waiter has come since.
+    /// No waiter is known, so the request removes the queue together with its head. DynamoDB
+    /// refuses the request if a waiter has entered.
     None,
     Some,
 }
 
-/// The content of a lock row.
+/// The lease attributes of a row, parsed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
     /// The fence attribute.
     pub(crate) fence: Option<u64>,
     pub(crate) beat: Option<u64>,
-    /// Epoch milliseconds, by the holder's clock.
+    /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
-    /// The head first.
+    /// The entries of the queue. The first entry is the head.
     pub(crate) queue: Vec<QueueEntry>,
-    /// The row has a queue without entries.
+    /// Whether the row has a queue without entries.
     pub(crate) has_empty_queue: bool,
-    /// Epoch milliseconds at which the head last changed, by the clock of the caller that removed the previous head.
+    /// The time in epoch milliseconds at which the head last changed, by the clock of the caller
+    /// that removed the previous head.
     pub(crate) turn: Option<u64>,
     observation: Option<Box<Observation>>,
 }
@@ -66,18 +70,20 @@ pub(crate) struct LockRecord {
 /// One entry of a queue, parsed when its row is read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueueEntry {
-    /// The text of the entry.
+    /// The stored text of the entry.
     pub(crate) owner: Arc<str>,
     /// The ttl of the waiter. `None` if another program wrote an entry without it.
     pub(crate) ttl: Option<Duration>,
-    /// Epoch milliseconds of the request. `None` if another program wrote an entry without it.
+    /// The time of the request in epoch milliseconds. `None` if another program wrote an entry
+    /// without it.
     pub(crate) entered: Option<u64>,
 }
 
-/// A holder and its last sign of life. The fence attribute distinguishes its grant from an earlier grant of the same owner, which a late copy
-/// of a request may bring back. Another program may write ends without beats.
+/// The lease attributes of a holder as they were read. Their change is a sign that the holder is
+/// alive. The fence attribute distinguishes the grant from an earlier grant of the same owner,
+/// which a late copy of a request may bring back. Another program may write ends without beats.
 ///
-/// The values are kept as they are stored, whatever their types: conditions compare them with the row, and other programs write other types.
+/// The values are kept in their stored types, because conditions compare them with the row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -87,14 +93,16 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Whether both show the same grant of the same holder, whatever the last sign of life.
+    /// Returns whether both observations show the same grant of the same holder. The beat and the
+    /// end may differ.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
 impl QueueEntry {
-    /// The entry of a caller that enters a queue now: its owner, its ttl and the time of the request.
+    /// Makes the entry of a caller that enters a queue now, from its owner, its ttl and the time of
+    /// the request.
     pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
         let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
@@ -105,17 +113,19 @@ impl QueueEntry {
     }
 
     pub(crate) fn parse(text: &str) -> Self {
+        // The owner may contain slashes, so the parts are taken from the end.
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        // A text without a slash has no time, even if it is a hexadecimal number.
+        // A text without a slash contains no time, even if it looks like a hexadecimal number.
         let entered = entered.filter(|_| text.contains('/'));
         Self { owner: text.into(), ttl, entered }
     }
 }
 
 impl LockRecord {
-    /// Reads a row. An attribute of an unexpected type counts as missing, and the conditions of the protocol refuse it.
+    /// Parses a row. An attribute of an unexpected type counts as missing, and the conditions of
+    /// the protocol refuse requests on it.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
         let number = |name| digits(name).and_then(|digits| whole_number(digits));
@@ -138,95 +148,105 @@ impl LockRecord {
         }
     }
 
-    /// Reads a row that may be missing.
+    /// Parses a row that may be missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
 
-    /// The holder: the owner, or the head of the queue.
+    /// Returns the holder: the owner, or the head of the queue.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.owner.as_deref().or_else(|| self.queue.first().map(|entry| &*entry.owner))
     }
 
-    /// Whether another holder than `owner` has the lock.
+    /// Returns whether a holder other than `owner` has the lock.
     pub(crate) fn is_held_by_another(&self, owner: &str) -> bool {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
-    /// The observation of the holder.
+    /// Returns the observation of the holder.
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.observation.as_deref()
     }
 
-    /// The entry of the head of the queue, if the head holds the lock.
+    /// Returns the entry of the head of the queue, if the head holds the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
+        // If there is an owner, it holds the lock. The first entry of the queue is then not the
+        // holder.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// The observation of the head of the queue, if the head holds the lock.
+    /// Returns the observation of the head of the queue, if the head holds the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Whether no heartbeat can be above the stored beat: it is no number, or the highest number.
+    /// Returns whether no heartbeat can be above the stored beat. The beat is then not a number, or
+    /// the highest number.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
+        // A beat that is no number cannot be compared, so no heartbeat passes the condition.
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// The position of an entry in the queue. The head has position 0.
+    /// Returns the position of an entry in the queue. The head has position 0.
     pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
         self.queue.iter().position(|entry| *entry.owner == *owner)
     }
 
-    /// The fence of the last grant.
+    /// Returns the fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
         let kind = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
         self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// The fence of the owner, for a grant that has taken over its lease.
+    /// Returns the fence of the owner, for a grant that has taken over its lease.
     pub(crate) fn owner_fence(&self) -> Option<u64> {
         self.fence.filter(|_| self.owner.is_some())
     }
 
-    /// Whether callers wait behind the head.
+    /// Returns whether callers wait behind the head.
     pub(crate) fn waiters(&self) -> Waiters {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
 
-    /// The end of the holder's lease in epoch milliseconds. `ttl` counts for an entry that names no ttl.
+    /// Returns the end of the holder's lease in epoch milliseconds. `ttl` counts for a queue entry
+    /// without a ttl.
     ///
-    /// The lease of a head lasts at least a ttl from the start of its turn. Another program may have left an earlier end, and an enqueue
-    /// cannot remove it, because an enqueue does not know whether the queue is empty.
+    /// The lease of a head lasts for at least one ttl from the time at which it became the head.
+    /// The row may contain an earlier end that another program left. An enqueue cannot remove that
+    /// end, because it does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
+        // `None` is below every time, so the known time counts if only one is known.
         self.until.max(self.first_end(ttl))
     }
 
-    /// The end of the lease of a head that has sent no heartbeat.
+    /// Returns the end of the lease of a head that has sent no heartbeat.
     fn first_end(&self, ttl: Duration) -> Option<u64> {
         let ttl = self.head()?.ttl.unwrap_or(ttl);
         Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// The start of the head's turn in epoch milliseconds. Both times stay the same during the turn.
+    /// Returns the time, in epoch milliseconds, at which the head became the holder. The time does
+    /// not change while this head holds the lock.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// Whether the lease of the head has ended by the clock.
+    /// Returns whether the lease of the head has ended by the clock.
     pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
         let ends = options.expired_before().zip(self.end(options.ttl));
+        // The comparison is strict, like the conditions of the requests.
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
-    /// The time until the lease ends, by a clock that shows `now`.
+    /// Returns the time until the lease ends, by a clock that shows `now`.
     pub(crate) fn remaining(&self, now: u64, ttl: Duration) -> Duration {
         Duration::from_millis(self.end(ttl).unwrap_or(0).saturating_sub(now))
     }
 }
 
-/// The text of an owner. A value of another type still counts as an owner; the conditions use its stored value.
+/// Returns the text of an owner. A value of another type counts as an owner as well, and conditions
+/// use its stored value.
 fn text(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
@@ -249,7 +269,7 @@ mod tests {
             let record = LockRecord::read(&LockModel::DEFAULT, &row(fence, beat));
             (record.fence, record.beat)
         };
-        // A heartbeat has to be above a beat: so that is rounded up.
+        // A heartbeat must be above the stored beat, so that beat is rounded up.
         assert_eq!(read("5", "7.5"), (Some(5), Some(8)));
         assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
         assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));

@@ -1,4 +1,5 @@
-//! The row of a lock, and the requests on it that the queue does not need. Pure.
+//! The row of a lock, and the requests on it. The requests of the queue are in
+//! `queue/request.rs`. All functions are pure.
 
 use std::sync::Arc;
 
@@ -27,29 +28,30 @@ pub(crate) struct Row {
 /// The table and the key of a row.
 pub(crate) type RowId = (Arc<str>, Item);
 
-/// What the lease of a row protects.
+/// The resource that a lease protects.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseSubject {
-    /// A name. The first acquire creates the row.
+    /// A named lock. The first acquire creates the row.
     Name,
-    /// The item in the same row. The item must exist, and then it has this key attribute.
+    /// The item in the same row. The item must exist. The condition for that tests this key
+    /// attribute.
     Item { key_attribute: &'static str },
-    /// The item under this key, in another row of the table. The row of the lease is separate.
+    /// The item under this key. The lease is in a separate row of the same table.
     SeparateItem(Item),
 }
 
-/// The content of a plain grant.
+/// The values that an acquire of a plain lock writes.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
     /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// Epoch milliseconds. The first fence of a row starts here.
+    /// The time of the request in epoch milliseconds. It is the first fence of a new row.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-/// The content of a heartbeat.
+/// The values that a heartbeat writes.
 #[derive(Debug, Clone)]
 pub(crate) struct HeartbeatFields<'a> {
     pub(crate) fence: u64,
@@ -63,7 +65,7 @@ pub(crate) struct HeartbeatFields<'a> {
 pub(crate) const PAYLOAD: &str = "payload";
 
 impl Row {
-    /// The grant of a free lock.
+    /// Returns the request that acquires a free lock.
     pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, now) = (to.value(text(fields.owner)), to.value(number(fields.now)));
@@ -80,7 +82,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// A heartbeat. The condition names the fence, because a late copy of the acquire may have brought the owner back.
+    /// Returns the request of a heartbeat. Its condition requires the fence, because a late copy of
+    /// an earlier acquire may have restored the owner.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -91,7 +94,8 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// The release of a plain lock. The condition names no fence: the request also ends a grant that a late copy of the acquire has brought back.
+    /// Returns the request that releases a plain lock. Its condition requires no fence, so it also
+    /// ends a grant that a late copy of the acquire has restored.
     pub(crate) fn release(&self, owner: &str) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -100,19 +104,21 @@ impl Row {
         self.update(update, Vec::new(), &[condition], to)
     }
 
-    /// The removal of an owner whose lease has ended, so that a queue can begin. `None` if no lease counts as ended.
+    /// Returns the request that removes an expired owner, so that a queue can begin. Returns `None`
+    /// if no lease counts as expired.
     pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<UpdateItem> {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // A beat that stays would count for the head of the queue.
+        // A beat that stays in the row would count as a beat of the queue's head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
         Some(self.update(update, Vec::new(), &conditions, to))
     }
 
-    /// The removal of any owner that holds the lock under this fence, for operators.
+    /// Returns the request by which an operator removes the owner that holds the lock under this
+    /// fence.
     pub(crate) fn break_lock(&self, fence: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
@@ -121,7 +127,7 @@ impl Row {
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// The deletion of a row that has no holder and a lower fence than this.
+    /// Returns the deletion of a row that has no holder and a fence below this fence.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
@@ -132,17 +138,17 @@ impl Row {
         Write { table, key, action: Action::Delete, condition: Some(conditions), names, values }
     }
 
-    /// The identity of the row.
+    /// Returns the table and the key of the row.
     pub(crate) fn id(&self) -> RowId {
         (Arc::clone(&self.table), self.key.clone())
     }
 
-    /// A read of the row.
+    /// Returns a read of the row.
     pub(crate) fn get(&self, consistent: bool) -> GetItem {
         GetItem { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
-    /// A consistent read of the item that is leased.
+    /// Returns a consistent read of the leased item.
     pub(crate) fn get_item(&self) -> GetItem {
         let key = match &self.subject {
             LeaseSubject::SeparateItem(key) => key,
@@ -151,17 +157,18 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Whether a missing row means that there is nothing to lease.
+    /// Returns whether the row protects an item in the same row, so that a missing row means a
+    /// missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// Whether the leased item is in another row.
+    /// Returns whether the leased item is in another row.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }
 
-    /// The condition that the leased item exists, if it is in this row.
+    /// Returns the condition that the leased item exists, if it is in this row.
     pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
         match self.subject {
             LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),
@@ -169,7 +176,7 @@ impl Row {
         }
     }
 
-    /// One request that changes lease attributes, and assigns `terms`.
+    /// Returns a request that changes lease attributes and assigns `terms`.
     pub(super) fn update(
         &self,
         update: LeaseUpdate,
@@ -177,11 +184,11 @@ impl Row {
         conditions: &[String],
         to: &mut Placeholders,
     ) -> UpdateItem {
-        // Each request changes something.
+        // The text is never empty, because each request changes an attribute.
         self.request(update.text(terms).unwrap_or_default(), conditions.join(" AND "), to)
     }
 
-    /// One request with these texts and with all placeholders.
+    /// Returns a request with this update and this condition.
     pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> UpdateItem {
         let (names, values) = std::mem::take(to).finish();
         UpdateItem { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }

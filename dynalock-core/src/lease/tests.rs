@@ -47,7 +47,7 @@ const BEAT: u64 = 50;
 const FENCE: u64 = 71;
 const SEEN: [(&str, u64); 3] = [("_fence", 81), ("_beat", 82), ("_until", 83)];
 
-/// The text of a value in the specification.
+/// Returns the text of a value in the specification.
 fn value(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
@@ -68,7 +68,7 @@ fn value(value: &AttributeValue) -> String {
     }
 }
 
-/// A text with the names and values behind its placeholders.
+/// Returns a text with the names and values behind its placeholders.
 fn resolved(text: &str, names: &std::collections::HashMap<String, String>, values: &Item) -> String {
     let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '#' || c == ':');
     let word = |word: &str| names.get(word).cloned().or_else(|| values.get(word).map(value)).unwrap_or(word.to_owned());
@@ -82,7 +82,7 @@ fn resolved(text: &str, names: &std::collections::HashMap<String, String>, value
     out + &word(rest)
 }
 
-/// An effect with spaces, as the specification writes it.
+/// Returns an effect with spaces, as the specification writes it.
 fn spaced(effect: &str) -> String {
     effect.replace('=', " = ").replace('+', " + ").replace(", ", ",").replace(',', ", ")
 }
@@ -99,7 +99,7 @@ fn deletion(name: &str, write: Write) -> Line {
     [name.to_owned(), resolved(&condition, &names, &values), "DELETE".to_owned()]
 }
 
-/// The lease part of an item's write.
+/// Returns the lease part of an item's write.
 fn write_line(name: &str, clause: &LeaseClause) -> Line {
     let mut to = Placeholders::default();
     let condition = clause.condition(&MODEL, &mut to).expect("a condition");
@@ -117,7 +117,7 @@ fn row(subject: LeaseSubject) -> Row {
     Row { table: "locks".into(), key: Item::new(), layout: LockModel::DEFAULT, subject }
 }
 
-/// A record whose holder is `:seen`, as its owner or as the head of its queue.
+/// Returns a record whose holder is `:seen`, as its owner or as the head of its queue.
 fn seen(attribute: &str, holder: AttributeValue) -> LockRecord {
     let number = |(name, number): (&str, u64)| (name.to_owned(), AttributeValue::N(number.to_string()));
     let holder = (attribute.to_owned(), holder);
@@ -180,7 +180,8 @@ fn requests_of_the_queue() -> Vec<Line> {
     ]
 }
 
-/// The rows of the tables of requests: the cells after the step, without the code marks around a whole cell.
+/// Returns the rows of the tables of requests: the cells after the step, without the code marks
+/// around a whole cell.
 fn specified(page: &str) -> Vec<Line> {
     let cells = |line: &str| line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect::<Vec<_>>();
     let is_step = |cells: &Vec<String>| cells.len() == 5 && cells[0].parse::<u32>().is_ok();

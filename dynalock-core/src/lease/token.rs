@@ -6,8 +6,9 @@ use super::{name::parts, record::GrantKind};
 use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
-/// A held lock without its guard, which another task or process can resume: [`LockGuard::detach`](crate::LockGuard::detach). It can travel as a
-/// string (`Display`, `FromStr`, serde). Every process that has the token can use the lock.
+/// A held lock without its guard: [`LockGuard::detach`](crate::LockGuard::detach). Another task or
+/// process can resume the lock from the token. A token converts to a string and back (`Display`,
+/// `FromStr`, serde). Every process that has the token can use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
     /// The name of the row.
@@ -20,7 +21,7 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// The text of an item's key, which takes the place of the name in the token of its lease.
+    /// Returns the text of an item's key, which replaces the name in the token of an item lease.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -33,12 +34,12 @@ impl LockToken {
         format!("{ITEM}{}", key.values().map(value).collect::<String>()).into()
     }
 
-    /// Whether the token belongs to the lease of an item.
+    /// Returns whether the token belongs to the lease of an item.
     pub(crate) fn is_of_item(&self) -> bool {
         self.name.starts_with(ITEM)
     }
 
-    /// The key of the leased item, or `None` for a lock by name.
+    /// Returns the key of the leased item, or `None` for a lock by name.
     pub(crate) fn item_key(&self) -> Option<Key> {
         let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
         let sort = match rest {
@@ -81,10 +82,10 @@ impl LockToken {
     }
 }
 
-/// Distinguishes the tokens of items from the tokens of names: no name of a lock begins with it.
+/// The prefix of the name in the token of an item lease. No lock name begins with this prefix.
 const ITEM: &str = "\u{0}";
 
-/// Splits a text into its first key value and the rest.
+/// Returns the first key value of a text, and the rest of the text.
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {
     let (head, rest) = text.split_once(':')?;
     let (kind, length) = head.split_at_checked(1)?;
@@ -108,10 +109,10 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     hex.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// Begins the token of a fair grant.
+/// The prefix of the token of a fair grant.
 const FAIR: &str = "fair-";
 
-/// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`
+/// Writes `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`.
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, kind } = self;

@@ -20,25 +20,29 @@ use crate::{
     },
 };
 
-/// A leased item: [`Repository::lock`]. It derefs to the value that was read with the grant, with the changes since.
+/// A leased item: [`Repository::lock`]. The guard derefs to the value of the item, as the grant or
+/// the last write left it.
 ///
-/// While the lease lasts, DynamoDB refuses the writes of all others through this library ([`Error::Locked`]), and the
-/// writes of a holder that has lost its lease. Each write renews the lease, and heartbeats renew it between writes.
-/// [`release`](Self::release) and [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the
-/// background, as best it can.
+/// While the lease lasts, DynamoDB refuses all writes of other callers through this library with
+/// [`Error::Locked`]. DynamoDB also refuses the writes of a holder that has lost its lease. Each
+/// write renews the lease, and heartbeats renew it between writes. [`release`](Self::release) and
+/// [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the background.
+/// If that release fails, the lease expires.
 ///
-/// The lease is held for as long as this value lives. `let _ = items.lock("a").await?` drops it at once;
-/// `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the first form.
+/// The lease is held as long as this value lives. `let _ = items.lock("a").await?` drops the guard
+/// at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the
+/// first form.
 #[must_use = "a lease that is dropped is released"]
 pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The item behind the value, with what the value does not show: each change starts from it.
+    /// The stored item of the value, with the attributes that the struct does not know. The next
+    /// change starts from this item.
     item: Item,
 }
 
-/// Whether a change came to a write.
+/// Whether a change was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -51,7 +55,7 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(Self::of(repository, guard, Stored::new(value, basis), item))
     }
 
-    /// The lease of an item whose value is known.
+    /// Makes the guard of an item whose value is known.
     pub(super) fn of(repository: Repository<T>, guard: HeldGrant, stored: Stored<T>, item: Item) -> Self {
         Self { repository, guard, stored, item }
     }
@@ -74,13 +78,15 @@ impl<T: Lockable> LeaseGuard<T> {
         self.stored.version()
     }
 
-    /// Returns the fence: a number that grows with each grant of this item, over releases and crashes. Pass it to other
-    /// systems that the work touches, which can then refuse requests of earlier holders.
+    /// Returns the fence: a number that grows with each grant of this item, over releases and
+    /// crashes. Pass it to other systems that the work changes. These systems can then refuse
+    /// requests of earlier holders.
     ///
-    /// The first fence of an item is the time of the request for its first lease. After a delete and a create it can
-    /// therefore be lower than an earlier fence, if the clock of the caller is behind, or if the request was made in
-    /// the earlier life of the item and arrived late. The row of
-    /// [`#[lockable(separate)]`](crate::Lockable) outlives the item, so its fences always grow.
+    /// The first fence of an item is the time of the first lease request. After a delete and a
+    /// create, the fence can be lower than before in two cases: the clock of the caller is behind,
+    /// or the request was sent before the delete and arrived late. With
+    /// [`#[lockable(separate)]`](crate::Lockable), the row survives the delete, so the fences of an
+    /// item always grow.
     ///
     /// # Examples
     ///
@@ -98,8 +104,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.fence
     }
 
-    /// Returns the label of the holder: [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner). A holder without a label
-    /// has its nonce as label.
+    /// Returns the label of the holder: [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner).
+    /// A holder without a label has its nonce as label.
     ///
     /// # Examples
     ///
@@ -117,7 +123,7 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).label
     }
 
-    /// Returns the nonce of the grant: a random text that tells it from all other grants.
+    /// Returns the nonce of the grant: a random text that distinguishes it from all other grants.
     ///
     /// # Examples
     ///
@@ -135,11 +141,12 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).nonce
     }
 
-    /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
-    /// that holder may be half done.
+    /// Returns the fence of the previous holder if this call took over its expired lease, and
+    /// `None` otherwise. That holder may have left its work unfinished.
     ///
-    /// The answer is a hint. It is `None` if another caller, or a write of another caller, has removed the expired
-    /// holder. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work with the work itself.
+    /// The answer is a hint. The result is `None` if a request of another caller removed the expired
+    /// holder. After a lost reply, a normal release can look like a crash. If your program must
+    /// notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -159,8 +166,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.taken_over
     }
 
-    /// Returns the time until another caller can acquire the lease, if nothing renews it. The time is zero if the lease is
-    /// lost.
+    /// Returns the time until another caller can acquire the lease, unless a heartbeat or a write
+    /// renews it. The time is zero if the lease is lost.
     ///
     /// # Examples
     ///
@@ -178,7 +185,7 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.remaining()
     }
 
-    /// Renews the lease by one heartbeat.
+    /// Renews the lease by sending one heartbeat.
     ///
     /// # Examples
     ///
@@ -206,7 +213,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.beat().await
     }
 
-    /// Waits until the lease is lost, and returns the reason. The future ends before another caller can acquire the lease.
+    /// Waits until the lease is lost, and returns the reason. The future ends before another caller
+    /// can acquire the lease.
     ///
     /// # Examples
     ///
@@ -225,14 +233,15 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. It does not hold the lease, and it can outlive the guard.
+    /// The future can be dropped at any time. The future does not keep the lease, and can outlive
+    /// the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.guard.grant);
         async move { grant.lost().await }
     }
 
-    /// Runs `work`, and drops it if the lease is lost, before another caller can acquire the lease. The clock is
-    /// checked before each poll of `work`. A poll that is running is not interrupted.
+    /// Runs `work`, and drops it if the lease is lost, before another caller can acquire the lease.
+    /// The clock is checked before each poll of `work`. A poll that is running is not interrupted.
     ///
     /// # Examples
     ///
@@ -258,11 +267,12 @@ impl<T: Lockable> LeaseGuard<T> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
-    /// Changes the value, and writes the changed attributes on the condition that the lease is still held. The write renews
-    /// the lease. If it fails, the value is as it was before.
+    /// Changes the value, and writes the changed attributes on the condition that the lease is
+    /// still held. The write renews the lease. If the write fails, the value stays as it was
+    /// before.
     ///
-    /// The closure runs again, from the stored value, if a caller that ignores leases wrote the item first, or if a
-    /// heartbeat of this guard arrived first.
+    /// If a caller that ignores leases wrote the item in the meantime, or if a heartbeat of this
+    /// guard arrived first, the closure runs again on the stored value.
     ///
     /// # Examples
     ///
@@ -284,8 +294,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. The value in memory is as it was before, and the
-    /// next write rebases on the stored item.
+    /// If the future is dropped, the write may or may not have been applied. The value in memory
+    /// stays as it was before. The next write starts from the stored item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -294,8 +304,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
-    /// Changes the value like [`update`](Self::update), with a closure that may return an error. Then nothing is written,
-    /// and the value is as it was before.
+    /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
+    /// the closure returns an error, nothing is written, and the value stays as it was before.
     ///
     /// # Examples
     ///
@@ -319,7 +329,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// Like [`update`](Self::update).
+    /// The rules of [`update`](Self::update) apply.
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -343,11 +353,13 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update). The lease is then released as after a drop.
+    /// The errors are those of [`update`](Self::update). After an error, the lease is released in
+    /// the background.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. The lease is released as after a drop.
+    /// If the future is dropped, the write may or may not have been applied. The lease is released
+    /// in the background.
     pub async fn commit(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
         let change = |value: &mut T| {
             change(value);
@@ -357,13 +369,13 @@ impl<T: Lockable> LeaseGuard<T> {
         let Self { mut guard, stored, .. } = self;
         match wrote {
             Wrote::Yes => guard.end_released(),
-            // Nothing was released either.
+            // Without a change there was no write, so the lease is released by a separate request.
             Wrote::No => guard.release().await?,
         }
         Ok(stored)
     }
 
-    /// Releases the lease, waits for the answer, and returns the value.
+    /// Releases the lease, waits for DynamoDB's answer, and returns the value.
     ///
     /// # Examples
     ///
@@ -379,22 +391,23 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// A lease that was lost before is no error.
+    /// The release of a lease that was already lost is not an error.
     ///
-    /// - [`Error::Exhausted`]: DynamoDB did not answer while the lease lasted. It has ended by then.
-    /// - [`Error::Unavailable`]: the runtime of the lease was shut down meanwhile.
+    /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
+    ///   can acquire the lease.
+    /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a task of its own finishes the release.
+    /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<Stored<T>> {
         self.guard.release().await?;
         Ok(self.stored)
     }
 
-    /// Turns the lease into a token, which another task or process can [resume](Repository::resume). Nothing renews the
-    /// lease meanwhile.
+    /// Turns the lease into a token, which another task or process can
+    /// [resume](Repository::resume). Until then, nothing renews the lease.
     ///
     /// # Examples
     ///
@@ -413,7 +426,8 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Changes a copy, so that a write that fails, or is dropped, leaves the value as it was.
+    /// Writes a changed copy of the value. If the write fails or is dropped, the value in memory is
+    /// unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
@@ -452,7 +466,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
                     item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
-                    // A copy of an earlier attempt may have arrived after all: then the write is done.
+                    // A late copy of an earlier attempt may have been applied. The write has then
+                    // succeeded.
                     if session.has_written(&item) {
                         let (value, basis) = decode::<T>(&table, item.clone())?;
                         (self.stored, self.item) = (Stored::new(value, basis), item);

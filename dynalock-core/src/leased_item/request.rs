@@ -25,13 +25,14 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// A request for the lease of an item that has not been sent. Change its settings, then `.await` it.
+/// A request for the lease of an item, before it is sent. Change its settings, then `.await` it.
 ///
-/// `O` is its output, and `Q` the order in which waiting callers are served. [`Repository::lock`] and its like make it.
+/// `O` is the output, and `Q` is the order in which waiting callers get the lease.
+/// [`Repository::lock`], `try_lock` and `lock_any` return it.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
-    /// The items of which one is leased.
+    /// The keys of the items. One of the items is leased.
     keys: Vec<Key>,
     options: LeaseOptions,
     wait: Option<Wait>,
@@ -42,8 +43,8 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule by which the lease of a holder that does not renew it has ended, for writes and for lease requests.
-    /// All users of a table need the same rule.
+    /// Sets the rule that decides when a lease has expired, for writes and for lease requests. All
+    /// users of a table need the same rule.
     ///
     /// # Examples
     ///
@@ -63,15 +64,18 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Acquires the lease of an item, and waits while another caller holds it. While the lease lasts, only its holder can
-    /// write the item; the writes of all others fail with [`Error::Locked`].
+    /// Acquires the lease of an item, and waits while another caller holds it. While the lease
+    /// lasts, only its holder can write the item. Writes of other callers fail with
+    /// [`Error::Locked`].
     ///
-    /// The grant reads the item. It is one request, and two if the type has [`separate`](Lockable) leases.
+    /// The grant also reads the item. The grant takes one request, or two if the type has
+    /// [`separate`](Lockable) leases.
     ///
-    /// An item that is deleted under its lease, by time to live, by [`delete_unchecked`](Repository::delete_unchecked) or
-    /// by another program, takes the lease with it. If it is created and leased again before the next heartbeat of the
-    /// first holder, two callers believe that they hold it until that heartbeat is refused. DynamoDB refuses the writes
-    /// of the first holder at once. With `#[lockable(separate)]` the lease stays, because it is in another row.
+    /// A delete of the item also deletes its lease. Such a delete can come from time to live, from
+    /// [`delete_unchecked`](Repository::delete_unchecked) or from another program. If the item is
+    /// then created and leased again, two callers believe that they hold the lease, until the next
+    /// heartbeat of the first holder is refused. DynamoDB refuses the writes of the first holder
+    /// immediately. With `#[lockable(separate)]`, the lease is in another row and is not deleted.
     ///
     /// # Examples
     ///
@@ -91,13 +95,14 @@ impl<T> Repository<T> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Locked`]: another caller held the lease until the wait was over.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item does not fit `T`.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing was sent.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing
+    ///   was sent.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then releases a lease that was granted. If
-    /// that runtime has ended, the lease ends after its ttl.
+    /// The future can be dropped at any time. A task on the caller's runtime then releases a lease
+    /// that was granted. If that runtime has ended, the lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
@@ -105,7 +110,8 @@ impl<T> Repository<T> {
         LeaseRequest::new(self, vec![key.into_key()], AnyOrder)
     }
 
-    /// Acquires the lease of an item without waiting. The result is `None` if another caller holds it.
+    /// Acquires the lease of an item without waiting. The result is `None` if another caller holds
+    /// it.
     ///
     /// # Examples
     ///
@@ -126,7 +132,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, like the one of [`lock`](Self::lock).
+    /// The future can be dropped at any time, as for [`lock`](Self::lock).
     pub fn try_lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T, Option<LeaseGuard<T>>>
     where
         T: Lockable,
@@ -134,8 +140,8 @@ impl<T> Repository<T> {
         LeaseRequest { wait: Some(Wait::No), ..LeaseRequest::new(self, vec![key.into_key()], AnyOrder) }
     }
 
-    /// Acquires the lease of the first free item, in the order of the keys, and waits while all are held. A poll reads
-    /// each item once, eventually consistently.
+    /// Acquires the lease of the first free item, in the order of the keys. The call waits while
+    /// all items are leased. Each round of waiting reads each item once, eventually consistently.
     ///
     /// # Examples
     ///
@@ -151,12 +157,12 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: none of the keys has an item.
-    /// - [`Error::InvalidSetting`]: no key is named.
+    /// - [`Error::InvalidSetting`]: the list of keys is empty.
     /// - The errors of [`lock`](Self::lock) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, like the one of [`lock`](Self::lock).
+    /// The future can be dropped at any time, as for [`lock`](Self::lock).
     pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> LeaseRequest<T, LeaseGuard<T>, AnyOne>
     where
         T: Lockable,
@@ -164,8 +170,9 @@ impl<T> Repository<T> {
         LeaseRequest::new(self, keys.into_iter().map(IntoKey::into_key).collect(), AnyOne)
     }
 
-    /// Resumes a lease that was [detached](LeaseGuard::detach). The item is read, then one heartbeat renews the lease.
-    /// It succeeds after the end of the lease, too, if no other caller has acquired it since.
+    /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, then
+    /// renews the lease by one heartbeat. The heartbeat succeeds even after the lease has ended, if
+    /// no other caller has acquired it since.
     ///
     /// # Examples
     ///
@@ -182,7 +189,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`]: another caller has or had the lease, or the item is gone.
+    /// - [`Error::Lost`]: another caller has acquired the lease, or the item was deleted.
     /// - [`Error::InvalidKey`]: the token belongs to a lock by name.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item does not fit `T`.
@@ -190,8 +197,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, and the call may fail. Nothing is released: the token can be resumed again
-    /// while its lease lasts.
+    /// The future can be dropped at any time. The lease is not released, and the token can be
+    /// resumed again while its lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -207,16 +214,16 @@ impl<T> Repository<T> {
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // This is the last step: a guard that is dropped releases the lease.
+        // The guard is made last, because a guard that is dropped releases the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
-    /// The row that keeps the lease of an item.
+    /// Returns the row that stores the lease of an item.
     fn lease_row(&self, key: &Key) -> Result<Row>
     where
         T: Lockable,
     {
-        // A lockable type has a layout.
+        // A lockable type always has lease attributes.
         let layout = T::MODEL.lock.unwrap_or(LockModel::DEFAULT);
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
         Ok(match layout.place {
@@ -239,8 +246,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         Self { repository, keys, options, wait: None, owner, limits, order, output: PhantomData }
     }
 
-    /// Sets the time that the lease lasts without a heartbeat: between a millisecond and a year of 366 days. The default
-    /// is the ttl of `#[lockable]`. With another ttl, the request fails with [`Error::InvalidSetting`].
+    /// Sets the time that the lease lasts without a heartbeat. The allowed range is from a
+    /// millisecond to 366 days. The default is the ttl of `#[lockable]`. If the ttl is out of
+    /// range, the request fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -259,8 +267,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the label under which other callers see the holder, for example the name of a host or a worker. A label
-    /// need not be unique: a nonce tells one grant from another.
+    /// Sets the label under which other callers see the holder, for example the name of a host or a
+    /// worker. A label need not be unique, because each grant also has a random nonce.
     ///
     /// # Examples
     ///
@@ -277,7 +285,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the rule by which a lease has ended: [`Repository::expiry`].
+    /// Sets the rule that decides when a lease has expired: [`Repository::expiry`].
     ///
     /// # Examples
     ///
@@ -294,8 +302,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time for which heartbeats renew the lease, so that a stuck worker does not keep the item for ever.
-    /// There is no limit by default.
+    /// Limits the time for which heartbeats renew the lease, so that a stuck worker does not keep
+    /// the item for ever. There is no limit by default.
     ///
     /// # Examples
     ///
@@ -314,8 +322,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets where heartbeats run: in a task of the caller's runtime by default. Without heartbeats, writes under the lease
-    /// and [`LeaseGuard::extend`] renew it.
+    /// Sets where heartbeats run. The default is a task of the caller's runtime. Without
+    /// heartbeats, writes under the lease and [`LeaseGuard::extend`] renew it.
     ///
     /// # Examples
     ///
@@ -333,7 +341,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time of one request with its retries. The default is the deadline of the repository.
+    /// Limits the time of one request with its retries. The default is the deadline of the
+    /// repository.
     ///
     /// # Examples
     ///
@@ -352,7 +361,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits how often one request is sent, at least 1. Without this limit, only the deadline ends its retries.
+    /// Limits the number of times that one request is sent. The limit is at least 1. Without this
+    /// limit, only the deadline ends the retries.
     ///
     /// # Examples
     ///
@@ -369,7 +379,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost: [`Repository::attempt_timeout`].
+    /// Sets the time after which the first attempt of a request counts as lost:
+    /// [`Repository::attempt_timeout`].
     ///
     /// # Examples
     ///
@@ -394,11 +405,11 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 }
 
 impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
-    /// Limits the wait for a lease that another caller holds. The default is twice the ttl plus the allowed clock skew,
-    /// which is long enough to survive a holder that has died.
+    /// Limits the wait for a lease that another caller holds. The default is twice the ttl plus the
+    /// allowed clock skew, which is long enough to take over the lease of a crashed holder.
     ///
-    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries
-    /// once, and the [deadline](Self::deadline) limits it.
+    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
+    /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
     ///
     /// # Examples
     ///
@@ -417,13 +428,14 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 }
 
 impl<T, O> LeaseRequest<T, O> {
-    /// Serves waiting callers first come, first served: each caller enters a queue of the item, as
-    /// [`Acquire::fair`](crate::lock::Acquire::fair) describes. The writes of all others are refused while the queue has
-    /// an entry.
+    /// Serves waiting callers in first-come, first-served order. Each caller enters a queue of the
+    /// item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the queue has an
+    /// entry, only its head can write the item.
     ///
-    /// The queue is in the item, so its requests cost more if the item is large. With `#[lockable(separate)]` it is in the
-    /// separate row. After a [`commit`](LeaseGuard::commit) that ends the queue, a read and a write in the background
-    /// remove it.
+    /// The queue is stored in the item, so its requests cost more if the item is large. With
+    /// `#[lockable(separate)]`, the queue is stored in the separate row. After a
+    /// [`commit`](LeaseGuard::commit) by the last caller in the queue, a read and a write in the
+    /// background remove the empty queue.
     ///
     /// # Examples
     ///
@@ -442,8 +454,8 @@ impl<T, O> LeaseRequest<T, O> {
 }
 
 impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
-    /// Limits the entries of the queue, the holder's included: 100 by default, and at least 1. A caller that would
-    /// exceed the limit gets [`Error::QueueFull`].
+    /// Limits the number of entries in the queue, including the holder's. The default is 100, and
+    /// the minimum is 1. A caller that would exceed the limit gets [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -465,7 +477,7 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         progress: watch::Sender<Option<QueueStatus>>,
     ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
         let most = self.order.most(self.wait_or_default())?;
-        // A fair request has one key.
+        // A fair request has exactly one key.
         let key = self.keys.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
         let spec = self.spec(key)?;
         let limits = QueueLimits { most, transaction: spec.limits };
@@ -494,17 +506,19 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::QueueFull`]: the queue has as many entries as allowed.
-    /// - [`Error::Locked`]: another caller held the lease without the queue until the wait was over.
+    /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
+    /// - [`Error::Locked`]: a caller without `fair` held the lease until the wait was over.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a task on the caller's runtime then gives up the place.
+    /// The future can be dropped at any time. A task on the caller's runtime then gives up the
+    /// place.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The first report comes with the place. The sender is dropped when the call ends without one.
+        // The first report is sent when the call has a place. If the call fails before, the sender
+        // is dropped instead.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
@@ -543,11 +557,11 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
 }
 
 fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: KeptGrant) -> Result<LeaseGuard<T>> {
-    // The grant of an item has read the item.
+    // The request that granted the lease has also read the item.
     LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 
-/// The future of a request.
+/// The boxed future of a request.
 type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T> {

@@ -19,16 +19,18 @@ use crate::{
 
 /// A named lock that is held: [`Locks::acquire`](crate::Locks::acquire).
 ///
-/// Heartbeats renew its lease until the guard is released or dropped. [`release`](Self::release) waits for DynamoDB's
-/// answer. A drop starts a release in the background, as best it can: if that fails, or the runtime ends first, the lease
-/// ends by itself.
+/// Heartbeats renew its lease until the guard is released or dropped. [`release`](Self::release)
+/// waits for DynamoDB's answer. A drop starts a release in the background. If that release fails,
+/// or the runtime ends first, the lease expires.
 ///
-/// The lock is not held longer than its lease, whatever the process does. [`lost`](Self::lost) and [`run`](Self::run)
-/// report the loss in time. A system outside of DynamoDB that the lock protects should refuse a lower
-/// [`fence`](Self::fence) than it has seen.
+/// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
+/// and [`run`](Self::run) report the loss before another caller can acquire the lock. If the lock
+/// protects a system outside of DynamoDB, that system should refuse each [`fence`](Self::fence)
+/// that is lower than one it has seen.
 ///
-/// The lock is held for as long as this value lives. `let _ = locks.acquire("a").await?` drops it at once;
-/// `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the first form.
+/// The lock is held as long as this value lives. `let _ = locks.acquire("a").await?` drops the
+/// guard at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds
+/// the first form.
 #[must_use = "a lock that is dropped is released"]
 pub struct LockGuard {
     row_name: Arc<str>,
@@ -58,7 +60,8 @@ impl LockGuard {
         parts(&self.row_name).0
     }
 
-    /// Returns the namespace of the lock, if it has one: [`Locks::namespace`](crate::Locks::namespace).
+    /// Returns the namespace of the lock, if it has one:
+    /// [`Locks::namespace`](crate::Locks::namespace).
     ///
     /// # Examples
     ///
@@ -74,8 +77,9 @@ impl LockGuard {
         parts(&self.row_name).1
     }
 
-    /// Returns the fence: a number that grows with each grant of this lock, over releases and crashes. Pass it to the
-    /// system that the lock protects, which can then refuse requests of earlier holders.
+    /// Returns the fence: a number that grows with each grant of this lock, over releases and
+    /// crashes. Pass it to the system that the lock protects, which can then refuse requests of
+    /// earlier holders.
     ///
     /// # Examples
     ///
@@ -92,8 +96,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of the holder: [`Locks::owner`](crate::Locks::owner). A holder without a label has its nonce as
-    /// label.
+    /// Returns the label of the holder: [`Locks::owner`](crate::Locks::owner). A holder without a
+    /// label has its nonce as label.
     ///
     /// # Examples
     ///
@@ -109,7 +113,7 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).label
     }
 
-    /// Returns the nonce of the grant: a random text that tells it from all other grants.
+    /// Returns the nonce of the grant: a random text that distinguishes it from all other grants.
     ///
     /// # Examples
     ///
@@ -125,8 +129,8 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).nonce
     }
 
-    /// Returns the payload that was in the row when the lock was granted: the one of this request or, if it has none,
-    /// that of an earlier holder.
+    /// Returns the payload that was in the row when the lock was granted. If this request has no
+    /// payload, the result is the payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -144,12 +148,13 @@ impl LockGuard {
         self.payload.as_deref()
     }
 
-    /// Returns the fence of the previous holder if this call took over its lease, and `None` otherwise. The work of
-    /// that holder may be half done.
+    /// Returns the fence of the previous holder if this call took over its expired lease, and
+    /// `None` otherwise. That holder may have left its work unfinished.
     ///
-    /// The answer is a hint. It is `None` if another caller or an operator has removed the expired holder, and in a call
-    /// for several locks if the reply to that removal was lost. After a lost reply, a release can look like a crash. If your program must not miss a crash, store the progress of the work with the
-    /// work itself.
+    /// The answer is a hint. The result is `None` if another caller or an operator removed the
+    /// expired holder. In a call for several locks, the result is also `None` if the reply to the
+    /// removal was lost. After a lost reply, a normal release can look like a crash. If your program
+    /// must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -167,8 +172,8 @@ impl LockGuard {
         self.held.grant.taken_over
     }
 
-    /// Returns the time until another caller can acquire the lock, if no heartbeat renews it. The time is zero if the
-    /// lock is lost.
+    /// Returns the time until another caller can acquire the lock, unless a heartbeat renews it.
+    /// The time is zero if the lock is lost.
     ///
     /// # Examples
     ///
@@ -184,7 +189,7 @@ impl LockGuard {
         self.held.grant.remaining()
     }
 
-    /// Renews the lease by one heartbeat.
+    /// Renews the lease by sending one heartbeat.
     ///
     /// # Examples
     ///
@@ -200,7 +205,8 @@ impl LockGuard {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a `_beat` that no heartbeat can exceed.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a `_beat` that no
+    ///   heartbeat can exceed.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -210,8 +216,8 @@ impl LockGuard {
         self.held.grant.beat().await
     }
 
-    /// Waits until the lock is lost, and returns the reason. The future ends before another caller can acquire the
-    /// lock.
+    /// Waits until the lock is lost, and returns the reason. The future ends before another caller
+    /// can acquire the lock.
     ///
     /// # Examples
     ///
@@ -229,14 +235,15 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. It does not hold the lock, and it can outlive the guard.
+    /// The future can be dropped at any time. The future does not keep the lock, and can outlive
+    /// the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }
     }
 
-    /// Runs `work`, and drops it if the lock is lost, before another caller can acquire the lock. The clock is checked
-    /// before each poll of `work`. A poll that is running is not interrupted.
+    /// Runs `work`, and drops it if the lock is lost, before another caller can acquire the lock.
+    /// The clock is checked before each poll of `work`. A poll that is running is not interrupted.
     ///
     /// # Examples
     ///
@@ -260,7 +267,7 @@ impl LockGuard {
         held_grant::run(self.held.grant.lost(), work).await
     }
 
-    /// Releases the lock, and waits for the answer.
+    /// Releases the lock, and waits for DynamoDB's answer.
     ///
     /// # Examples
     ///
@@ -274,16 +281,17 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// A lock that was lost before is no error.
+    /// The release of a lock that was already lost is not an error.
     ///
-    /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer while the lease lasted. It has ended by
-    ///   then.
-    /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down meanwhile.
+    /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
+    ///   ended, so other callers can acquire the lock.
+    /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down
+    ///   during the release.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a task of its own finishes the release.
+    /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<()> {
         self.held.release().await
     }
@@ -292,8 +300,8 @@ impl LockGuard {
         self.held.releasing()
     }
 
-    /// Turns the lock into a token, which another task or process can [resume](crate::Locks::resume). No heartbeat
-    /// renews the lock meanwhile.
+    /// Turns the lock into a token, which another task or process can
+    /// [resume](crate::Locks::resume). Until then, no heartbeat renews the lock.
     ///
     /// # Examples
     ///
@@ -310,12 +318,13 @@ impl LockGuard {
         self.token()
     }
 
-    /// Returns the token that [`detach`](Self::detach) returns, and keeps the guard. A process that may die can store
-    /// it.
+    /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
+    /// can store the token before it crashes or restarts.
     ///
-    /// Resume the token only when this guard is gone: two processes that use one grant do not exclude each other. Late
-    /// heartbeats of a dead process do no harm. A late release ends the lock whenever it arrives, so do not resume a
-    /// token if its process may have released the lock.
+    /// Resume the token only after this guard is gone: two processes that use one grant do not
+    /// exclude each other. Late heartbeats of a crashed process are harmless. A late release is
+    /// not, because it ends the lock whenever it arrives. Do not resume a token if its process may
+    /// have released the lock.
     ///
     /// # Examples
     ///
@@ -332,7 +341,7 @@ impl LockGuard {
     }
 }
 
-/// The payload of a row.
+/// Returns the payload of a row.
 pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }

@@ -14,14 +14,16 @@ use crate::{
 
 /// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
 ///
-/// The locks were granted at once, and each is renewed by itself. If one is lost, [`lost`](Self::lost) and
-/// [`run`](Self::run) report it. The others stay held until this guard is released or dropped.
+/// The locks were granted together, and each is renewed separately. If one lock is lost,
+/// [`lost`](Self::lost) and [`run`](Self::run) report it. The others stay held until this guard is
+/// released or dropped.
 ///
-/// The locks are held for as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?` drops it at once;
-/// `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the first form.
+/// The locks are held as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?`
+/// drops the guard at once, and `let _guard = ..` keeps it. The lint
+/// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
-    /// In the order of their names.
+    /// The locks in the order of their names.
     locks: Vec<LockGuard>,
 }
 
@@ -48,7 +50,7 @@ impl LockSetGuard {
         self.locks.iter()
     }
 
-    /// Returns the lock with this name, if it is one of these.
+    /// Returns the lock with this name, or `None` if this guard has no such lock.
     ///
     /// # Examples
     ///
@@ -64,7 +66,8 @@ impl LockSetGuard {
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
-    /// Returns the [fence](LockGuard::fence) of the lock with this name, if it is one of these.
+    /// Returns the [fence](LockGuard::fence) of the lock with this name, or `None` if this guard
+    /// has no such lock.
     ///
     /// # Examples
     ///
@@ -80,8 +83,8 @@ impl LockSetGuard {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// Returns the time until another caller can acquire one of the locks, if no heartbeat renews it. The time is zero
-    /// if one lock is lost.
+    /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
+    /// renews it. The time is zero if a lock is lost.
     ///
     /// # Examples
     ///
@@ -112,7 +115,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The error is the one of [`LockGuard::extend`] for the first lock that fails.
+    /// The call returns the error of [`LockGuard::extend`] for the first lock that fails.
     ///
     /// # Cancel safety
     ///
@@ -124,8 +127,8 @@ impl LockSetGuard {
         Ok(())
     }
 
-    /// Waits until one of the locks is lost, and returns the reason. The future ends before another caller can acquire
-    /// that lock.
+    /// Waits until one of the locks is lost, and returns the reason. The future ends before another
+    /// caller can acquire that lock.
     ///
     /// # Examples
     ///
@@ -143,7 +146,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. It does not hold the locks, and it can outlive the guard.
+    /// The future can be dropped at any time. The future does not keep the locks, and can outlive
+    /// the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
@@ -157,8 +161,9 @@ impl LockSetGuard {
         })
     }
 
-    /// Runs `work`, and drops it if one of the locks is lost, before another caller can acquire that lock. The clock is
-    /// checked before each poll of `work`. A poll that is running is not interrupted.
+    /// Runs `work`, and drops it if one of the locks is lost, before another caller can acquire
+    /// that lock. The clock is checked before each poll of `work`. A poll that is running is not
+    /// interrupted.
     ///
     /// # Examples
     ///
@@ -182,7 +187,7 @@ impl LockSetGuard {
         held_grant::run(self.lost(), work).await
     }
 
-    /// Releases each lock by a request of its own, and waits for the answers.
+    /// Releases each lock by a separate request, and waits for the answers.
     ///
     /// # Examples
     ///
@@ -196,12 +201,12 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The error is the one of [`LockGuard::release`] for the first lock that fails. The other locks are released all
-    /// the same.
+    /// The call returns the error of [`LockGuard::release`] for the first lock that fails. The
+    /// other locks are released in any case.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: tasks of their own finish the releases.
+    /// The future can be dropped at any time: background tasks finish the releases.
     pub async fn release(self) -> Result<()> {
         let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
         let mut all = Ok(());

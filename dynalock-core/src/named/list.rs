@@ -14,8 +14,8 @@ use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
-/// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). It reads a page when the items of the last one are
-/// used up.
+/// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). The stream reads the next
+/// page when all locks of a page have been returned.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
@@ -24,7 +24,7 @@ pub struct LockList {
 }
 
 enum Next {
-    /// The page that starts here.
+    /// The stream reads the page that starts after this key.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Page> + Send>>),
     Nothing,
@@ -52,11 +52,12 @@ impl LockList {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](crate::Locks#errors-of-every-call) are possible. An error is the last element.
+    /// The [errors of every call](crate::Locks#errors-of-every-call) are possible. An error is the
+    /// last element.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: no lock is skipped.
+    /// The future can be dropped at any time. The next call continues at the same lock.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

@@ -20,10 +20,11 @@ use crate::{
     tables,
 };
 
-/// Locks by name, in a table of their own. A clone is cheap.
+/// Locks by name, stored in a separate table. A clone is cheap.
 ///
-/// A lock is a lease. It is renewed in the background while it is held, and it ends by itself when its holder dies. The
-/// module [`lock`](crate::lock) specifies the protocol, its assumptions and its limits.
+/// A lock is a lease. A lock is renewed in the background while it is held, and expires if its
+/// holder crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and its
+/// limits.
 ///
 /// # Examples
 ///
@@ -63,8 +64,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. It costs as much as a few requests on a local network, so make it once
-    /// and clone it.
+    /// Makes a handle for the locks of a table. Its construction takes as long as a few requests on
+    /// a local network, so make one handle and clone it.
     ///
     /// # Examples
     ///
@@ -89,8 +90,8 @@ impl Locks {
         }
     }
 
-    /// Selects a namespace. The locks of one namespace are independent of the locks of all others, whatever their
-    /// names.
+    /// Selects a namespace. The locks of one namespace are independent of the locks of all others,
+    /// whatever their names.
     ///
     /// # Examples
     ///
@@ -107,9 +108,9 @@ impl Locks {
         self
     }
 
-    /// Sets the time that a lock lasts without a heartbeat: 20 seconds by default, and between a millisecond and a year
-    /// of 366 days. A heartbeat is sent every third of this time. With another ttl, an acquire fails with
-    /// [`Error::InvalidSetting`].
+    /// Sets the time that a lock lasts without a heartbeat. The default is 20 seconds. The allowed
+    /// range is from a millisecond to 366 days. A heartbeat is sent every third of this time. If
+    /// the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -126,11 +127,11 @@ impl Locks {
         self
     }
 
-    /// Limits the wait for a lock that another caller holds. The default is twice the ttl plus the allowed clock skew,
-    /// which is long enough to survive a holder that has died.
+    /// Limits the wait for a lock that another caller holds. The default is twice the ttl plus the
+    /// allowed clock skew, which is long enough to take over the lock of a crashed holder.
     ///
-    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of zero, the call tries
-    /// once, and the [deadline](Self::deadline) limits it.
+    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
+    /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
     ///
     /// # Examples
     ///
@@ -148,7 +149,7 @@ impl Locks {
         self
     }
 
-    /// Sets the rule by which the lease of a holder that does not renew it has ended. All users of a table need the same
+    /// Sets the rule that decides when a lease has expired. All users of a table need the same
     /// rule.
     ///
     /// # Examples
@@ -164,8 +165,8 @@ impl Locks {
         self
     }
 
-    /// Sets the label under which other callers see the holder, for example the name of a host or a worker. A label
-    /// need not be unique: a nonce tells one grant from another.
+    /// Sets the label under which other callers see the holder, for example the name of a host or a
+    /// worker. A label need not be unique, because each grant also has a random nonce.
     ///
     /// # Examples
     ///
@@ -180,8 +181,8 @@ impl Locks {
         self
     }
 
-    /// Limits the time for which heartbeats renew a lock, so that a stuck worker does not keep it for ever. There is no
-    /// limit by default.
+    /// Limits the time for which heartbeats renew a lock, so that a stuck worker does not keep it
+    /// for ever. There is no limit by default.
     ///
     /// # Examples
     ///
@@ -198,7 +199,7 @@ impl Locks {
         self
     }
 
-    /// Sets where heartbeats run: in a task of the caller's runtime by default.
+    /// Sets where heartbeats run. The default is a task of the caller's runtime.
     ///
     /// # Examples
     ///
@@ -213,9 +214,10 @@ impl Locks {
         self
     }
 
-    /// Limits the time of one request with its retries: 5 seconds by default, and 10 for the transaction that acquires
-    /// several locks. A call ends after this time if DynamoDB does not answer. A [wait](Self::wait) for a lock that
-    /// another caller holds may last longer.
+    /// Limits the time of one request with its retries. The default is 5 seconds, and 10 seconds
+    /// for the transaction that acquires several locks. A call ends after this time if DynamoDB
+    /// does not answer. The [wait](Self::wait) for a lock that another caller holds may last
+    /// longer.
     ///
     /// # Examples
     ///
@@ -233,7 +235,8 @@ impl Locks {
         self
     }
 
-    /// Limits how often one request is sent, at least 1. Without this limit, only the deadline ends its retries.
+    /// Limits the number of times that one request is sent. The limit is at least 1. Without this
+    /// limit, only the deadline ends the retries.
     ///
     /// # Examples
     ///
@@ -249,9 +252,9 @@ impl Locks {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost: 1 second by default. It doubles from
-    /// attempt to attempt while no answer comes, up to eight times its first value. A heartbeat has a shorter one, which
-    /// follows the ttl.
+    /// Sets the time after which the first attempt of a request counts as lost. The default is 1
+    /// second. The time doubles with each attempt without an answer, up to eight times its first
+    /// value. A heartbeat has a shorter timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -269,8 +272,8 @@ impl Locks {
         self
     }
 
-    /// Creates the table, billed by request, and waits until it is active, at most a minute. A table that exists is fine
-    /// if it has the key that locks need: a string `name`.
+    /// Creates the table with on-demand billing, and waits at most a minute until it is active. If
+    /// the table exists and has the key that locks need, a string `name`, the call succeeds.
     ///
     /// # Examples
     ///
@@ -317,7 +320,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: the call changes nothing.
+    /// The future can be dropped at any time. The call changes nothing.
     pub async fn verify_table(&self) -> Result<()> {
         let Settings { connection, table, limits, .. } = &self.settings;
         tables::verify(connection, table, &MODEL, *limits).await
@@ -338,22 +341,25 @@ impl Locks {
     /// # Errors
     ///
     /// - [`Error::Locked`]: another caller held the lock until the wait was over.
-    /// - [`Error::Lost`]: the grant came without a reply, and no heartbeat was answered until its lease was over.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing was sent.
+    /// - [`Error::Lost`]: the reply to the grant was lost, and no heartbeat was answered before its
+    ///   lease ended.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing
+    ///   was sent.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then releases a lock that was granted. If
-    /// that runtime has ended, the lock ends after its ttl.
+    /// The future can be dropped at any time. A task on the caller's runtime then releases a lock
+    /// that was granted. If that runtime has ended, the lock ends after its ttl.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires a lock by one request, without waiting. The result is `None` if another caller holds it.
+    /// Acquires a lock by one request, without waiting. The result is `None` if another caller
+    /// holds it.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a holder that has died, because it observes
-    /// nothing.
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder, because
+    /// it does not wait and observe.
     ///
     /// # Examples
     ///
@@ -374,15 +380,16 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, like the one of [`acquire`](Self::acquire).
+    /// The future can be dropped at any time, as for [`acquire`](Self::acquire).
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<LockGuard>> {
         Acquire::new(self.settings.clone(), name.into())
     }
 
     /// Acquires several locks at once, at most 100: all of them or none.
     ///
-    /// The call holds no lock while it waits, so callers whose locks overlap cannot block each other. A caller that asks
-    /// for many locks waits until all are free at the same moment, and others may overtake it.
+    /// The call holds no lock while it waits, so calls with overlapping locks cannot deadlock. A
+    /// call for many locks waits until all are free at the same moment, and other callers may
+    /// overtake it.
     ///
     /// # Examples
     ///
@@ -399,13 +406,13 @@ impl Locks {
     /// # Errors
     ///
     /// - [`Error::Locked`]: another caller held one of the locks until the wait was over.
-    /// - [`Error::InvalidSetting`]: no lock is named.
-    /// - [`Error::InvalidTransaction`]: more than 100 locks are named.
+    /// - [`Error::InvalidSetting`]: the list of locks is empty.
+    /// - [`Error::InvalidTransaction`]: the list has more than 100 locks.
     /// - The errors of [`acquire`](Self::acquire) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, like the one of [`acquire`](Self::acquire).
+    /// The future can be dropped at any time, as for [`acquire`](Self::acquire).
     pub fn acquire_all<N: Into<Arc<str>>>(
         &self,
         names: impl IntoIterator<Item = N>,
@@ -413,8 +420,9 @@ impl Locks {
         Acquire::new(self.settings.clone(), names.into_iter().map(Into::into).collect())
     }
 
-    /// Resumes a lock that was [detached](LockGuard::detach). One heartbeat renews the lease first. It succeeds after
-    /// the end of the lease, too, if no other caller has acquired the lock since.
+    /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
+    /// one heartbeat. The heartbeat succeeds even after the lease has ended, if no other caller has
+    /// acquired the lock since.
     ///
     /// # Examples
     ///
@@ -430,15 +438,16 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`]: another caller has or had the lock, or no heartbeat was answered for a whole ttl.
+    /// - [`Error::Lost`]: another caller has acquired the lock, or no heartbeat was answered for a
+    ///   whole ttl.
     /// - [`Error::InvalidKey`]: the token belongs to a lease on an item.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. Nothing is released: the token can be resumed again while its lease
-    /// lasts.
+    /// The future can be dropped at any time. The lock is not released, and the token can be
+    /// resumed again while its lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
         if token.is_of_item() {

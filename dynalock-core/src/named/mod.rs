@@ -1,4 +1,4 @@
-//! Locks by name, in a table of their own.
+//! Locks by name, stored in a separate table.
 
 mod guard;
 mod guard_set;

@@ -1,4 +1,4 @@
-//! Calls for operators.
+//! Calls for operators: inspect, list, retire and break locks.
 
 use super::{
     info::{LockInfo, QueuePlace},
@@ -20,11 +20,13 @@ use crate::{
     retry::{Answered, Attempts},
 };
 
-/// How far below the time of day the fence of a row must be before the row is deleted.
+/// The minimum distance in milliseconds between the fence of a row and the current time of day. A
+/// row is deleted only if its fence is older.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
-    /// Returns the state of a lock, or `None` if the lock has no row: it was never held, or was [retired](Self::retire).
+    /// Returns the state of a lock, or `None` if the lock has no row: it was never held, or was
+    /// [retired](Self::retire).
     ///
     /// # Examples
     ///
@@ -44,7 +46,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The future can be dropped at any time. A read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
         let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name.as_ref())?;
@@ -52,8 +54,8 @@ impl Locks {
         Ok(item.and_then(|item| LockInfo::read(options, &item)))
     }
 
-    /// Returns the state of all locks of the table, by a Scan, page by page. The locks come in no order, and their
-    /// states are of different moments.
+    /// Returns the state of all locks of the table, read page by page with a Scan. The locks have
+    /// no order, and their states are from different times.
     ///
     /// # Examples
     ///
@@ -72,16 +74,22 @@ impl Locks {
         LockList::new(self.settings.clone())
     }
 
-    /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns `true` if there is no
-    /// row any more, and `false` if the lock is held, or was first granted within the last minute.
+    /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns
+    /// `true` if the row does not exist any more. Returns `false` if the lock is held, or was first
+    /// granted within the last minute.
     ///
-    /// If the name is used again, its fences continue above the old ones: the first fence of a row is the time of day in
-    /// milliseconds, and a row is deleted only when its fence is a minute below that. A lock that is granted a thousand
-    /// times a second for its whole life may exceed it. The clocks of all machines must agree within that minute.
+    /// If the name is used again, its fences continue above the old ones. The reason is that the
+    /// first fence of a row is the time of day in milliseconds, and a row is deleted only if its
+    /// fence is at least a minute older. There are two limits: the clocks of all machines must
+    /// agree within that minute, and the lock must be granted fewer than a thousand times a second
+    /// on average.
     ///
-    /// An acquire that was sent before the row was deleted, and arrives more than a minute later, starts the fence at
-    /// the time at which it was sent. That may be below fences of the deleted row, so retire a lock when no caller asks
-    /// for it any more. No other call deletes rows, and time to live must not: it would delete locks that are held.
+    /// Retire a lock only when no caller asks for it any more. An acquire that arrives more than a
+    /// minute after it was sent may find the row deleted. The fence then starts at the time at
+    /// which the acquire was sent, which may be below fences of the deleted row.
+    ///
+    /// No other call deletes rows. Do not enable time to live for the table, because it would
+    /// delete locks that are held.
     ///
     /// # Examples
     ///
@@ -118,16 +126,18 @@ impl Locks {
         match met.await? {
             None => Ok(true),
             Some(Some(_)) => Ok(false),
-            // The row is missing, or the engine does not return it.
+            // The row is missing, or the DynamoDB-compatible server does not return it.
             Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
         }
     }
 
-    /// Takes a lock away from its holder, if the lock is still held under this fence. The holder learns of it at its
-    /// next heartbeat and may work until then. Only systems that check the fence are safe from this work.
+    /// Takes a lock away from its holder, if the lock is still held under this fence. The holder
+    /// learns of the loss at its next heartbeat, and may continue its work until then. Only systems
+    /// that check the fence are protected from this work.
     ///
-    /// Returns `false` if the lock is held under another fence, or not held. If a reply was lost, `true` means that
-    /// the grant under this fence is over: this call ended it, or its holder released the lock.
+    /// Returns `false` if the lock is free, or is held under another fence. If a reply was lost,
+    /// `true` means that the grant under this fence has ended: either this call ended it, or its
+    /// holder released the lock.
     ///
     /// # Examples
     ///
@@ -163,18 +173,21 @@ impl Locks {
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
-                    // An attempt whose reply was lost has removed the head, or the head has released the lock.
+                    // The head was removed by an earlier attempt whose reply was lost, or has left
+                    // the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
             }
-            // An attempt whose reply was lost has ended such a grant, or its holder has released it.
+            // The grant was ended by an earlier attempt whose reply was lost, or was released by
+            // its holder.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
-    /// Returns the entries of the fair queue of a lock. The first entry holds the lock. The result is empty if the queue
-    /// is not in use; [`inspect`](Self::inspect) then returns the holder.
+    /// Returns the entries of the fair queue of a lock. The first entry holds the lock. The result
+    /// is empty if no caller uses the queue. The lock may then still have a holder, which
+    /// [`inspect`](Self::inspect) returns.
     ///
     /// # Examples
     ///
@@ -194,7 +207,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The future can be dropped at any time. A read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
         let Settings { connection, limits, .. } = &self.settings;
         let row = self.settings.row(name.as_ref())?;

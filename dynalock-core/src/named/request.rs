@@ -15,10 +15,11 @@ use crate::{
     },
 };
 
-/// A request for one or several locks that has not been sent. Change its settings, then `.await` it.
+/// A request for one or several locks, before it is sent. Change its settings, then `.await` it.
 ///
-/// `O` is its output, `N` the names of the locks, and `Q` the order in which waiting callers are served.
-/// [`Locks::acquire`](crate::Locks::acquire) and its like make it.
+/// `O` is the output, `N` is the type of the lock names, and `Q` is the order in which waiting
+/// callers get the lock. [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all`
+/// return it.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     settings: Settings,
@@ -33,8 +34,9 @@ impl<O, N> Acquire<O, N> {
         Self { settings, names, payload: None, order: AnyOrder, output: PhantomData }
     }
 
-    /// Serves waiting callers first come, first served: each caller enters a queue. Fair and other requests for one lock
-    /// exclude each other; another request is granted only while the queue is empty.
+    /// Serves waiting callers in first-come, first-served order, by a queue. Use it in all requests
+    /// for a lock or in none: a request without `fair` is granted only while the queue is empty,
+    /// and a fair request enters the queue only while no other holder has the lock.
     ///
     /// | | cost |
     /// |---|---|
@@ -43,9 +45,10 @@ impl<O, N> Acquire<O, N> {
     /// | the wait of the next waiter | an eventually consistent or consistent read every quarter of a second; less often farther behind |
     /// | the last caller that leaves | one more read |
     ///
-    /// A holder that has died is removed from the queue when its lease has ended, and a dead waiter within a ttl of its
-    /// turn. A client that loses its connection during a request gives up its place as soon as DynamoDB answers again.
-    /// Until then, its further calls for this queue end with their deadline.
+    /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
+    /// waiter is removed at most one ttl after it has become the head. A client that loses its
+    /// connection during a request gives up its place as soon as DynamoDB answers again. Until
+    /// then, its further calls for this queue wait, and end with their deadline.
     ///
     /// # Examples
     ///
@@ -105,7 +108,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets the rule by which a lease has ended: [`Locks::expiry`](crate::Locks::expiry).
+    /// Sets the rule that decides when a lease has expired:
+    /// [`Locks::expiry`](crate::Locks::expiry).
     ///
     /// # Examples
     ///
@@ -121,7 +125,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the time for which heartbeats renew the lock: [`Locks::max_hold`](crate::Locks::max_hold).
+    /// Limits the time for which heartbeats renew the lock:
+    /// [`Locks::max_hold`](crate::Locks::max_hold).
     ///
     /// # Examples
     ///
@@ -139,8 +144,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets where heartbeats run: [`Locks::heartbeat`](crate::Locks::heartbeat). Without heartbeats,
-    /// [`LockGuard::extend`] renews the lock.
+    /// Sets where heartbeats run: [`Locks::heartbeat`](crate::Locks::heartbeat). Without
+    /// heartbeats, [`LockGuard::extend`] renews the lock.
     ///
     /// # Examples
     ///
@@ -157,7 +162,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the time of one request with its retries: [`Locks::deadline`](crate::Locks::deadline).
+    /// Limits the time of one request with its retries:
+    /// [`Locks::deadline`](crate::Locks::deadline).
     ///
     /// # Examples
     ///
@@ -176,7 +182,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits how often one request is sent: [`Locks::attempts`](crate::Locks::attempts).
+    /// Limits the number of times that one request is sent:
+    /// [`Locks::attempts`](crate::Locks::attempts).
     ///
     /// # Examples
     ///
@@ -213,8 +220,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Stores bytes in the row of the lock, for callers that [inspect](crate::Locks::inspect) it or take it over after
-    /// a crash. They stay in the row when the lock is released.
+    /// Stores bytes in the row of the lock. Other callers can [inspect](crate::Locks::inspect)
+    /// them, and the next holder can read them. The bytes stay in the row when the lock is
+    /// released.
     ///
     /// # Examples
     ///
@@ -274,7 +282,7 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         self
     }
 
-    /// Each lock once, in the order of their names.
+    /// Returns the specification of each lock once, in the order of their names.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
         self.names.sort_unstable();
         self.names.dedup();
@@ -287,8 +295,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// Limits the entries of the queue, the holder's included: 100 by default, and at least 1. A caller that would
-    /// exceed the limit gets [`Error::QueueFull`].
+    /// Limits the number of entries in the queue, including the holder's. The default is 100, and
+    /// the minimum is 1. A caller that would exceed the limit gets [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -324,13 +332,13 @@ impl<O> Acquire<O, Arc<str>, Fair> {
     }
 }
 
-/// Acquires one lock in a task, which starts now.
+/// Acquires one lock in a task, which starts immediately.
 fn acquire_one(spec: AcquireSpec, mode: AcquireMode) -> impl Future<Output = Result<LockGuard>> + Send + 'static {
     let row_name = Arc::clone(&spec.row_name);
     AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept)))
 }
 
-/// Acquires all locks in a task, which starts now.
+/// Acquires all locks in a task, which starts immediately.
 fn acquire_all(
     locks: Vec<AcquireSpec>,
     mode: AcquireMode,
@@ -359,17 +367,19 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// # Errors
     ///
-    /// - [`Error::QueueFull`]: the queue has as many entries as allowed.
-    /// - [`Error::Locked`]: another caller held the lock without the queue until the wait was over.
+    /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
+    /// - [`Error::Locked`]: a caller without `fair` held the lock until the wait was over.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a task on the caller's runtime then gives up the place.
+    /// The future can be dropped at any time. A task on the caller's runtime then gives up the
+    /// place.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The first report comes with the place. The sender is dropped when the call ends without one.
+        // The first report is sent when the call has a place. If the call fails before, the sender
+        // is dropped instead.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
@@ -378,7 +388,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     }
 }
 
-/// The future of a request.
+/// The boxed future of a request.
 type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 impl IntoFuture for Acquire<LockGuard> {

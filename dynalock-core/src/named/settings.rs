@@ -16,7 +16,7 @@ use crate::{
     retry::{Connection, Limits},
 };
 
-/// The rows of locks.
+/// The model of the rows of named locks.
 pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
@@ -32,7 +32,7 @@ pub(super) static MODEL: Model = Model {
     indexes: &[],
 };
 
-/// The table, the namespace and the settings of calls for locks.
+/// The table, the namespace and the settings for lock calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(super) connection: Arc<Connection>,
@@ -47,12 +47,12 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// How long a call waits for a lock that another caller holds.
+    /// Returns the time that a call waits for a lock that another caller holds.
     pub(super) fn wait(&self) -> Wait {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 
-    /// The specification of one lock.
+    /// Returns the specification of an acquisition of this lock.
     pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
         self.options.check()?;
         let row_name = self.row_name(name)?;

@@ -1,4 +1,4 @@
-//! The body of a request, kept so that the request can be sent again the same to the byte.
+//! Keeps the body of a request, so that a repetition has exactly the same bytes.
 
 use std::{
     future::Future,
@@ -8,27 +8,27 @@ use std::{
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 
-/// The body of a request that was made before.
+/// The body of the first request, if it has been made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Body(Arc<Mutex<Option<SdkBody>>>);
 
 tokio::task_local! {
-    /// Where the body goes of the request that this task is making.
+    /// The place in which the request of the current task stores its body.
     static KEPT: Body;
 }
 
 impl Body {
-    /// Keeps the body of the request that is made meanwhile.
+    /// Runs `request`, and keeps the body of the request that it makes.
     pub(super) async fn keep<F: Future>(&self, request: F) -> F::Output {
         KEPT.scope(self.clone(), request).await
     }
 
-    /// Whether one is kept.
+    /// Returns whether a body is kept.
     pub(super) fn is_kept(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Puts the body that is kept in place of a request's own.
+    /// Replaces the body of a request by the kept body.
     pub(super) fn put_into(&self, request: &mut HttpRequest) {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
@@ -39,9 +39,9 @@ impl Body {
     }
 }
 
-/// Keeps the body of a request that was just made, where somebody wants it.
+/// Keeps the body of a request that was just made, if its task asks for that.
 pub(crate) fn keep_body(request: &HttpRequest) {
-    // Elsewhere nobody asks.
+    // Other tasks have no place for a body.
     let _ = KEPT.try_with(|kept| {
         *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = request.body().try_clone();
     });

@@ -1,4 +1,4 @@
-//! The meaning of a failed request. `classify` is the only place that interprets an `SdkError`.
+//! Classifies failed requests. `classify` is the only place that interprets an `SdkError`.
 
 use std::{error::Error as StdError, io};
 
@@ -18,23 +18,25 @@ use crate::{
     error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
 };
 
-/// A request that failed, by what the retry loop does next.
+/// The failure of a request. Each variant stands for one next step of the retry loop.
 pub(crate) enum Failure {
-    /// The condition was false; the item as the condition saw it.
+    /// The condition was false. The field is the item that DynamoDB compared.
     Condition(Option<Item>),
-    /// A transaction was cancelled, for these reasons of its actions.
+    /// A transaction was cancelled. The field has a reason for each action.
     Cancelled(ActionReasons),
-    /// The token of a transaction belongs to another one: stop.
+    /// The token belongs to a transaction with other content: stop.
     TokenReused,
     /// A transaction is running on the item: send the request again.
     Contention(Refusal),
-    /// No capacity: back off.
+    /// No capacity was left: back off.
     Capacity(Refusal),
     /// The request never reached the server: back off.
     Unsent(Unavailable),
-    /// An earlier copy of the request is running: send it again under the same token, and remember the doubt.
+    /// An earlier copy of the request is running: send the request again under the same token, and
+    /// treat the outcome as unknown.
     InProgress(Refusal),
-    /// The request may have been applied: send it again under the same write id, and remember the doubt.
+    /// The request may have been applied: send it again under the same write id, and treat the
+    /// outcome as unknown.
     Ambiguous(Unavailable),
     /// The client cannot send any request: stop.
     Misconfigured(Misconfigured),
@@ -42,22 +44,24 @@ pub(crate) enum Failure {
     InvalidSetting(InvalidSetting),
     /// The table does not exist: stop.
     NoTable,
-    /// It will fail again: stop.
+    /// The same request would fail again: stop.
     Permanent(Refusal),
 }
 
 impl Failure {
-    /// Whether the request may have been applied, or may still be.
+    /// Returns whether the request may have been applied, or may still be.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
 
-    /// A request that took longer than its attempt may.
+    /// Returns the failure of a request that took longer than its timeout. The request may have
+    /// been applied.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
     }
 
-    /// A request that the SDK could not make, for its content or its configuration.
+    /// Returns the failure of a request that the SDK could not build, because of its content or its
+    /// configuration.
     pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
         match misconfigured(error) {
             Some(why) => Self::Misconfigured(why),
@@ -65,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, of a request that never left the SDK.
+    /// Returns the failure, changed for a request that never left the SDK.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
@@ -75,13 +79,14 @@ impl Failure {
     }
 }
 
-/// The service errors of an operation, as far as a condition is concerned.
+/// The errors of one SDK operation that need more than their error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
-    /// The failure, if it is one that this operation models and the metadata alone does not tell.
+    /// Returns the failure for an error with additional data, for example the item of a false
+    /// condition.
     fn modelled(&mut self) -> Option<Failure>;
 }
 
-/// The one mapping from the SDK's errors.
+/// Returns the failure for an error of the SDK. No other function does this mapping.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
@@ -96,12 +101,13 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // `SdkError` may grow. A request with an unknown failure may have been applied.
+        // `SdkError` may get new variants. A request with an unknown failure may have been applied.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }
 
-/// A success without content. DynamoDB's shortest is `{}`: something on the way has cut it, or answered for it.
+/// A response without a body. DynamoDB's shortest body is `{}`, so a proxy has cut the response or
+/// answered itself.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -133,10 +139,11 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     Failure::Ambiguous(Unavailable::Connection(chain(error).into()))
 }
 
-/// What the client lacks, if that is why a request failed.
+/// Returns the part of the configuration that is missing, if that is the cause of the failure.
 ///
-/// The SDK and its HTTP client keep most of these errors private, so their texts are compared. `faults::configuration` in the tests holds the
-/// texts against the SDK. A text that changes costs no promise: the request is repeated until the deadline then.
+/// The SDK and its HTTP client keep most of these errors private, so their texts are compared. The
+/// test `faults::configuration` compares these texts with the SDK. If a text changes, no promise
+/// breaks: the request is then repeated until the deadline.
 fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
@@ -150,12 +157,12 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
             Some(CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_)) => {
                 return Some(Misconfigured::Credentials(why()));
             }
-            // A provider that timed out or failed may answer the next time.
+            // A provider that timed out or failed may succeed the next time.
             Some(_) => return None,
             None => {}
         }
         if text.contains(NO_IDENTITY) {
-            // The SDK's own advice is for its authors.
+            // The advice in the SDK's message is for authors of the SDK, so it is replaced.
             return Some(Misconfigured::Credentials("the configuration has no provider".into()));
         }
         if NO_REGION.iter().any(|known| text.contains(known)) {
@@ -168,12 +175,13 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Whether the HTTP client failed before it had a connection, by its own words: nothing was sent then.
+/// Returns whether the HTTP client failed before it had a connection, judged by its message.
+/// Nothing was sent then.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Only `connect` is refused: nothing was sent.
+/// Returns whether `connect` was refused. Nothing was sent then.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())
@@ -200,12 +208,12 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// The SDK's words for a request that it could not make.
+/// Returns the message of the SDK for a request that it could not build.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }
 
-/// The service's own words.
+/// Returns the code, the message and the request id of a service error.
 pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal {
     Refusal::new(
         error.code().unwrap_or("an error without a code"),
@@ -214,7 +222,8 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
-/// The texts of an error and its causes, without those that print a structure: the SDK prints whole requests there, items included.
+/// Returns the texts of an error and its causes. Texts that print a structure are left out, because
+/// the SDK prints whole requests there, with their items.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

@@ -12,37 +12,39 @@ use super::{
 };
 use crate::{codec::Item, error::Refusal};
 
-/// A BatchGetItem of one table: strongly consistent, each item as of a moment of its own.
+/// A BatchGetItem on one table. Each read is strongly consistent, but the items may be from
+/// different moments.
 pub(crate) struct GetMany {
     pub(crate) table: Arc<str>,
-    /// At most [`Self::MOST`], all different.
+    /// The keys of the request: at most [`Self::MOST`], all different.
     pub(crate) keys: Vec<Item>,
 }
 
 impl GetMany {
-    /// The keys that DynamoDB takes in one request.
+    /// The maximum number of keys in one request.
     pub(crate) const MOST: usize = 100;
 
-    /// Some of the items, in any order, and the keys that are still to be read.
+    /// Returns some of the items, in any order, and the keys that remain to be read.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let output = client.batch_get_item().request_items(&*self.table, keys).send().await.map_err(classify)?;
-        // One table was asked for, by its name or its ARN: whatever it is called in the answer.
+        // The request has one table, by its name or its ARN, so each table name in the answer means
+        // this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
     }
 }
 
-/// A TransactGetItems: all items as of one moment.
+/// A TransactGetItems. All items are from the same moment.
 pub(crate) struct TransactGet {
-    /// Tables and keys.
+    /// The tables and keys of the items.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,
 }
 
 impl TransactGet {
-    /// The items in the order of the subjects.
+    /// Returns the items in the order of the request.
     pub(crate) async fn send(&self, client: &Client) -> Result<Vec<Option<Item>>, Failure> {
         let get = |(table, key): &(Arc<str>, Item)| {
             let get = Get::builder().table_name(&**table).set_key(Some(key.clone())).build()?;
@@ -69,7 +71,7 @@ impl ServiceFailure for BatchGetItemError {
 }
 
 impl ServiceFailure for TransactGetItemsError {
-    /// A read has no conditions: the worst of its reasons is as good as all of them.
+    /// Returns the most severe reason as the failure, because a read has no conditions.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

@@ -1,4 +1,4 @@
-//! One request each: what is sent, and what its answer means.
+//! The requests to DynamoDB: how each one is sent, and how its answer is interpreted.
 
 mod body;
 mod classify;

@@ -3,14 +3,14 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
 
-/// Why a transaction was cancelled: one reason for each action, in their order.
+/// The reasons of a cancelled transaction: one for each action, in their order.
 pub(crate) struct ActionReasons {
     reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 impl ActionReasons {
-    /// The reasons of a cancellation, which says this as a whole.
+    /// Reads the reasons of a cancellation. `whole` is its message.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
@@ -24,28 +24,29 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Whether the same request may succeed later: each reason that is not None is contention or capacity.
+    /// Returns whether the same request may succeed later: each reason is contention, a lack of
+    /// capacity or `None`.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// The index of the action whose key does not fit its table, if there is one.
+    /// Returns the index of an action whose key does not fit its table.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Whether conditions were false, and nothing is wrong that stays wrong.
+    /// Returns whether a condition was false and no reason is permanent.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
     }
 
-    /// Whether capacity is among the reasons.
+    /// Returns whether one of the reasons is a lack of capacity.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// The worst of them, as the failure of the whole request.
+    /// Returns the most severe reason, as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
         let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
@@ -58,7 +59,7 @@ impl ActionReasons {
     }
 }
 
-/// Which of several reasons decides what to do.
+/// Returns the rank of a class. The highest rank decides the next step.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,
@@ -68,7 +69,7 @@ fn severity(class: CancellationClass) -> u8 {
     }
 }
 
-/// The part of one action in a cancellation, which says `whole` as a whole.
+/// Reads the reason of one action. `whole` is the message of the cancellation.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
     let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
     let request_id = whole.request_id().map(str::to_owned);

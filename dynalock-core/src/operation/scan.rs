@@ -12,7 +12,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Some items, and where the next page starts; nothing after the last.
+    /// Returns some items, and the key at which the next page starts, or `None` after the last
+    /// page.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Option<Item>), Failure> {
         let request = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
         let output = request.send().await.map_err(classify)?;

@@ -16,7 +16,8 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::model::{self, IndexModel, IndexScope, KeyModel, Model};
 
-/// A CreateTable with the key and the indexes that the model describes, billed by request; `false` if the table was there before.
+/// Sends a CreateTable with the key and the indexes of the model, and on-demand billing. Returns
+/// `false` if the table already exists.
 pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {
     let request = request(client, table, model).map_err(|error| Failure::not_constructed(&error))?;
     match request.send().await {
@@ -75,7 +76,7 @@ fn projection(projection: model::Projection) -> Projection {
     .build()
 }
 
-/// A DescribeTable.
+/// Sends a DescribeTable.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
     client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
 }

@@ -9,16 +9,17 @@ use super::{
 };
 use crate::error::Refusal;
 
-/// A TransactWriteItems. Each send has the same bytes: DynamoDB Local takes another order of a map for another request under the same
-/// token.
+/// A TransactWriteItems. Each repetition has the same bytes, because DynamoDB Local treats another
+/// order of map entries as another request under the same token.
 pub(crate) struct Transact {
-    /// The actions until the first send, which takes them: a copy would cost as much as making the request.
+    /// The actions. The first send takes them out, because a copy would be as expensive as a new
+    /// request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken.
     token: Option<String>,
-    /// The body of the first send.
+    /// The body that the first send produced.
     body: Body,
 }
 
@@ -31,17 +32,17 @@ impl Transact {
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default() })
     }
 
-    /// The table of an action, by its index.
+    /// Returns the table of an action by its index.
     pub(crate) fn table(&self, index: usize) -> &Arc<str> {
         &self.tables[index]
     }
 
-    /// How many writes it has.
+    /// Returns the number of writes.
     pub(crate) fn len(&self) -> usize {
         self.tables.len()
     }
 
-    /// Sends it. The reasons of a [`Failure::Cancelled`] are as many as the writes, in their order.
+    /// Sends the transaction. A [`Failure::Cancelled`] has a reason for each write, in their order.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sent = match unsent {
@@ -58,6 +59,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
+            // The reasons are matched to the actions by their position, so a wrong number makes
+            // them useless.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -68,7 +71,8 @@ impl Transact {
     }
 }
 
-/// The SDK makes a request before it waits for anything, so one that was begun has a body.
+/// Returns the refusal for a repetition without a kept body. The SDK builds the body before it
+/// waits, so this does not happen after a first send.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::codec::Item;
 
-/// An UpdateItem that returns the item as it was.
+/// An UpdateItem that returns the item as it was before the update.
 #[derive(Clone)]
 pub(crate) struct UpdateItem {
     pub(crate) table: Arc<str>,
@@ -23,7 +23,7 @@ pub(crate) struct UpdateItem {
 }
 
 impl UpdateItem {
-    /// The item before it; nothing if there was none.
+    /// Returns the item before the update, or `None` if there was no item.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let request = client
             .update_item()
@@ -39,7 +39,7 @@ impl UpdateItem {
     }
 }
 
-/// As an action of a transaction, which returns nothing.
+/// Converts the update into an action of a transaction, which returns no item.
 impl From<UpdateItem> for Write {
     fn from(update: UpdateItem) -> Self {
         let UpdateItem { table, key, text, condition, names, values } = update;

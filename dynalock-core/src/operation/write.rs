@@ -19,13 +19,13 @@ pub(crate) struct Write {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) action: Action,
-    /// None for a write that is applied whatever is stored.
+    /// The condition, or `None` for a write that is applied in any case.
     pub(crate) condition: Option<String>,
     pub(crate) names: Option<HashMap<String, String>>,
     pub(crate) values: Option<Item>,
 }
 
-/// The effect of a write whose condition holds.
+/// The effect of a write if its condition is true.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// PutItem of a whole item.
@@ -34,11 +34,12 @@ pub(crate) enum Action {
     Update(String),
     /// DeleteItem.
     Delete,
-    /// ConditionCheck: nothing, but the transaction depends on the condition.
+    /// ConditionCheck. It writes nothing, but the transaction fails if the condition is false.
     Check,
 }
 
-/// The part that all kinds of write share, as requests of their own and as actions of a transaction.
+/// Sets the fields that all kinds of writes have, both as single requests and as actions of a
+/// transaction.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -51,7 +52,7 @@ macro_rules! conditional {
 }
 
 impl Write {
-    /// Sends the write as a request of its own.
+    /// Sends the write as a single request.
     pub(crate) async fn send(self, client: &Client) -> Result<(), Failure> {
         match self.action {
             Action::Put(item) => {
@@ -66,7 +67,8 @@ impl Write {
                 let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
                 request.send().await.map(drop).map_err(classify)
             }
-            // DynamoDB has no request for a check alone. A check that arrives twice does no harm, so the SDK may draw the token.
+            // DynamoDB can send a check only in a transaction. A repeated check is harmless, so the
+            // SDK may generate the token.
             Action::Check => {
                 let transact = Transact::new([self], None).map_err(Failure::Permanent)?;
                 Box::pin(transact.send(client)).await
@@ -74,17 +76,18 @@ impl Write {
         }
     }
 
-    /// Placeholders that go on where those of this write end.
+    /// Returns placeholders that continue the numbering of this write.
     pub(crate) fn placeholders(&self) -> Placeholders {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
         Placeholders::after(names, values)
     }
 
-    /// Another condition on the same item, whose placeholders go on where those of this write end.
+    /// Adds a condition on the same item. Its placeholders must continue the numbering of this
+    /// write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses parentheses that it does not need: an alternative brings its own.
+            // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

@@ -1,4 +1,4 @@
-//! The items of one type in one table.
+//! A repository: the items of one type in one table.
 
 mod get_many;
 mod modify;
@@ -30,15 +30,15 @@ use crate::{
     retry::{Connection, Limits, Pace},
 };
 
-/// The items of type `T` in one table.
+/// The items of type `T` in one table, with the calls that read and write them.
 ///
-/// The derived function `T::repository(&client)` makes a repository. A repository is cheap to clone, and
-/// clones share the retry budget and the measured round trip. A new repository costs as much as a few
-/// requests on a local network, so make it once and clone it.
+/// The derived function `T::repository(&client)` makes a repository. A repository is cheap to
+/// clone, and clones share the retry budget and the measured round trip. The construction takes as
+/// long as a few requests on a local network, so make one repository and clone it.
 ///
-/// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its client, but
-/// makes its own retries: the SDK cannot know whether an earlier copy of a conditional write was applied.
-/// Calls need a tokio runtime with time enabled.
+/// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its
+/// client. The repository makes its own retries, because the SDK cannot know whether an earlier
+/// copy of a conditional write was applied. Calls need a tokio runtime with time enabled.
 ///
 /// # Examples
 ///
@@ -103,7 +103,7 @@ impl<T> Repository<T> {
         }
     }
 
-    /// Uses another table with the same kind of items.
+    /// Sets the table, if it is not the table that the derive names.
     ///
     /// # Examples
     ///
@@ -120,8 +120,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the time of each call over all its requests and pauses. The default is 5 seconds. A call can
-    /// set a deadline of its own.
+    /// Limits the time of each call, including all its requests and pauses. The default is 5
+    /// seconds. A single call can override the limit.
     ///
     /// # Examples
     ///
@@ -158,9 +158,9 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the time after which the first request of a call counts as lost. The default is 1 second. The
-    /// timeout doubles from attempt to attempt while no answer comes, up to eight times its first value. A
-    /// timeout of zero makes every call fail with [`Error::InvalidSetting`].
+    /// Sets the time after which the first request of a call counts as lost. The default is 1
+    /// second. The timeout doubles with each attempt without an answer, up to eight times its first
+    /// value. With a timeout of zero, every call fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -179,7 +179,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the reaction of `update_with` and its relatives to conflicts. A call can set a pace of its own.
+    /// Sets the reaction of `update_with`, `try_update_with` and `upsert_with` to conflicts. A
+    /// single call can override it.
     ///
     /// # Examples
     ///
@@ -196,8 +197,9 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Creates the table with the key and the indexes of `T`, billed by request, and waits until the table is active. An
-    /// existing table with the same key is a success, whatever indexes it has. The default deadline of the wait is one minute.
+    /// Creates the table with the key and the indexes of `T` and on-demand billing, and waits until
+    /// the table is active. If a table with the same key exists, the call succeeds, whatever indexes
+    /// the table has. The default deadline of the wait is one minute.
     ///
     /// # Examples
     ///
@@ -218,7 +220,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may be created or not.
+    /// If the future is dropped, the table may or may not be created.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
@@ -226,8 +228,8 @@ impl<T> Repository<T> {
         table::request(self)
     }
 
-    /// Returns the item under a key, or `None` if there is no item. The read is strongly consistent, unless
-    /// the call is [`eventually_consistent`](Request::eventually_consistent).
+    /// Returns the item under a key, or `None` if there is no item. The read is strongly
+    /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent).
     ///
     /// # Examples
     ///
@@ -251,7 +253,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The future can be dropped at any time. A read changes nothing.
     pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
     where
         T: Versioned,
@@ -276,19 +278,20 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::AlreadyExists`]: the key has an item, with a version or without.
-    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) under this key.
+    /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
+    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) under
+    ///   this key.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// Only after `Indeterminate` the item may have been written.
+    /// The item may have been written only if the error is `Indeterminate`.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn create(&self, value: T) -> Request<T, Create<T>>
     where
         T: Versioned,
@@ -296,9 +299,10 @@ impl<T> Repository<T> {
         self.request(Create::new(value))
     }
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read. Attributes that
-    /// `T` does not know survive. A value without changes is returned as it is, and no request is sent. A value
-    /// from [`Stored::assume`] is compared with the item, which is read first.
+    /// Writes the changed attributes of a value, if the item has not changed since it was read.
+    /// Attributes that `T` does not know stay in the item. A value without changes is returned
+    /// unchanged, and no request is sent. For a value from [`Stored::assume`], the item is read
+    /// first and compared with the value.
     ///
     /// # Examples
     ///
@@ -323,15 +327,15 @@ impl<T> Repository<T> {
     /// - [`Error::ExpressionTooLong`]: the write changes or compares too many attributes.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item, read for a value from [`Stored::assume`], does not
-    ///   fit `T`.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value from
+    ///   [`Stored::assume`] does not fit `T`.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -339,9 +343,10 @@ impl<T> Repository<T> {
         self.request(Update::changes(stored))
     }
 
-    /// Writes the whole value over the item that it was read from, changed or not. Attributes that `T` does not
-    /// know are removed. If the lease of the item is in the item itself, the item is read first and its surplus
-    /// attributes are removed one by one, so the fence of the lease stays.
+    /// Writes the whole value over the item that it was read from, even if nothing changed.
+    /// Attributes that `T` does not know are removed. If the lease of the item is stored in the
+    /// item itself, the call first reads the item, and then removes the surplus attributes by an
+    /// update. The fence of the lease thus stays in the item.
     ///
     /// # Examples
     ///
@@ -362,8 +367,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -371,8 +376,8 @@ impl<T> Repository<T> {
         self.request(Update::whole(stored))
     }
 
-    /// Works like [`update`](Self::update), but increments the version even if no attribute changed. Every other
-    /// caller that has read the item must then read it again.
+    /// Works like [`update`](Self::update), but increments the version even if no attribute
+    /// changed. Writes by callers that read the item before then fail with a conflict.
     ///
     /// # Examples
     ///
@@ -395,8 +400,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -423,12 +428,13 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::Conflict`]: another caller wrote or deleted the item.
-    /// - The other errors of [`update`](Self::update) are possible too, except [`Error::VersionExhausted`].
+    /// - The other errors of [`update`](Self::update) are possible too, except
+    ///   [`Error::VersionExhausted`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
     where
         T: Versioned,
@@ -436,8 +442,9 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes whatever is under a key. A missing item is a success. The call checks neither versions nor leases,
-    /// so it also deletes an item that another caller has just written.
+    /// Deletes the item under a key, in whatever state it is. If there is no item, the call
+    /// succeeds. The call checks neither versions nor leases, so it also deletes an item that
+    /// another caller has just written.
     ///
     /// # Examples
     ///
@@ -458,8 +465,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
     where
         T: Versioned,
@@ -467,9 +474,9 @@ impl<T> Repository<T> {
         self.request(DeleteUnchecked::new(key.into_key()))
     }
 
-    /// Reads the item, runs `change` on it and writes the changed attributes. After a conflict the call runs
-    /// `change` again on the newer item. Only the result of the last run is written, once. If a run changes
-    /// nothing, the call ends without a write.
+    /// Reads the item, runs `change` on it and writes the changed attributes. After a conflict, the
+    /// call runs `change` again on the newer item. The item is written once, with the result of the
+    /// last run. If a run changes nothing, the call ends without a write.
     ///
     /// # Examples
     ///
@@ -487,14 +494,15 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: other callers were first until the deadline. The last conflict is inside.
-    /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too, except
-    ///   [`Error::Conflict`].
+    /// - [`Error::Exhausted`]: each attempt met a conflict until the deadline. The error contains
+    ///   the last conflict.
+    /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
+    ///   except [`Error::Conflict`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
         T: Versioned,
@@ -504,8 +512,8 @@ impl<T> Repository<T> {
         self.request(UpdateWith::new(key.into_key(), change))
     }
 
-    /// Works like [`update_with`](Self::update_with), with a closure that can return an error. The error ends the
-    /// call at once, and nothing is written.
+    /// Works like [`update_with`](Self::update_with), with a closure that can return an error. The
+    /// error ends the call immediately, and nothing is written.
     ///
     /// # Examples
     ///
@@ -545,8 +553,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
         T: Versioned,
@@ -556,8 +564,8 @@ impl<T> Repository<T> {
         self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
-    /// Works like [`update_with`](Self::update_with), and creates a missing item: `init` makes the value, and
-    /// `change` then changes it.
+    /// Works like [`update_with`](Self::update_with), and creates the item if it is missing. In
+    /// that case `init` makes the value, and `change` then changes it.
     ///
     /// # Examples
     ///
@@ -575,13 +583,13 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`]: `init` made a value with another key.
-    /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are possible too,
-    ///   except [`Error::NotFound`] and [`Error::AlreadyExists`].
+    /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
+    ///   possible too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the drop,
-    /// but a request that was sent may still arrive.
+    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
+    /// drop, but a request that was sent may still arrive.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
         T: Versioned,
@@ -592,7 +600,7 @@ impl<T> Repository<T> {
         self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    /// The item under a key of this table.
+    /// Returns the item under a key of this table, for an operation.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,

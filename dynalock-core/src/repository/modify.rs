@@ -20,14 +20,16 @@ pub struct UpdateWith<'f, F> {
     borrows: PhantomData<&'f ()>,
 }
 
-/// A read-modify-write whose closure may return an error: [`Repository::try_update_with`](super::Repository::try_update_with).
+/// A read-modify-write whose closure may return an error:
+/// [`Repository::try_update_with`](super::Repository::try_update_with).
 pub struct TryUpdateWith<'f, F> {
     key: Key,
     change: F,
     borrows: PhantomData<&'f ()>,
 }
 
-/// A read-modify-write that creates a missing item: [`Repository::upsert_with`](super::Repository::upsert_with).
+/// A read-modify-write that creates a missing item:
+/// [`Repository::upsert_with`](super::Repository::upsert_with).
 pub struct UpsertWith<'f, I, F> {
     key: Key,
     init: I,
@@ -60,8 +62,8 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-/// What the closure of an update returns: nothing, or it does not return. A bound on the closure's result lets the compiler say what to do
-/// with an async one.
+/// The return type of an update's closure: `()`, or `!` for a closure that never returns. Because
+/// the bound is on a trait, the compiler can print a helpful message for an async closure.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -73,12 +75,12 @@ pub trait NoValue {}
 impl NoValue for () {}
 impl NoValue for Never {}
 
-/// The type `!`, which has no name in stable Rust: a closure that panics returns it.
+/// The type `!`, which has no name in stable Rust. A closure that always panics returns it.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// The result of a function.
+/// The return type of a function.
 pub trait Returns {
-    /// What it returns.
+    /// The type that the function returns.
     type Output;
 }
 
@@ -147,7 +149,8 @@ where
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads once, then writes and starts again from what was met, until a write is applied or needs no writing.
+    /// Reads the item, then writes it. After a conflict, writes again on the newer item, until a
+    /// write is applied or a run changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -183,7 +186,8 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Applied(stored) => return Ok(stored),
                 WriteResult::Conflict(met) => self.after_conflict(&get, key, expected, met).await?,
             };
-            // A copy of an earlier attempt may have arrived after all: then the write is done.
+            // A late copy of an earlier attempt may have been applied. The write has then
+            // succeeded.
             if let Some(item) = item.take_if(|item| self.has_written(item)) {
                 let (value, basis) = decode::<T>(self.table(), item)?;
                 return Ok(Stored::new(value, basis));

@@ -22,7 +22,8 @@ impl Get {
 }
 
 impl<T> Request<T, Get> {
-    /// Allows a read that misses the most recent writes, at half the read units.
+    /// Makes the read eventually consistent: it costs half the read units, and may miss the most
+    /// recent writes.
     ///
     /// # Examples
     ///

@@ -8,11 +8,11 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call that has not been sent. Change its settings, then `.await` it.
+/// A call before it is sent. Change its settings, then `.await` it.
 ///
-/// The type `K` is the kind of call; it determines the output. A request becomes a future by `IntoFuture`. The
-/// future is boxed and `Send`. A function or macro that takes a future, such as `tokio::spawn` or
-/// `tokio::join!`, needs `.into_future()` or an async block:
+/// The type `K` is the kind of call, and determines the output. A request becomes a future by
+/// `IntoFuture`. The future is boxed and `Send`. Functions and macros that take a future, such as
+/// `tokio::spawn` or `tokio::join!`, need `.into_future()` or an async block:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -36,8 +36,8 @@ use crate::{
 ///
 /// # Cancel safety
 ///
-/// If the future of a write is dropped, the write may have been applied or not. Nothing is sent after the
-/// drop, but a request that was sent may still arrive.
+/// If the future of a write is dropped, the write may have been applied or not. Nothing is sent
+/// after the drop, but a request that was sent may still arrive.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
@@ -47,7 +47,7 @@ pub struct Request<T, K> {
     pub(super) kind: K,
 }
 
-/// What a request becomes when it is awaited.
+/// The boxed future of a request.
 pub(super) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
 impl<T: Versioned, K> Request<T, K> {
@@ -58,7 +58,7 @@ impl<T: Versioned, K> Request<T, K> {
 }
 
 impl<T, K> Request<T, K> {
-    /// Limits the time of the call over all its requests and pauses.
+    /// Limits the time of the call, including all its requests and pauses.
     ///
     /// # Examples
     ///
@@ -78,11 +78,12 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the number of requests that may fail or meet a conflict, at least 1. Without this limit, only the
-    /// deadline ends the call. A limit of 0 makes the call fail with
+    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without this
+    /// limit, only the deadline ends the call. With a limit of 0, the call fails with
     /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
-    /// Many attempts in a short time are normal under contention, so a deadline is usually the better limit.
+    /// Many attempts in a short time are normal under contention, so a deadline is usually the
+    /// better limit.
     ///
     /// # Examples
     ///
@@ -140,7 +141,7 @@ impl<T, K> Request<T, K> {
     }
 }
 
-/// The kinds of call whose writes have a condition.
+/// The kinds of calls whose writes have a condition.
 pub trait Checked: sealed::Sealed {}
 
 pub(super) mod sealed {
@@ -148,14 +149,15 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction of one action under a ClientRequestToken. DynamoDB applies such a write
+    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies such a write
     /// at most once in ten minutes, at twice the write units.
     ///
     /// Two cases of [`Error::Indeterminate`](crate::Error::Indeterminate) remain:
     ///
-    /// - No reply came at all.
-    /// - A reply was lost, and the next attempt met an obstacle that may disappear: an item in the way of a
-    ///   create, a lease, or an item without `_writes`. A late copy of the first attempt may then still be applied.
+    /// - DynamoDB sent no reply at all.
+    /// - A reply was lost, and the next attempt was refused for a reason that may disappear: an
+    ///   existing item for a create, a lease, or an item without `_writes`. After the obstacle has
+    ///   disappeared, a late copy of the first attempt may still be applied.
     ///
     /// # Examples
     ///
@@ -175,8 +177,8 @@ impl<T, K: Checked> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes even if another caller holds a lease on the item. The holder is not told. Its next write rebases on
-    /// this one.
+    /// Writes even if another caller holds a lease on the item. The holder is not told. Its next
+    /// write starts from the item as this call left it.
     ///
     /// # Examples
     ///

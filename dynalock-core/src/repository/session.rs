@@ -1,4 +1,4 @@
-//! The requests of one call, on the state that they share.
+//! The requests of one call, and the state that they share.
 
 use std::sync::Arc;
 
@@ -21,14 +21,15 @@ use crate::{
     },
 };
 
-/// One call: its attempts, and the id that all its writes carry. If an item shows the id, one of them was applied.
+/// One call, with its attempts and its write id. All writes of the call carry the id, so an item
+/// that contains the id shows that one of them was applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
     delivery: Delivery,
     policy: LeasePolicy,
-    /// What the writes of this call do with a separate lease row.
+    /// How the writes of this call use a separate lease row.
     companion: CompanionWrite,
 }
 
@@ -39,7 +40,7 @@ impl<T: Versioned> Session<T> {
         (Self::of(repository, attempts, delivery, policy), kind)
     }
 
-    /// A call under a lease.
+    /// Starts a call with this lease policy.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         let attempts = Attempts::new(&repository.connection, repository.limits);
         Self::of(repository.clone(), attempts, Delivery::Plain, policy)
@@ -54,7 +55,7 @@ impl<T: Versioned> Session<T> {
         &self.repository.table
     }
 
-    /// A strongly consistent read of a key.
+    /// Returns a strongly consistent read of a key.
     pub(crate) fn get(&self, key: &Key) -> Result<GetItem, Error> {
         let key = checked_key(T::MODEL, self.table(), key)?;
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
@@ -64,7 +65,8 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// The item that the next attempt starts from after a conflict: the item that the conflict returned, or a fresh one after a sleep.
+    /// Returns the item for the next attempt after a conflict: the item that the conflict returned,
+    /// or a newly read item after a sleep.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -88,7 +90,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// The conflict of a write that is not tried again.
+    /// Returns the conflict of a write that is not attempted again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
@@ -102,8 +104,8 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// The value, and the basis of its write. For a value that came back with an etag, the basis comes from a read, and the item must
-    /// still be in the state of the etag.
+    /// Returns the value and the basis of its write. If the value has an etag, the item is read
+    /// first, and must still be in the state of the etag.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -151,7 +153,7 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// An update whose changes are known.
+    /// Sends an update with these changes.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -160,7 +162,8 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // Only the state of a tracked item is identified by its version, so only that item can be put.
+            // A put replaces the whole item, so its condition must identify the state of the item.
+            // The version identifies the state of a tracked item only.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -171,9 +174,10 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// An update that changes more attributes than an expression can name. It puts the stored item with the changes, if the stored item
-    /// has no attribute that another program may change meanwhile. If only the lease has changed since the read, it reads and puts
-    /// again. `bytes` are the bytes of the expression.
+    /// Sends an update whose expression would be longer than DynamoDB allows, as a put of the whole
+    /// item with the changes. The put is made only if another program cannot change the stored item
+    /// unnoticed. If only the lease has changed since the read, the call reads and puts again.
+    /// `bytes` is the length of the expression.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -185,7 +189,7 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
             }
             if !intent.rests_on(&stored) {
-                // A lease is the reason before the version is, as for any refused write.
+                // As for any refused write, a lease is reported before a changed version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -208,12 +212,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Whether an item shows that a write of this call was applied.
+    /// Returns whether an item shows that a write of this call was applied.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// The result says whether the delete is certain.
+    /// Deletes the item. Returns whether it is certain that this call deleted it.
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
@@ -232,7 +236,8 @@ impl<T: Versioned> Session<T> {
         IntentOf { table: Arc::clone(self.table()), value, change, policy: self.policy.clone() }
     }
 
-    /// The first plan of an update. The changes move into it, so that no value is encoded twice.
+    /// Returns the first plan of an update. The plan takes the changes, so that no value is encoded
+    /// twice.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(Repeats::InThisCall, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)

@@ -27,14 +27,14 @@ pub struct Update<T> {
     mode: Mode,
 }
 
-/// Which attributes an update writes.
+/// The attributes that an update writes.
 #[derive(Debug)]
 enum Mode {
-    /// Those that changed; nothing if none did.
+    /// The changed attributes. If no attribute changed, nothing is written.
     Changes,
-    /// Those that changed, and the version even if none did.
+    /// The changed attributes, and a new version even if no attribute changed.
     Always,
-    /// All, and no others survive.
+    /// All attributes of the value. All others are removed.
     Whole,
 }
 
@@ -44,7 +44,8 @@ pub struct Delete<T> {
     stored: Stored<T>,
 }
 
-/// A delete of whatever is there: [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
+/// A delete that ignores the state of the item:
+/// [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
 #[derive(Debug)]
 pub struct DeleteUnchecked {
     key: Key,
@@ -54,8 +55,8 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// Whether this call deleted the item for certain. It is `false` if a reply was lost and the item is gone:
-    /// another caller may have deleted it.
+    /// Whether it is certain that this call deleted the item. The value is `false` if a reply was
+    /// lost and the item does not exist: another caller may have deleted it.
     pub certain: bool,
 }
 

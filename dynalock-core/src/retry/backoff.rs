@@ -1,34 +1,37 @@
-//! The pause after a request that was throttled, lost, or met a transaction.
+//! The pause after a request that was throttled, was lost, or was refused because of a
+//! transaction.
 
 use std::time::Duration;
 
-/// Exponential backoff with equal jitter: from half of the window to all of it, so that it is never zero.
+/// Exponential backoff with equal jitter. A pause is between half of the window and the whole
+/// window, so it is never zero.
 ///
-/// The windows double from the first one up to a second. See "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
+/// The window doubles with each failure, from the first window up to a second. See "Exponential
+/// Backoff and Jitter", AWS Architecture Blog, 2015.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The first window after a request that was throttled or met a transaction.
+    /// The first window after a request that was throttled or was refused because of a transaction.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// The next pause, in windows that begin with `first`.
+    /// Returns the next pause. `first` is the first window.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
         let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Failures since the last answer.
+    /// Returns the number of failures since the last answer.
     pub(crate) fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// An answer came.
+    /// Resets the windows after an answer.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

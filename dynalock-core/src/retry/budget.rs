@@ -1,17 +1,19 @@
-//! How many retries a client may add to an outage.
+//! Limits the number of retries that a client sends during an outage.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A token bucket: a retry after a throttled or lost request takes one token, a success puts half of one back.
+/// A token bucket. A retry after a throttled or lost request takes one token, and a success returns
+/// half a token.
 ///
-/// It starts full. Calls that succeed pay for one retry in two, so a loss of a third of all requests is ridden out, while an
-/// outage is met with [`Budget::CAPACITY`] retries and then with first attempts alone. Retries after a conflict are free: a
-/// conflict proves that the service works.
+/// The bucket starts full. Two successful calls pay for one retry, so the budget covers a loss of a
+/// third of all requests. In an outage, the client sends [`Budget::CAPACITY`] retries, and after
+/// that only first attempts. Retries after a conflict take no token, because a conflict shows that
+/// the service works.
 #[derive(Debug)]
 pub(crate) struct Budget(AtomicI64);
 
 impl Budget {
-    /// Retries in a full bucket.
+    /// The number of retries that a full bucket pays for.
     pub(crate) const CAPACITY: i64 = 100;
 
     const RETRY: i64 = 2;
@@ -21,17 +23,17 @@ impl Budget {
         Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
     }
 
-    /// Takes the price of a retry, if it is there.
+    /// Takes one token for a retry. Returns `false` if no token is left.
     pub(crate) fn withdraw(&self) -> bool {
         let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Pays for a success.
+    /// Returns half a token to the bucket after a success.
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // A full bucket stays as it is.
+        // A full bucket does not change.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

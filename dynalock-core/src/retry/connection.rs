@@ -24,28 +24,31 @@ use crate::{
     operation::{EmptyAnswer, keep_body},
 };
 
-/// What all calls through one repository share.
+/// The client and the state that all calls of one repository share.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The client that it was made from.
+    /// The client that the connection was made from.
     origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
-    /// Places in queues that are given up, by the table and the key of the row, and could not be removed so far.
+    /// Removals of queue entries that are not done yet, by the table and the key of the row.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     thread: Mutex<Weak<Thread>>,
 }
 
 impl Connection {
-    /// The same client, with the SDK's own retries switched off: they would answer a write that was applied with its own effect.
+    /// Makes a connection from the client, with the SDK's own retries switched off. An SDK retry
+    /// could be refused because the first attempt was applied, and the write would look like a
+    /// conflict.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // One that can be switched off is looked up in the configuration for each of its two dozen hooks.
+        // The interceptor is permanent, because the SDK looks up a removable one in the
+        // configuration for each of its two dozen hooks.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),
@@ -57,7 +60,7 @@ impl Connection {
         }
     }
 
-    /// The heartbeat thread of this connection. The first caller starts it.
+    /// Returns the heartbeat thread of this connection. The first call starts it.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
         let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = started.upgrade() {
@@ -68,18 +71,20 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Whether it was made from this client or a clone of it: clones share their configuration.
+    /// Returns whether the connection was made from this client or a clone of it. Clones share
+    /// their configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }
 }
 
-/// The smoothed round trip time of RFC 6298: each sample moves it by an eighth.
+/// The smoothed round trip time of RFC 6298: each sample has a weight of one eighth.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// What is assumed before the first answer, and the least that is: sleeps are made of it.
+    /// The round trip that is assumed before the first answer, and the smallest round trip that is
+    /// used. Pauses are computed from the round trip.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -95,12 +100,13 @@ impl RoundTrip {
 }
 
 tokio::task_local! {
-    /// Whether the request that this task is sending has left: not while credentials are fetched and it is signed.
+    /// Whether the request of this task has been sent to the network. The value stays `false` while
+    /// credentials are fetched and the request is signed.
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// What happens to each request on its way: the body of one that may have to be sent again as it is gets kept, its departure is noted, and an
-/// answer without content is refused.
+/// An interceptor with three purposes: it keeps the body of a request that may be repeated, it
+/// records when a request is sent, and it refuses an answer without content.
 #[derive(Debug)]
 struct Passage;
 
@@ -125,12 +131,13 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // Outside of an attempt nobody asks.
+        // Outside of an attempt, the value is not set and not needed.
         let _ = DEPARTED.try_with(|departed| departed.set(true));
         Ok(())
     }
 
-    /// The SDK takes no content for an answer with nothing in it: "applied" for a write, "no item" for a read.
+    /// The SDK accepts a response without a body: it reports a write as applied, and a read
+    /// as "no item". Such a response is refused here.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

@@ -1,7 +1,8 @@
-//! The requests of one call: when a request is sent again, and when the call ends.
+//! Decides when a request of a call is sent again, and when the call ends.
 //!
-//! An [`Attempts`] is one call of the public API, over all its requests. It owns the deadline and the count of attempts, and does
-//! what a [`Failure`](crate::operation::Failure) asks for. `write` reads failed conditions.
+//! [`Attempts`] represents one call of the public API, with all its requests. An `Attempts`
+//! keeps the deadline and the number of attempts, and reacts to each
+//! [`Failure`](crate::operation::Failure). The module `write` interprets false conditions.
 
 mod attempts;
 mod backoff;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use crate::error::InvalidSetting;
 
-/// How long, how often and how fast a call tries.
+/// The limits of a call: its deadline, its attempts and its pace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Duration,
@@ -32,23 +33,23 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The time that each request for several items has in addition, for each item after the first. The request is a
-    /// BatchGetItem, a TransactGetItems or a TransactWriteItems. 100 items on a slow server take seconds, and a request
-    /// that is given up and sent again takes as long again.
+    /// The additional time of a request for several items, for each item after the first. Such a
+    /// request is a BatchGetItem, a TransactGetItems or a TransactWriteItems. On a slow server, 100
+    /// items take seconds, and a request that is repeated too early takes the same time again.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
-    /// The time that the first attempt of a request for so many items may take.
+    /// Returns the timeout of the first attempt of a request for this number of items.
     pub(crate) fn attempt_timeout_of(&self, items: usize) -> Duration {
         let more = u32::try_from(items.saturating_sub(1)).unwrap_or(u32::MAX);
         self.attempt_timeout.saturating_add(Self::MORE_PER_ITEM.saturating_mul(more))
     }
 
-    /// Those of a request that is not sent again.
+    /// Returns the limits of a request that is not repeated.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }
     }
 
-    /// Whether a request can be sent within them.
+    /// Returns an error if the limits allow no request.
     fn check(&self) -> Result<(), InvalidSetting> {
         if self.attempts == Some(0) {
             Err(InvalidSetting::Attempts)
@@ -59,7 +60,8 @@ impl Limits {
         }
     }
 
-    /// Those of a transaction: to learn what became of a request whose reply was lost, DynamoDB may have to be asked again after 5 seconds.
+    /// Returns the default limits of a transaction. The deadline is longer, because DynamoDB may
+    /// need 5 seconds until it can tell the outcome of a request whose reply was lost.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! How soon after a conflict the next attempt is made, and what from.
+//! Decides how soon the next attempt follows after a conflict, and from which item it starts.
 
 use std::time::Duration;
 
@@ -6,17 +6,19 @@ use crate::clock::Instant;
 
 /// The reaction of a read-modify-write to conflicts.
 ///
-/// The first attempts after a conflict follow at once, from the item that the conflict returned. After these, the
-/// call sleeps, reads the item again and starts from there. The length of the sleep follows the load on the
-/// item, which the version shows: it doubles above 0.6 writes per round trip, halves below 0.3, and stays
-/// between one and fifty round trips. The parameters were chosen by simulation.
+/// The first attempts after a conflict follow immediately, and start from the item that the
+/// conflict returned. Before each later attempt, the call sleeps and then reads the item again. The
+/// length of the sleep depends on the load of the item, which the version shows: it doubles above
+/// 0.6 writes per round trip, and halves below 0.3. The sleep stays between one and fifty round
+/// trips. These numbers come from a simulation.
 ///
-/// An item takes about one write per round trip. If writers want more than that for longer than their
-/// deadline, some of them give up. Use a longer deadline, or fewer writers per item.
+/// An item takes about one write per round trip. If the load is higher for longer than the
+/// deadline, some calls fail. Use a longer deadline, or fewer writers per item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Allows six immediate attempts: the shortest delay for a few writers, at the price of more refused writes.
+    /// Allows six immediate attempts: the shortest delay for a few writers, at the price of more
+    /// refused writes.
     Latency,
     /// Allows three immediate attempts for items up to 1 KB, two up to 4 KB, and one above.
     #[default]
@@ -25,16 +27,16 @@ pub enum Pace {
     Economy,
 }
 
-/// What to do after a conflict.
+/// The next step after a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictStep {
-    /// Again from the item that the conflict returned.
+    /// Attempt again immediately, from the item that the conflict returned.
     AtOnce,
-    /// Sleep, then read: an item that was kept over a sleep is stale in proportion to it.
+    /// Sleep, then read the item again. During a sleep, an item that was kept would become stale.
     Sleep(Duration),
 }
 
-/// The pace of one call.
+/// The conflicts and sleeps of one call.
 #[derive(Debug)]
 pub(crate) struct ConflictBackoff {
     mode: Pace,
@@ -49,7 +51,7 @@ impl ConflictBackoff {
         Self { mode, failures: 0, window: None, busy: 0.0, returned: None }
     }
 
-    /// A conflict returned an item of this size at this version.
+    /// Returns the next step after a conflict with an item of this size and version.
     pub(crate) fn conflict(
         &mut self,
         size: usize,
@@ -71,7 +73,7 @@ impl ConflictBackoff {
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// The read after a sleep showed this version.
+    /// Records the version that the read after a sleep showed.
     pub(crate) fn read(&mut self, version: u64, now: Instant, srtt: Duration) {
         let Some((before, at)) = self.returned else { return };
         let elapsed = now.duration_since(at).max(SHORTEST_SLEEP);
@@ -91,7 +93,8 @@ impl ConflictBackoff {
         }
     }
 
-    /// Twice the window while others keep the item busy, half of it when they do not.
+    /// Returns twice the window if the item was busy during the sleep, and half of the window if it
+    /// was idle.
     fn busy_window(&self, srtt: Duration) -> Duration {
         let window = match self.window {
             None => 4 * srtt,
@@ -107,7 +110,7 @@ impl ConflictBackoff {
     }
 }
 
-/// A timer's resolution: a pause is never zero.
+/// The resolution of a timer. A pause is never zero.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

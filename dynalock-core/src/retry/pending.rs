@@ -1,10 +1,11 @@
 use tokio::sync::watch;
 
-/// Work that waits for the service to answer again, by what it is for. A later call for the same thing waits for that work.
+/// Background work that has not ended, by its subject. A later call for the same subject waits for
+/// that work.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
-/// One piece of that work, until this is dropped.
+/// One piece of background work. The work ends when this guard is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingGuard<K: PartialEq> {
     all: watch::Sender<Vec<K>>,
@@ -17,7 +18,7 @@ impl<K: Clone + PartialEq> PendingWork<K> {
         PendingGuard { all: self.0.clone(), key }
     }
 
-    /// Ends when nothing is pending for this.
+    /// Waits until no work is pending for this key.
     pub(crate) async fn done(&self, key: &K) {
         // The sender lives as long as `self`.
         let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;

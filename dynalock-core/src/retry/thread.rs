@@ -12,14 +12,16 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread with a runtime of its own, for what must go on while the caller's is blocked. It ends with its last user.
+/// A thread with its own runtime, for work that must continue while the caller's runtime is
+/// blocked. The thread ends when its last user is dropped.
 ///
-/// It has connections of its own as well: an HTTP connection is driven by a task of the runtime that opened it.
+/// The thread has its own connections as well, because an HTTP connection depends on a task of the
+/// runtime that opened it.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// Dropping it is the signal to end.
+    /// A drop of this sender ends the thread.
     _alive: oneshot::Sender<()>,
 }
 
@@ -27,12 +29,13 @@ impl Thread {
     pub(super) fn start(client: &Client) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The thread first: a runtime that finds none could not be dropped among the tasks of another.
+        // The thread is started before the runtime is built. A runtime without a thread could not be
+        // dropped inside a task of another runtime.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
-            // Nobody sends: it is the end of the sender that is waited for.
+            // Nothing is sent: the receiver waits for the drop of the sender.
             let _ = runtime.block_on(ended);
-            // A host name that is being looked up is not waited for.
+            // The shutdown does not wait for a blocking lookup of a host name.
             runtime.shutdown_background();
         })?;
         let runtime = Builder::new_current_thread().enable_all().build()?;

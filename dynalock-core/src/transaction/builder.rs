@@ -28,12 +28,12 @@ use crate::{
     },
 };
 
-/// Writes of several items that happen together or not at all. The items can have any types and be in any
-/// tables of one account and Region.
+/// Writes of several items that are applied together or not at all. The items can have any types,
+/// and be in any tables of one account and Region.
 ///
-/// Each method adds an operation and returns its handle. [`commit`](Self::commit) sends them in one request. A
-/// check and a write of the same item become one conditional write. A transaction can touch up to 100
-/// items.
+/// Each method adds an operation and returns its handle. [`commit`](Self::commit) sends all
+/// operations in one request. A check and a write of the same item become one conditional write. A
+/// transaction can contain up to 100 items.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -60,9 +60,9 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items, including the items that it only checks. It
-/// protects earlier reads only if it checks them. For reads and writes that belong together, see
-/// [`transact`](crate::transact).
+/// A transaction costs twice the write units of its items, including the items that it only checks.
+/// An item that was read before is protected only if the transaction checks or writes it. For reads
+/// and writes that belong together, see [`transact`](crate::transact).
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -72,17 +72,18 @@ pub struct Transaction {
     token: Option<String>,
 }
 
-/// A committed transaction, with the values that its operations left.
+/// A committed transaction, with the values that its operations have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// By operation, until they are taken.
+    /// The results by operation, until they are taken.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
-    /// Makes an empty transaction on the account and Region of the client. The tables and types come from the
-    /// repositories of its operations. If a repository was made from the same client, the transaction shares its
-    /// connection. Otherwise it makes a connection of its own, which costs as much as a few requests.
+    /// Makes an empty transaction for the account and Region of the client. The tables and types
+    /// come from the repositories of its operations. If a repository was made from the same client,
+    /// the transaction shares its connection. Otherwise it makes its own connection, which takes as
+    /// long as a few requests.
     ///
     /// # Examples
     ///
@@ -105,7 +106,7 @@ impl Transaction {
         }
     }
 
-    /// Makes a consistent read of several items, as of one moment.
+    /// Makes a consistent read of several items. All items are from the same moment.
     ///
     /// # Examples
     ///
@@ -125,9 +126,9 @@ impl Transaction {
         TransactionGet::new(client)
     }
 
-    /// Limits the time of [`commit`](Self::commit) over all its requests and pauses. The default is 10 seconds,
-    /// because DynamoDB may need 5 seconds until it can tell the outcome of a request whose reply was lost. The
-    /// deadline and the pace of a repository do not apply.
+    /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
+    /// default is 10 seconds, because DynamoDB may need 5 seconds until it can tell the outcome of
+    /// a request whose reply was lost. The deadline and the pace of a repository do not apply.
     ///
     /// # Examples
     ///
@@ -146,8 +147,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of requests that may fail, at least 1. Without this limit, only the deadline ends the
-    /// commit.
+    /// Limits the number of failed requests. The limit is at least 1. Without this limit, only the
+    /// deadline ends the commit.
     ///
     /// # Examples
     ///
@@ -164,9 +165,9 @@ impl Transaction {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second, and 20
-    /// milliseconds more for each item after the first. The timeout doubles from attempt to attempt while no
-    /// answer comes, up to eight times its first value.
+    /// Sets the time after which the first request counts as lost. The default is 1 second, plus 20
+    /// milliseconds for each item after the first. The timeout doubles with each attempt without an
+    /// answer, up to eight times its first value.
     ///
     /// # Examples
     ///
@@ -185,11 +186,12 @@ impl Transaction {
         self
     }
 
-    /// Sets the ClientRequestToken: 1 to 36 characters that no other transaction ever uses. By default a token is
-    /// drawn, which covers the requests of one commit.
+    /// Sets the ClientRequestToken: 1 to 36 characters that no other transaction ever uses. By
+    /// default, each commit generates its own token.
     ///
-    /// DynamoDB applies a transaction at most once under one token in ten minutes. The table shows what happens if
-    /// the transaction is committed again with the same values, for example after a crash:
+    /// DynamoDB applies a transaction at most once under one token in ten minutes. The table shows
+    /// the result if the transaction is committed again with the same values, for example after a
+    /// crash:
     ///
     /// | situation | result |
     /// |---|---|
@@ -197,16 +199,16 @@ impl Transaction {
     /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
     /// | more time has passed, and no item shows the write id | the transaction may happen twice |
     ///
-    /// An item keeps the write id during its next 15 writes. After that, read what the transaction would have left
-    /// before you commit it again.
+    /// An item keeps the write id during its next 15 writes. After more writes, compare the items
+    /// with the intended result before you commit again.
     ///
-    /// The content must be equal to the byte. A `HashSet` or a `HashMap` is written in a different order each time;
-    /// the commit then fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the
-    /// write id. Use a `BTreeSet`, a `BTreeMap` or a `Vec`.
+    /// The content must be equal to the byte. A `HashSet` or a `HashMap` has a different order each
+    /// time. The commit then fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`]
+    /// if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or a `Vec`.
     ///
-    /// The write ids and incarnations of the transaction are derived from the token. Do not use a token again after
-    /// its item was deleted: a new item would get the same incarnation, and writers of the old item could overwrite
-    /// it.
+    /// The write ids and incarnations of the transaction are derived from the token. Do not use a
+    /// token again after its item was deleted. A new item would get the same incarnation, and
+    /// writes based on the deleted item could overwrite it.
     ///
     /// # Examples
     ///
@@ -239,8 +241,8 @@ impl Transaction {
         self.add(repository, PendingOperation::create(repository, value))
     }
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read. For a value
-    /// without changes, the operation is a check.
+    /// Writes the changed attributes of a value, if the item has not changed since it was read. If
+    /// the value has no changes, the operation only checks the item.
     ///
     /// # Examples
     ///
@@ -257,7 +259,8 @@ impl Transaction {
         self.add(repository, PendingOperation::update(repository, stored))
     }
 
-    /// Writes the whole value over the item that it was read from, if the item has not changed since.
+    /// Writes the whole value over the item that it was read from, if the item has not changed
+    /// since.
     ///
     /// # Examples
     ///
@@ -289,7 +292,8 @@ impl Transaction {
         self.add(repository, PendingOperation::delete(repository, stored))
     }
 
-    /// Requires that the item has not changed since it was read. Changes of the value in memory have no effect.
+    /// Requires that the item has not changed since it was read. Changes of the value in memory
+    /// have no effect.
     ///
     /// # Examples
     ///
@@ -337,8 +341,8 @@ impl Transaction {
         self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent))
     }
 
-    /// Requires that a condition holds for the item under the key. If another operation writes the item, the
-    /// condition applies to its state before this write.
+    /// Requires that a condition holds for the item under the key. If another operation writes the
+    /// item, the condition applies to its state before this write.
     ///
     /// # Examples
     ///
@@ -359,9 +363,10 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Makes the whole transaction depend on a lease, or on a named lock in the same account and Region. If the
-    /// lease or lock is no longer held, the commit fails with [`Error::Lost`]. A write of the leased item itself
-    /// needs its guard too; without it, DynamoDB refuses the write like the write of any other caller.
+    /// Adds a lease, or a named lock in the same account and Region, as a condition of the whole
+    /// transaction. If the lease or lock is no longer held, the commit fails with [`Error::Lost`].
+    /// A write of the leased item itself needs this guard, too: without it, DynamoDB refuses the
+    /// write like a write of any other caller.
     ///
     /// # Examples
     ///
@@ -411,9 +416,9 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Sends the transaction. While other transactions are running on its items, or capacity is short, the
-    /// same request is sent again under the same token. For values that came back with an etag, the items are read
-    /// first.
+    /// Sends the transaction. If DynamoDB refuses it because of other transactions or a lack of
+    /// capacity, the same request is sent again under the same token. For values with an etag, the
+    /// items are read first.
     ///
     /// # Examples
     ///
@@ -431,27 +436,33 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Only after [`Error::Indeterminate`] the transaction may have been applied by this call, always as a whole.
+    /// This call may have applied the transaction only if the error is [`Error::Indeterminate`].
+    /// Even then, the transaction is applied as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guarded lease or lock is no longer held.
-    /// - [`Error::InvalidTransaction`]: the transaction cannot be sent as it is.
-    /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`], [`Error::VersionExhausted`] or
-    ///   [`Error::ExpressionTooLong`]: an operation cannot be sent, for the same reason as a single write.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: an item, read for a value with an etag, does not fit its struct.
-    /// - [`Error::AlreadyCommitted`]: the transaction was committed before, under the caller's token.
-    /// - [`Error::TokenReused`]: another content was committed under the caller's token.
-    /// - [`Error::Exhausted`]: the deadline, the number of attempts or the retry budget was reached. If the
-    ///   transaction was cancelled until then, the cancellation is inside.
-    /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`], [`Error::Misconfigured`] or
-    ///   [`Error::InvalidSetting`]: the causes are those of [every call](Repository#errors-of-every-call).
+    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule, and was not sent.
+    /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
+    ///   the same reason as a single write.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value with an etag
+    ///   does not fit its struct.
+    /// - [`Error::AlreadyCommitted`]: the transaction was committed before, under the caller's
+    ///   token.
+    /// - [`Error::TokenReused`]: a transaction with other content was committed under the caller's
+    ///   token.
+    /// - [`Error::Exhausted`]: the deadline, the number of attempts or the retry budget was
+    ///   reached. If the last attempt was cancelled, the error contains the cancellation.
+    /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
+    ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: the causes are those of [every
+    ///   call](Repository#errors-of-every-call).
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is sent after
-    /// the drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing
+    /// is sent after the drop, but a request that was sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
@@ -487,7 +498,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation left, at its new version. Each value can be taken once.
+    /// Returns the value that an operation has written, with its new version. Each value can be
+    /// taken once.
     ///
     /// # Examples
     ///
@@ -504,8 +516,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction. This transaction was committed all
-    ///   the same.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction. This transaction was
+    ///   committed anyway.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The commit of operations: it resolves them, sends the request, and interprets the answer.
+//! Commits operations: resolves them, sends the request, and interprets the answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// The ClientRequestToken of one evaluation.
+/// The ClientRequestToken of one commit, and its origin.
 pub(super) struct Token {
     text: String,
     origin: TokenOrigin,
@@ -30,13 +30,13 @@ pub(super) struct Token {
 /// The origin of a ClientRequestToken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenOrigin {
-    /// The library drew it for this evaluation.
+    /// The library generated the token for this commit.
     Drawn,
-    /// The caller gave it, and may have used it before.
+    /// The caller set the token, and may have used it before.
     Given,
 }
 
-/// One content of a transaction, which is sent under one token.
+/// The content of a transaction and its token. Other content needs another token.
 struct TransactionSender<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
@@ -46,7 +46,7 @@ struct TransactionSender<'a> {
     origin: TokenOrigin,
 }
 
-/// A request that was cancelled for these reasons of its writes.
+/// A cancelled request, with a reason for each of its writes.
 #[derive(Clone, Copy)]
 struct Refused<'a> {
     operations: &'a [Operation],
@@ -55,8 +55,8 @@ struct Refused<'a> {
 }
 
 impl Token {
-    /// The caller's token, or a drawn one, and the stamps that go with it. The caller's token is the seed of its stamps, so that a
-    /// transaction that is made again under the token is the same request.
+    /// Returns the caller's token, or a generated one, with its stamps. The stamps are derived from
+    /// the caller's token, so that a repeated transaction is the same request.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
@@ -70,18 +70,19 @@ impl Token {
         (WriteStamps { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
     }
 
-    /// A token for another content.
+    /// Generates a token for other content.
     fn drawn(rng: &mut fastrand::Rng) -> Self {
         Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
     }
 
-    /// The id by which an item shows that this transaction has happened before.
+    /// Returns the write id by which an item shows that this transaction was committed before, if
+    /// the caller set the token.
     pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
         (self.origin == TokenOrigin::Given).then_some(stamps.id)
     }
 }
 
-/// Reads the items of values that came back with an etag.
+/// Reads the items of values with an etag.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -105,7 +106,7 @@ pub(super) async fn resolve(
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // An item that the transaction deleted shows nothing, and another one may.
+                        // If the transaction deleted this item, another item may still show the id.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
                         {
@@ -122,13 +123,14 @@ pub(super) async fn resolve(
     Ok(operations)
 }
 
-/// Whether an item shows that the write of this id was applied.
+/// Returns whether an item shows that the write of this id was applied.
 fn shows(item: Option<&Item>, id: Option<WriteId>) -> bool {
     let ring = item.and_then(ring_of);
     ring.zip(id).is_some_and(|(ring, id)| ring.contains(id))
 }
 
-/// Refuses a transaction under the caller's token if an item that it rests on shows that it has happened: the item was read after that.
+/// Returns an error if an item that was read shows that a transaction under the caller's token was
+/// committed before the read.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -141,13 +143,15 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Whether an item that the transaction writes shows now that it has happened.
+/// Returns whether an item of the transaction shows that it was committed. The items are read for
+/// that.
 async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Whether one of these items shows now that the write of this id was applied. Nothing does if they cannot be read.
+/// Reads these items, and returns whether one shows that the write of this id was applied. Returns
+/// `false` if they cannot be read.
 async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
@@ -167,7 +171,7 @@ fn already_committed(attempts: &Attempts) -> Error {
     Error::AlreadyCommitted { spent: attempts.spent() }
 }
 
-/// A cancellation for the item of one operation, among others.
+/// Returns a cancellation with a false condition for one operation.
 fn refuse(
     transaction: TransactionId,
     before: impl Iterator<Item = ItemRef>,
@@ -182,8 +186,8 @@ fn refuse(
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
-/// Sends a transaction. Returns the revisions that its operations have made. If expired leases in separate rows refuse it, it is assembled
-/// once more to remove them.
+/// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
+/// rows refuse it, it is assembled again with their removal.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -208,7 +212,7 @@ pub(super) async fn send(
             return Err(already_committed(attempts));
         }
         let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
-        // The caller's token is for one content.
+        // The caller's token must not be used for other content.
         let expired = if is_given { Vec::new() } else { refused.by_expired_lease() };
         if expired.is_empty() || !attempts.may_go_on(Duration::ZERO) {
             return Err(refused.into_error(transaction, attempts.spent()));
@@ -222,11 +226,13 @@ pub(super) async fn send(
 }
 
 impl TransactionSender<'_> {
-    /// Sends the request until its outcome is known, and again after an expired head was removed from a queue.
+    /// Sends the request until its outcome is known. If an expired head of a queue refuses the
+    /// request, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             match self.send_until_known(request).await {
-                // DynamoDB remembers tokens only of committed transactions, so the same token can be used again.
+                // DynamoDB remembers tokens only of committed transactions, so the same token can
+                // be used again.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
                 Err(missing @ Error::TableNotFound { .. }) => {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
@@ -243,7 +249,8 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// Sends the request until its outcome is known, each time under the same token: DynamoDB applies it at most once in ten minutes.
+    /// Sends the request until its outcome is known. Each attempt has the same token, so DynamoDB
+    /// applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         let mut in_doubt = false;
@@ -272,8 +279,10 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// What a cancellation proves. After a lost reply, the reason of each write is read like the refusal of a single write under a token.
-    /// One write that shows the id of this transaction, or one whose condition can never hold again, decides for the whole.
+    /// Decides what a cancellation shows. After a lost reply, the reason of each write is
+    /// interpreted like the refusal of a single write under a token. One write is enough for a
+    /// decision about the whole transaction: either it shows the id of this transaction, or its
+    /// condition can never be true again.
     fn judge(
         &self,
         request: &Transact,
@@ -293,7 +302,8 @@ impl TransactionSender<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // If this call had been applied, DynamoDB would have recognized its token. So an earlier call wrote the id.
+            // If this call had been applied, DynamoDB would have recognised its token. An earlier
+            // call therefore wrote the id.
             true if token_is_known && self.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -301,19 +311,20 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// What the reason of one write proves about the transaction.
+    /// Returns what the reason of one write shows about the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         let positions = self.operations.iter().zip(self.positions);
         let of_write =
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // A lease row without a guard has no revision.
+            // The row of a lease that is not guarded has no revision.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // Absence may always come back, so it stands for all that has no revision.
+        // An absent item can always become absent again. `Absent` therefore represents every write
+        // without a revision.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -321,7 +332,8 @@ impl TransactionSender<'_> {
         verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes expired heads from the queues that refused the transaction. Returns `true` if the same request can be sent again.
+    /// Removes expired heads from the queues that refused the transaction. Returns `true` if the
+    /// same request can be sent again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(self.positions) {
@@ -344,8 +356,8 @@ impl TransactionSender<'_> {
 }
 
 impl Refused<'_> {
-    /// The reason of an operation that was refused where it asks for a lease. A write under a guard is a write of the holder, so only its
-    /// guard is refused.
+    /// Returns the reason of an operation that was refused by its lease condition. A write with a
+    /// guard is a write of the holder, so only its guard is refused.
     fn by_lease(&self, index: usize) -> Option<&ActionReason> {
         let lease = self.positions[index].lease?;
         let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
@@ -354,7 +366,7 @@ impl Refused<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// The operations that an expired lease in a separate row has refused.
+    /// Returns the operations that were refused by an expired lease in a separate row.
     fn by_expired_lease(&self) -> Vec<usize> {
         let may_pass = |index: &usize| {
             let refused = self.operations[*index].intent().zip(self.by_lease(*index));
@@ -366,7 +378,8 @@ impl Refused<'_> {
         (0..self.operations.len()).filter(may_pass).collect()
     }
 
-    /// The error: of the lease that is the reason, or else a cancellation in which each operation has the reason of its write.
+    /// Returns the error of a lease, if a lease is the reason. Otherwise returns a cancellation
+    /// with a reason for each operation.
     fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
         let Self { operations, positions, reasons } = self;
         let by_lease = |index| {
@@ -382,8 +395,9 @@ impl Refused<'_> {
     }
 }
 
-/// The reason of an operation: the reason of its write. If the write was innocent, it is what was wrong with the lease row, apart from its
-/// condition.
+/// Returns the reason of an operation, which is the reason of its write. If the write was not a
+/// cause, the reason of the companion write is returned instead, unless the companion write only
+/// had a false condition.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -394,7 +408,7 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// DynamoDB does not say which of several tables is missing: a read does.
+/// Finds the missing table by reading each one, because DynamoDB does not name it.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

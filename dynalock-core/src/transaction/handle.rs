@@ -4,10 +4,10 @@ use crate::{codec::Stored, error::TransactionId};
 
 /// The handle of one operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
 ///
-/// `Out` is the result of the operation: a [`Stored<T>`] for a write, an `Option` of one for a read, and `()` for
-/// deletes and checks. [`Committed::get`](crate::transaction::Committed::get) returns it, and
-/// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of a refusal. A handle is valid for the
-/// transaction that made it. For any other transaction it is an error.
+/// `Out` is the result of the operation: a [`Stored<T>`] for a write, an `Option<Stored<T>>` for a
+/// read, and `()` for deletes and checks. [`Committed::get`](crate::transaction::Committed::get)
+/// returns it. [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of a
+/// refusal. A handle is valid only for the transaction that made it, and is an error for any other.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,
@@ -19,7 +19,7 @@ impl<T, Out> Op<T, Out> {
         Self { transaction, index, of: PhantomData }
     }
 
-    /// Its place in the order of the calls, if it belongs to this transaction.
+    /// Returns the index of the operation, or `None` if the handle belongs to another transaction.
     pub(crate) fn index_in(&self, transaction: TransactionId) -> Option<usize> {
         (self.transaction == transaction).then_some(self.index)
     }

@@ -4,8 +4,9 @@ use aws_sdk_dynamodb::Client;
 
 use crate::retry::Connection;
 
-/// The way to DynamoDB: of a repository that was made from the same client, so that credentials, round trip and budget are shared; one of
-/// its own only where there is none.
+/// The connection of a transaction. A transaction shares the connection of a repository that was
+/// made from the same client, with its credentials, round trip and budget. If there is no such
+/// repository, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
@@ -17,7 +18,7 @@ impl Link {
         Self { client, connection: None }
     }
 
-    /// A repository's connection.
+    /// Takes over the connection of a repository, if it was made from the same client.
     pub(super) fn meet(&mut self, connection: &Arc<Connection>) {
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));

@@ -1,4 +1,4 @@
-//! The operations of a transaction as they were called, before anything is read.
+//! The operations of a transaction before any item is read.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// One operation as it was called.
+/// One operation, with the arguments of its call.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
@@ -32,16 +32,17 @@ pub(super) enum Purpose {
     Check,
 }
 
-/// Whether an operation is ready.
+/// Whether an operation is ready to be sent.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation cannot be sent.
+    /// The operation is invalid.
     Invalid(Error),
-    /// The value came back with an etag. The item must be read, and must be in the state of the etag.
+    /// The value has an etag. The item must be read first, and must be in the state of the etag.
     Assumed(Etag, Resolve),
 }
 
-/// Makes the operation from the item that was read. Returns `None` if the item is not in the state of the etag.
+/// Makes the operation from the item that was read. Returns `None` if the item is not in the state
+/// of the etag.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
@@ -89,7 +90,7 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// A lease that the transaction depends on.
+    /// Makes the operation of a lease that the transaction depends on.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {
@@ -120,7 +121,8 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Write, state }
     }
 
-    /// A replace of an item that keeps its own lease. It reads the stored item, to remove the attributes that the value does not have.
+    /// Makes a replace of an item with its lease in the item. The stored item is read first, so
+    /// that the attributes that the value does not have can be removed.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

@@ -7,18 +7,19 @@ use crate::{
     model::Versioned,
 };
 
-/// The part of one operation in a cancellation.
+/// The reason that a cancelled transaction gives for one operation.
 #[non_exhaustive]
 pub enum Reason<T> {
     /// The operation was not a cause of the cancellation.
     None,
-    /// The condition of the operation was false: the item has changed since it was read, or the operation's own
-    /// condition does not hold. The variant holds the item as DynamoDB saw it, or `None` if there was no item.
+    /// The condition of the operation was false: the item has changed since it was read, or the
+    /// condition that the caller added is false. The field is the item as DynamoDB saw it, or
+    /// `None` if there was no item.
     Conflict(Option<Stored<T>>),
-    /// Like [`Conflict`](Self::Conflict), with an item that does not fit its struct.
+    /// Like [`Conflict`](Self::Conflict), but the item does not fit its struct.
     #[non_exhaustive]
     Unreadable {
-        /// The item as it is stored.
+        /// The stored item.
         item: Item,
         /// [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
@@ -27,10 +28,11 @@ pub enum Reason<T> {
     Contention(Refusal),
     /// DynamoDB or the table had no capacity left until the call gave up.
     Capacity(Refusal),
-    /// The items with this partition key have reached 10 GB, the limit of a table with local secondary indexes.
+    /// The items with this partition key have reached 10 GB, the limit of a table with local
+    /// secondary indexes.
     ItemCollectionTooLarge(Refusal),
-    /// DynamoDB does not accept the operation: a key or index attribute has the wrong type, or the item would grow
-    /// beyond 400 KB.
+    /// DynamoDB does not accept the operation: a key or index attribute has the wrong type, or the
+    /// item would grow beyond 400 KB.
     Invalid(Refusal),
     /// The refusal has a code that this version of the library does not know.
     Unknown(Refusal),
@@ -39,7 +41,8 @@ pub enum Reason<T> {
 }
 
 impl Cancelled {
-    /// Returns why the operation of a handle was refused, with the item that it met. No request is made.
+    /// Returns the reason why the operation of a handle was refused, with the item that refused it.
+    /// No request is made.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

@@ -13,7 +13,8 @@ use crate::{
     write::assembly::MOST_ITEMS,
 };
 
-/// A consistent read of several items, as of one moment: [`Transaction::get`](crate::Transaction::get).
+/// A consistent read of several items: [`Transaction::get`](crate::Transaction::get). All items are
+/// from the same moment.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -38,10 +39,10 @@ pub struct TransactionGet {
     limits: Limits,
 }
 
-/// The items of a [`TransactionGet`], as of one moment.
+/// The items of a [`TransactionGet`], all from the same moment.
 pub struct Snapshot {
     id: TransactionId,
-    /// By handle.
+    /// The items by handle.
     items: Vec<(Arc<str>, Option<Item>)>,
 }
 
@@ -55,7 +56,8 @@ impl TransactionGet {
         }
     }
 
-    /// Limits the number of requests that may fail, at least 1. Without this limit, only the deadline ends the read.
+    /// Limits the number of failed requests. The limit is at least 1. Without this limit, only the
+    /// deadline ends the read.
     ///
     /// # Examples
     ///
@@ -70,7 +72,7 @@ impl TransactionGet {
         self
     }
 
-    /// Limits the time over all requests and pauses. The default is 10 seconds.
+    /// Limits the time, including all requests and pauses. The default is 10 seconds.
     ///
     /// # Examples
     ///
@@ -126,7 +128,8 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Reads all items. While transactions are running on them, the request is sent again.
+    /// Reads all items. If DynamoDB refuses the read because of other transactions, the request is
+    /// sent again.
     ///
     /// # Examples
     ///
@@ -149,7 +152,7 @@ impl TransactionGet {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The future can be dropped at any time. A read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
         let Self { id, mut link, item_refs, limits } = self;
         let mut attempts = Attempts::new(link.connection(), limits);
@@ -171,7 +174,7 @@ impl TransactionGet {
     }
 }
 
-/// Reads different items as of one moment.
+/// Reads different items, all from the same moment.
 pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),

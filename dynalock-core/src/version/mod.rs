@@ -1,5 +1,5 @@
-//! Versions and write ids: what an item says about the writes it has seen, and what that proves about a write whose reply
-//! was lost.
+//! Versions and write ids. A write leaves its id in the item, which shows after a lost reply
+//! whether the write was applied.
 
 use std::{collections::HashMap, fmt};
 
@@ -13,25 +13,25 @@ mod model_check;
 /// The attribute that holds the incarnation and the ids of the last writes.
 pub(crate) const WRITES: &str = "_writes";
 
-/// The fewest ids that a ring may be configured to keep.
+/// The minimum number of ids that a ring can be configured to keep.
 const SMALLEST_RING: usize = 4;
 
 const ID_LEN: usize = 8;
 
-/// When a write may have to be made again, the same as before.
+/// The time for which a write may have to be repeated with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// By this call alone, which can keep it.
+    /// The write is repeated only during this call, which can keep the request.
     InThisCall,
-    /// By anybody who has the caller's token.
+    /// The write can be repeated at any time, by every caller that has the token.
     Ever,
 }
 
-/// What marks one logical write, over all its attempts.
+/// The id of one logical write, with all its attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteId([u8; ID_LEN]);
 
-/// What marks one life of an item: set at create, kept until delete.
+/// The id of one life of an item, from its create to its delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
@@ -55,17 +55,18 @@ impl Incarnation {
     }
 }
 
-/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first.
+/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. An
+/// item keeps a limited number of ids.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
 impl Ring {
-    /// The ring of an item that nobody has written yet.
+    /// Makes the ring of an item without any write.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
 
-    /// Reads the attribute; nothing if it is not an incarnation and whole ids.
+    /// Parses the attribute. Returns `None` if it is not an incarnation followed by complete ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         (bytes.len() >= ID_LEN && bytes.len().is_multiple_of(ID_LEN)).then_some(Self(bytes))
     }
@@ -80,8 +81,9 @@ impl Ring {
         Incarnation(bytes)
     }
 
-    /// The ring after one more write: its id in front, the oldest ones off the back.
+    /// Returns the ring after one more write. The new id is first, and the oldest ids are removed.
     pub(crate) fn push(&self, id: WriteId, keep: u8) -> Self {
+        // The new id takes one of the `keep` places.
         let kept = self.ids().take(usize::from(keep).saturating_sub(1));
         let mut bytes = Vec::with_capacity(ID_LEN * (usize::from(keep) + 1));
         bytes.extend_from_slice(&self.0[..ID_LEN]);
@@ -111,37 +113,41 @@ impl fmt::Debug for Ring {
     }
 }
 
-/// The version and the write ids of an item, as it was read.
+/// The version and the write ids of an item that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
-    /// The stored number; `None` in an item that another program wrote without one.
+    /// The stored version. `None` if another program wrote the item without a version.
     pub(crate) version: Option<u64>,
-    /// `None` in an item that another program wrote, or put over.
+    /// The write ids. `None` if another program wrote or replaced the item.
     pub(crate) ring: Option<Ring>,
 }
 
 impl Revision {
-    /// The version, where an item without one counts as 0.
+    /// Returns the version, or 0 if the item has none.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
 
-    /// Whether the item has both, a version and write ids. The version and the incarnation of such an item identify its state.
-    /// Any other item is identified by its whole content.
+    /// Returns whether the item has a version and write ids. If it has both, its version and its
+    /// incarnation identify its state. The state of any other item is identified only by its whole
+    /// content.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
-    /// The revision after one more write, or `None` after the last version that can be counted. An item that was not tracked
-    /// begins a new incarnation, so that writers that read an earlier state of it do not fit any more.
+    /// Returns the revision after one more write, or `None` if the version cannot be incremented.
+    /// If the item had no version or no write ids, a new incarnation begins, so that writes which
+    /// are based on an earlier state are refused.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
+        // An item without a version keeps no earlier incarnation, even if it has a ring: another
+        // program may have written it several times at the same state.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, keep)) })
     }
 
-    /// Writes it into an item.
+    /// Writes the version and the write ids into an item.
     pub(crate) fn write_into(&self, version: &str, item: &mut HashMap<String, AttributeValue>) {
         item.insert(version.to_owned(), AttributeValue::N(self.number().to_string()));
         if let Some(ring) = &self.ring {
@@ -149,20 +155,25 @@ impl Revision {
         }
     }
 
-    /// Whether the item can never be in this revision again, by what it is now: the item is gone, it is in another incarnation, or it has a
-    /// higher version in the same one. An item that was not tracked is never over, since its content may come back. The ring alone proves
-    /// nothing: another program may count the version, put an old version back, or take the ids out and put them back.
+    /// Returns whether the item can never be in this revision again. `now` is its current revision.
+    /// The answer is `true` in three cases: the item is gone, it has another incarnation, or it has
+    /// a higher version in the same incarnation. The answer is always `false` for a revision
+    /// without a version or write ids, because another program may restore the earlier content. The
+    /// ring alone shows nothing: another program may increment the version, restore an old version,
+    /// or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
+        // Without both, only the content identifies the state, and content may return.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
+            // Another program has removed the ids, and may restore them.
             None => false,
         }
     }
 
-    /// This revision, if an item of that incarnation shows that it was written.
+    /// Returns this revision with the incarnation of an item that shows the write.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.0[..ID_LEN].copy_from_slice(incarnation.as_bytes());
@@ -171,17 +182,17 @@ impl Revision {
     }
 }
 
-/// The ring of an item that need not be readable otherwise.
+/// Returns the ring of an item. The other attributes need not be readable.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
-/// The revision of an item that need not be readable otherwise.
+/// Returns the revision of an item. The other attributes need not be readable.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
-/// The version of an item that need not be readable otherwise.
+/// Returns the version of an item. The other attributes need not be readable.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -197,21 +208,21 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
     attribute.as_n().ok().and_then(|digits| whole_number(digits))
 }
 
-/// What a write rested on.
+/// The state of the item that a write requires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
-    /// No item: a create.
+    /// The write requires that there is no item: a create.
     Absent,
-    /// This item, unchanged: an update or a replace.
+    /// The write requires this revision: an update or a replace.
     Unchanged(&'a Revision),
-    /// This item, unchanged, and afterwards none: a delete.
+    /// The write requires this revision, and removes the item: a delete.
     Deleted(&'a Revision),
-    /// Whatever there is: a write without a condition.
+    /// The write requires no state: a write without a condition.
     Anything,
 }
 
 impl Expected<'_> {
-    /// The version that the write rested on.
+    /// Returns the version that the write requires.
     pub(crate) fn version(self) -> Option<u64> {
         match self {
             Self::Absent | Self::Anything => None,
@@ -220,39 +231,42 @@ impl Expected<'_> {
     }
 }
 
-/// Whether an earlier attempt of a write may have been applied, or may still be.
+/// Whether the outcome of an earlier attempt of a write is unknown: it may have been applied, or
+/// may still be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// No: every attempt was answered, or never sent.
+    /// The outcome is known: every attempt was answered, or was never sent.
     None,
-    /// Yes, and only the item can tell.
+    /// The outcome is unknown, and only the item can show it.
     Plain(LateCopies),
-    /// Yes, and DynamoDB would have recognized an applied attempt by its token.
+    /// The outcome is unknown, but DynamoDB would have recognised an applied attempt by its token.
     UnderToken,
 }
 
-/// What becomes of a late copy of a write that was refused although the item has not been written since.
+/// What a late copy of a refused write can do, if the item has not been written since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
-    /// It may still be applied.
+    /// The copy may still be applied.
     MayPass,
-    /// It is refused for ever, like the write of a holder whose beat was overtaken.
+    /// DynamoDB refuses the copy permanently. For example, a holder's late write is refused when a
+    /// later heartbeat has raised the stored beat.
     AreRefused,
 }
 
-/// What a failed condition proves about the write that carried it.
+/// What a false condition shows about its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// An earlier attempt was applied: the write succeeded.
     Applied,
-    /// No attempt was applied, and none will be: somebody else was first.
+    /// No attempt was applied, and none will be: another caller wrote first.
     Conflict,
-    /// Either may be true.
+    /// The outcome is unknown: an attempt may or may not have been applied.
     Unknown,
 }
 
 impl Expected<'_> {
-    /// Whether a late copy of the write can never be applied, by what the item is now. Absence may always come back.
+    /// Returns whether a late copy of the write can never be applied, judged by the current item.
+    /// For a create the answer is always `false`, because the item may be deleted later.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Anything => false,
@@ -261,33 +275,43 @@ impl Expected<'_> {
     }
 }
 
-/// Reads a failed condition. `found` is the item that the condition met, `None` if there was none.
+/// Interprets a false condition. `found` is the item that the condition was compared with, or
+/// `None` if there was no item.
 ///
-/// 1. My id is in the ring: an attempt was applied.
-/// 2. No attempt is in doubt: somebody else was first.
-/// 3. Under a token, no attempt was applied before. A late copy is refused too if the revision that the write rested on is over; else the
-///    outcome is unknown. A create stays unknown: if the item is deleted later, a late copy of the create is applied.
+/// 1. The write id is in the ring: an attempt was applied.
+/// 2. No attempt has an unknown outcome: another caller wrote first.
+/// 3. Under a token, no attempt was applied. If the item can never be in the required revision
+///    again, late copies are refused, and the result is a conflict. Otherwise the outcome is
+///    unknown. For a create it is always unknown: if the item is deleted later, a late copy of the
+///    create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
+    // This rule needs no doubt: after a refusal, the id can only come from an attempt of this call.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
+        // The ids show that no attempt was applied before the refusal. A late copy may still be
+        // applied later, unless the revision is over.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
+        // DynamoDB would have recognised an applied attempt, so only late copies matter.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
 }
 
-/// Whether an attempt was applied before the condition failed, by the ids in the item. A delete has no id, but absence and the same
-/// incarnation tell.
+/// Decides by the ids in the item whether an attempt was applied before the condition failed. A
+/// delete leaves no id. A missing item counts as deleted by this write, and an item of the same
+/// incarnation as not deleted.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
+        // A missing item may also have been deleted by another caller. The caller gets `certain:
+        // false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
@@ -300,14 +324,15 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// The ring that was read, if `ring` is a later state of it.
+/// Returns the ring that was read, if `ring` is a later state of it.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
-/// The gap rule: ids are put in front and taken off the back only, so while the newest id that was read is still there,
-/// each id that came after it is there too. A ring that was read empty has lost none while it holds fewer than the
-/// smallest ring keeps.
+/// Returns whether the current ring shows all writes since the read. New ids are added at the
+/// front, and old ids are removed at the back only. The ring is therefore complete while it
+/// contains the newest id that was read. A ring that was empty when it was read is complete while
+/// it has fewer ids than the smallest ring can keep.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     match read.ids().next() {
         Some(newest) => now.contains(newest),
@@ -351,7 +376,7 @@ mod tests {
         assert_eq!(Ring::parse(vec![0; 12]), None);
     }
 
-    /// An item at this version.
+    /// Returns the revision of an item at this version.
     fn at(version: u64, ring: Ring) -> Revision {
         Revision { version: Some(version), ring: Some(ring) }
     }
@@ -399,7 +424,7 @@ mod tests {
             (at(8, ring(9, &[3, 2])), true),
             (at(8, ring(9, &[4, 3, 2])), true),
             (at(7, ring(9, &[3, 2])), false),
-            // Another program has put the version back: the condition may hold again.
+            // Another program has restored the version, so the condition may become true again.
             (at(7, ring(9, &[4, 3, 2])), false),
             (at(6, ring(9, &[4, 3, 2])), false),
             (Revision { version: None, ring: Some(ring(9, &[4, 3, 2])) }, false),

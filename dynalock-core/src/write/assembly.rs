@@ -1,4 +1,4 @@
-//! The request of several operations. Pure but for the clauses of leases.
+//! Combines several operations into one request.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -22,65 +22,67 @@ use crate::{
     version::{Repeats, Revision},
 };
 
-/// The largest number of items that DynamoDB takes in one transaction.
+/// The maximum number of items in one transaction.
 pub(crate) const MOST_ITEMS: usize = 100;
 
-/// The largest item, and the largest transaction, that DynamoDB takes, in bytes.
+/// The maximum size of an item in bytes.
 const LARGEST_ITEM: usize = 400 * 1024;
 const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
-/// The request of some operations.
+/// The request of several operations.
 pub(crate) struct Assembly {
-    /// One write for each item, and one for each separate lease row, in the order in which the operations name them. There is at
-    /// least one.
+    /// One write for each item, and one for each separate lease row, in the order of the
+    /// operations. There is at least one write.
     pub(crate) writes: Vec<Write>,
-    /// By operation.
+    /// The position of each operation among the writes.
     pub(crate) positions: Vec<WritePosition>,
-    /// By operation: what the next write of its item rests on.
+    /// The basis of the next write of each operation's item.
     pub(crate) next: Vec<Option<Basis>>,
-    /// By write.
+    /// The size of each write.
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write. Sizes compare by their bytes first.
+/// The size of one write. Sizes are compared by their bytes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The bytes of its item.
+    /// The size of the item in bytes.
     bytes: usize,
-    /// The operation that the write is made of.
+    /// The operation from which the write is made.
     operation: usize,
 }
 
 /// The position of an operation among the writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
-    /// The write that the operation is part of.
+    /// The index of the write that contains the operation.
     pub(crate) write: usize,
-    /// The write that asks for the lease of the item: the same one, or the write of the separate lease row. `None` if the operation
-    /// asks for no lease.
+    /// The index of the write with the lease condition. If the lease is in a separate row, that is
+    /// the companion write. `None` if the operation has no lease condition.
     pub(crate) lease: Option<usize>,
-    /// The moment that the write compares the end of a lease with, in epoch milliseconds.
+    /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
-/// The operations on one item. They become one write, and a companion write if the item has a separate lease row.
+/// The operations on one item. All operations on an item become one write. If the item has a
+/// separate lease row, they become a companion write, too.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
-    /// The indexes of those that are on the item; at least one.
+    /// The indexes of the operations on the item, at least one.
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes one item and checks no other. Its checks are conditions of the write.
+/// The write of a transaction that writes one item and checks no other item. The checks of that
+/// item are conditions of the write.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
     intent: &'o dyn OwnedIntent,
 }
 
-/// Makes one write for each item: DynamoDB refuses two actions on one item. The conditions of checks are added to the write. Guards of
-/// separate lease rows are added to the companion write.
+/// Makes one write for each item, because DynamoDB refuses two actions on one item. Checks become
+/// conditions of the write. Guards of separate lease rows become conditions of the companion write.
 ///
-/// The limits are checked that DynamoDB sets for the request as a whole.
+/// Returns an error if the request would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
     let count = operations.len();
     let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
@@ -93,7 +95,7 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
 }
 
 impl Assembly {
-    /// Adds what becomes of the operations on one item.
+    /// Adds the write for the operations on one item.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
         let plan = group.plan(lead, stamps)?;
@@ -142,12 +144,12 @@ impl Assembly {
         Ok(())
     }
 
-    /// Whether any item is written, and not only checked.
+    /// Returns whether at least one item is written, and not only checked.
     pub(crate) fn writes_anything(&self) -> bool {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// The plan of a transaction that is one write.
+    /// Returns the plan of a transaction that consists of one write.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -156,8 +158,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// The operation that the others are added to: the write of the item, if there is one. A guard of the lease row leads only
-    /// other guards.
+    /// Returns the index of the leading operation, to which the others are added. The leading
+    /// operation is the write of the item, if there is one. A guard of the lease row leads only if
+    /// all operations are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -173,12 +176,12 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// The lease that the transaction is guarded by, if it is the lease of this item.
+    /// Returns the lease that guards the transaction, if it is the lease of this item.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// What the write asks of the lease. A write under a guard is a write of the holder.
+    /// Returns the lease clause of the write. A write with a guard is a write of the holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -186,10 +189,11 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Whether the write that the operation leads asks for the lease itself, without a companion write.
+    /// Returns whether the write itself contains the lease condition, so that no companion write is
+    /// needed.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
-        // An update without changes is a check, which asks for no lease.
+        // An update without changes is a check, which has no lease condition.
         let is_check = matches!(write.action, Action::Check);
         let asks = lead.intent().is_some_and(|intent| intent.target().asks_for_lease_in_item() && !is_check);
         let has_guard = lead.item_ref.model.lock_in_item().is_some() && self.guarded().is_some();
@@ -208,7 +212,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the checks, and of the guards, to the plan of the operation that leads.
+    /// Adds the conditions of the checks and guards to the plan of the leading operation.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -227,7 +231,7 @@ impl<'o> ItemOperations<'o> {
     }
 }
 
-/// The operations of each item, in the order of the calls.
+/// Returns the operations of each item, in the order of the calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
     let mut groups: Vec<ItemOperations<'_>> = Vec::new();
     let mut known = HashMap::new();
@@ -242,7 +246,8 @@ fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
 }
 
 impl<'o> OnlyWrite<'o> {
-    /// The write of the operations, if they write one item and check no other.
+    /// Returns the single write of the operations, or `None` if they write or check more than one
+    /// item.
     pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
         if assembly.writes.len() != 1 || !assembly.writes_anything() {
             return None;
@@ -251,7 +256,7 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Each operation with the reason of the write.
+    /// Returns each operation with the reason of the write.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }
@@ -284,7 +289,7 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // A write under a guard is the holder's own, so the guard decides.
+            // A write with a guard belongs to the holder, so the guard decides the error.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

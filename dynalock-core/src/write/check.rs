@@ -1,4 +1,5 @@
-//! Checks: the conditions on items that a transaction does not write, and further conditions of its writes. Pure.
+//! Checks: the conditions on items that a transaction does not write, and additional conditions
+//! of its writes. All functions are pure.
 
 use std::sync::Arc;
 
@@ -23,16 +24,17 @@ pub(crate) enum Requirement {
     Exists,
     /// The key has no item.
     Absent,
-    /// The item is leased by this holder.
+    /// This holder has the lease of the item.
     Guard(HolderProof),
-    /// A condition of the user holds.
+    /// A condition of the caller is true.
     Condition(UserCondition),
 }
 
-/// A condition of the user, without the type of its item. It makes its text for a table.
+/// A condition of the caller, without the type of its item. The function returns its text for a
+/// table.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// A check of an item. The check of a guard is on the row that keeps the lease.
+/// Returns a check of an item. The check of a guard tests the row that contains the lease.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -44,7 +46,7 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds a condition to a write, or to a check, of the same item.
+/// Adds a condition to a write or a check of the same item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();
@@ -56,7 +58,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so one of the two is there.
+            // Only a type with leases has guards, so its lease is in the item or in the row.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

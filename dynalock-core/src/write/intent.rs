@@ -1,4 +1,4 @@
-//! Changes of one item, and the plans that they make. Pure.
+//! Changes of one item, and the plans for writing them. All functions are pure.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -20,66 +20,67 @@ use crate::{
     version::{Expected, Repeats, Revision, Ring, WRITES, revision_in},
 };
 
-/// A change of one item. The type of the item is forgotten.
+/// A change of one item, independent of the item's type.
 pub(crate) trait Intent: Send + Sync {
     fn target(&self) -> Target<'_>;
 
     fn key(&self) -> Key;
 
-    /// The plan of one attempt.
+    /// Returns the plan of one attempt.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// The bytes of the item in a write that makes this revision.
+    /// Returns the size of the item with this revision, in bytes.
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
 
-    /// What an attempt that begins now asks of the lease, and does to it.
+    /// Returns the lease clause of an attempt that begins now.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
         policy.clause(model, repeats, companion)
     }
 
-    /// The error of a refused write, if the lease that it met is the reason.
+    /// Returns the error of a refused write, if the lease of the item is the reason.
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
     }
 
-    /// The item that is written.
+    /// Returns the item that is written.
     fn item_ref(&self) -> ItemRef {
         let Target { table, model, expected, .. } = self.target();
         ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version() }
     }
 }
 
-/// The part of an intent that all its attempts share.
+/// The properties of an intent that are the same for all its attempts.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
-    /// What the write rests on.
+    /// The state of the item that the write requires.
     pub(crate) expected: Expected<'a>,
-    /// How the write treats the lease of the item.
+    /// The way in which the write treats the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
 }
 
 impl Target<'_> {
-    /// Whether a false condition on the item may have its lease as the reason. A create asks for no lease in the item, because there
-    /// is no item.
+    /// Returns whether a lease in the item may be the reason for a false condition. A create has no
+    /// lease condition on the item, because there is no item.
     pub(crate) fn asks_for_lease_in_item(&self) -> bool {
         let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_));
         rests_on_item && self.model.lock_in_item().is_some()
     }
 }
 
-/// An intent that a transaction keeps until its values are taken.
+/// An intent with its own values, for a transaction.
 pub(crate) trait OwnedIntent: Intent {
-    /// The state of the item that the write rests on. `None` for a create.
+    /// Returns the state of the item that the write requires, or `None` for a create.
     fn state(&self) -> Option<&State>;
 
-    /// What the write leaves: a `Stored<T>`, or `()` for a delete. `next` comes from the plan.
+    /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
+    /// plan.
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// What an operation of a transaction leaves.
+/// The result of one operation of a transaction.
 pub(crate) type OperationOutput = Box<dyn Any + Send>;
 
 /// A change of an item of type `T`.
@@ -90,33 +91,36 @@ pub(crate) struct IntentOf<T> {
     pub(crate) policy: LeasePolicy,
 }
 
-/// What a write does, and the state that the write rests on.
+/// The kind of a write, and the state that the write requires.
 pub(crate) enum Change {
     Create,
-    /// Writes the attributes that changed. If none did, a transaction checks the item.
+    /// Writes the changed attributes. If no attribute changed, a transaction checks the item
+    /// instead.
     Update(Basis),
-    /// Like `Update`, and writes the version even if no attribute changed.
+    /// Like `Update`, and increments the version even if no attribute changed.
     Touch(Basis),
-    /// Writes all attributes. The item has no others afterwards.
+    /// Writes all attributes of the value, and removes all others.
     Replace(Basis),
-    /// Like `Replace`, for an item that keeps its own lease. The item is as it was read, without regard to the basis.
+    /// Like `Replace`, for an item with its lease in the item. The field is the item as it was
+    /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
     Delete(Basis),
 }
 
-/// An update, or an overwrite, as a put of a whole item, where an expression would be too long.
+/// An update or an overwrite, sent as a put of the whole item because its expression would be too
+/// long.
 ///
-/// The put keeps the lease attributes of `content`, changes them as the lease clause asks, and is refused if the lease attributes of
-/// the item differ from those of `stored`.
+/// The put takes the lease attributes from `content`, and changes them by the lease clause. Its
+/// condition requires that the lease attributes of the item equal those of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as it was read.
     pub(crate) stored: &'a Item,
-    /// The item as the put leaves it.
+    /// The item after the put.
     pub(crate) content: Item,
 }
 
-/// A delete of whatever is under a key.
+/// A delete of an item in whatever state it is.
 pub(crate) struct UncheckedDelete(pub(crate) ItemRef);
 
 impl Change {
@@ -133,36 +137,39 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// The value as it is stored once the write is applied. `next` comes from the plan.
+    /// Returns the value as it is stored after the write. `next` comes from the plan.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // Every write but a delete has a next basis.
+        // Only a delete has no next basis.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()));
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
-    /// Whether the write rests on an item that has a version and write ids.
+    /// Returns whether the item had a version and write ids when it was read.
     pub(crate) fn is_tracked(&self) -> bool {
         self.change.basis().is_some_and(|basis| basis.state.revision.is_tracked())
     }
 
-    /// Whether an item is in the revision that the write rests on.
+    /// Returns whether an item is in the revision that the write requires.
     pub(crate) fn rests_on(&self, item: &Item) -> bool {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
 
-    /// Whether the stored item keeps attributes that the type does not know, and that the value did not have when it was read.
-    /// Another program may change them between a read and a put, and no condition would notice.
+    /// Returns whether the stored item has attributes that the type does not know and that the
+    /// value did not have when it was read. Another program may change these attributes between a
+    /// read and a put, and the condition of the put would not notice the change.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
+                // The derive does not know the attributes of a flattened field. The value had them
+                // when it was read, so they are not foreign.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
         stored.keys().any(|name| !is_known(name) && !had(name))
     }
 
-    /// The attributes that an update, or an overwrite, changes.
+    /// Returns the attributes that an update or an overwrite changes.
     pub(crate) fn changes(&self) -> Result<Changes, Error> {
         match &self.change {
             Change::Overwrite(_, stored) => self.overwrite(stored),
@@ -172,7 +179,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// The plan of an update whose changes are known.
+    /// Returns the plan of an update with these changes.
     pub(crate) fn plan_changes(
         &self,
         changes: Changes,
@@ -183,6 +190,7 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
+        // The update removes these aliases, so the condition has to compare them, too.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
@@ -194,7 +202,8 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
     }
 
-    /// The content that an update with these changes leaves. An overwrite leaves the value alone.
+    /// Returns the content that an update with these changes leaves. After an overwrite, the
+    /// content is the value alone.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) if T::MODEL.flattens => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
@@ -205,8 +214,9 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// A put of the whole value. It has no lease clause for the item: a create meets no lease, and an item that keeps its own lease is
-    /// overwritten instead.
+    /// Returns the plan of a put of the whole value. The put has no lease condition on the item: a
+    /// create finds no lease, and an item with its lease in the item is overwritten by an update
+    /// instead.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
@@ -218,6 +228,8 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
+            // A hand-written `KeyAttribute` may differ from `Serialize`. The item would then be
+            // stored under another key than it is read from.
             if item.get(attribute.name) != key_item.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -229,10 +241,11 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
     }
 
-    /// An update of all attributes. A put would bring an old fence back. Attributes of the stored item that the value does not have are
-    /// removed.
+    /// Returns the changes of an update that writes all attributes, and removes the attributes of
+    /// the stored item that the value does not have. A put would restore an old fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
+        // DynamoDB refuses an update of a key attribute.
         set.retain(|name, _| !T::MODEL.is_key(name));
         let is_kept = |name: &str| is_bookkeeping(T::MODEL, name) || set.contains_key(name);
         let remove = stored.keys().filter(|name| !is_kept(name)).map(|name| Cow::Owned(name.clone())).collect();
@@ -250,7 +263,7 @@ impl<T: Versioned> IntentOf<T> {
         Plan::new(T::MODEL, &key, write, clause)
     }
 
-    /// The condition that the item is as it was read.
+    /// Returns the condition that the item is unchanged since it was read.
     fn unchanged<'n>(&'n self, written: impl IntoIterator<Item = &'n str>, to: &mut Placeholders) -> String {
         match self.change.basis() {
             Some(basis) => unchanged(T::MODEL, &basis.state, written, to),
@@ -262,7 +275,7 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().map(|basis| basis.names_in_flattened(&self.value)).unwrap_or_default()
     }
 
-    /// The revision after the write.
+    /// Returns the revision after the write.
     fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match self.change.basis() {
             Some(basis) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
@@ -274,8 +287,8 @@ impl<T: Versioned> IntentOf<T> {
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
 
-    /// Refuses a value whose key is not the key that was read. An update finds that among its changes. For an overwrite the key is
-    /// checked before the stored item is read.
+    /// Returns an error if the key of the value has changed since it was read. An update notices a
+    /// changed key among its changes. An overwrite checks the key before the stored item is read.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
             Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => Ok(()),
@@ -306,13 +319,15 @@ impl<T: Versioned> Intent for IntentOf<T> {
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => {}
         }
         let changes = self.changes()?;
+        // An update without changes becomes a check, which costs no version.
         if let Change::Update(basis) = &self.change
             && changes.is_empty()
         {
             let unchanged = Requirement::Unchanged(basis.state.clone());
             return check(&self.item_ref(), &unchanged).map(Plan::alone);
         }
-        // Only a transaction needs the bytes. A single update comes with its first plan, which does not count them.
+        // Only a transaction needs the size. The first plan of a single update is made elsewhere,
+        // without a size.
         let changed_bytes = changes.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
     }
@@ -360,6 +375,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let mut content = self.content.clone();
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
+        // The put replaces the lease attributes, so the condition has to fix all of them.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {
@@ -402,14 +418,15 @@ impl Intent for UncheckedDelete {
     }
 }
 
-/// The basis of a write on an item that was read for an etag. Returns `None` if the item is not in the state of the etag.
+/// Returns the basis of a write on an item that was read for an etag, or `None` if the item is not
+/// in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
 }
 
-/// An item with the lease attributes of the stored one.
+/// Returns the item with the lease attributes of the stored item.
 pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     let names = model.lock_in_item().map(|lock| lock.names());
     let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
@@ -418,13 +435,13 @@ pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     item
 }
 
-/// Whether an attribute is a key, or is kept by the library.
+/// Returns whether an attribute is a key, or belongs to the library.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
     is_lease || model.is_key(name) || name == model.version || name == WRITES
 }
 
-/// A condition, and another one.
+/// Returns the conjunction of a condition and an optional second one.
 fn and(condition: String, other: Option<String>) -> String {
     match other {
         Some(other) => format!("{condition} AND {other}"),

@@ -1,4 +1,4 @@
-//! The keys of items and of lease rows, checked before they are sent.
+//! Checks the keys of items and of lease rows before they are sent.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Whether this is the item under a key of a table.
+    /// Returns whether this is the item under a key of a table.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }
 
-    /// The attributes of the key.
+    /// Returns the attributes of the key.
     pub(crate) fn key_item(&self) -> Result<Item, Error> {
         checked_key(self.model, &self.table, &self.key)
     }
 
-    /// A strongly consistent read of the item.
+    /// Returns a strongly consistent read of the item.
     pub(crate) fn read(&self) -> Result<GetItem, Error> {
         Ok(GetItem { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
     }
 }
 
-/// The key of the separate lease row of an item.
+/// Returns the key of the separate lease row of an item.
 pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     const NUMBER: &str = "it is a number, and the key of the separate lease row has `#lock` after its value";
     checked_key(model, table, key)?;
@@ -35,7 +35,7 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
     Ok(key_item(model, &key))
 }
 
-/// The attributes of a key, if DynamoDB accepts them.
+/// Returns the attributes of a key, or an error if DynamoDB would refuse them.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
         if value.is_empty() {

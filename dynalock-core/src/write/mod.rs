@@ -1,8 +1,9 @@
-//! Writes as values.
+//! Represents writes as values, and sends them.
 //!
-//! An [`Intent`](intent::Intent) is a change of one item. At each attempt it makes a [`Plan`](plan::Plan): the request, and the
-//! revision that the request leaves. `send` sends plans until the outcome is one [`WriteResult`](send::WriteResult).
-//! `assembly` makes the plans of several operations, for transactions.
+//! An [`Intent`](intent::Intent) is a change of one item. For each attempt, it makes a
+//! [`Plan`](plan::Plan): the request, and the revision of the item after the request. `send` sends
+//! plans until the outcome is known, and returns a [`WriteResult`](send::WriteResult). `assembly`
+//! combines the plans of several operations for a transaction.
 
 pub(crate) mod assembly;
 pub(crate) mod check;

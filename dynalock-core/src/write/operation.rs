@@ -7,15 +7,15 @@ use crate::{
     version::Expected,
 };
 
-/// One operation of a transaction. The type of its item is forgotten.
+/// One operation of a transaction, independent of the item's type.
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// What its write does with a separate lease row.
+    /// How the write uses a separate lease row.
     pub(crate) companion: CompanionWrite,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 pub(crate) enum OperationKind {
     Write(Box<dyn OwnedIntent>),
     Check(Requirement),
@@ -26,7 +26,7 @@ impl Operation {
         Self { item_ref, kind, companion: CompanionWrite::Check }
     }
 
-    /// The check that an item is as it was read.
+    /// Makes a check that an item is unchanged since it was read.
     pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
             Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
@@ -35,7 +35,7 @@ impl Operation {
         Ok(Self::new(item_ref, OperationKind::Check(requirement)))
     }
 
-    /// The write of the operation; `None` for a check.
+    /// Returns the intent of the operation, or `None` for a check.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         match &self.kind {
             OperationKind::Write(intent) => Some(&**intent),
@@ -43,12 +43,12 @@ impl Operation {
         }
     }
 
-    /// What the write rests on; `None` for a check.
+    /// Returns the state that the write requires, or `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
         self.intent().map(|intent| intent.target().expected)
     }
 
-    /// The state that the condition rests on; `None` if the condition rests on something else.
+    /// Returns the state that the condition requires, or `None` if the condition requires no state.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
             OperationKind::Write(intent) => intent.state(),
@@ -57,7 +57,7 @@ impl Operation {
         }
     }
 
-    /// The lease of a guard.
+    /// Returns the lease of a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
@@ -65,12 +65,13 @@ impl Operation {
         }
     }
 
-    /// Whether the operation is a guard of a lease in a separate row. It then concerns the row alone.
+    /// Returns whether the operation is a guard of a lease in a separate row. Such a guard tests
+    /// only the row.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// The error of a false condition, if a lease is the reason.
+    /// Returns the error of a false condition, if a lease is the reason.
     pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),

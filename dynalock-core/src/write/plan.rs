@@ -1,4 +1,5 @@
-//! The request that a write needs at one moment, and what the request leaves. Pure.
+//! Plans: the request of one attempt, and the state of the item after it. All functions are
+//! pure.
 
 use std::sync::Arc;
 
@@ -13,22 +14,24 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// A write that is ready to be sent.
+/// A write that is ready to be sent, with the data by which its answer is interpreted.
 pub(crate) struct Plan {
     pub(crate) write: Write,
-    /// The write, or the check, of the separate row that keeps the lease of the item. Both happen, or neither does.
+    /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
+    /// both writes or none.
     pub(crate) companion: Option<Box<Write>>,
-    /// What the next write of the item rests on, once this write is applied. `None` for a delete, and for a check.
+    /// The basis of the next write of the item, after this write was applied. `None` for a delete,
+    /// and for a check.
     pub(crate) next: Option<Basis>,
-    /// The moment that the conditions compare the end of a lease with, in epoch milliseconds. A refusal is judged by the same
-    /// moment. `None` if no end is compared.
+    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
+    /// refused write is judged with the same time. `None` if the write does not compare the end.
     pub(crate) judged_at: Option<u64>,
-    /// The bytes of the changed attributes, if the write is an update of a transaction.
+    /// The size of the changed attributes in bytes, if the write is an update of a transaction.
     pub(crate) changed_bytes: usize,
 }
 
 impl Plan {
-    /// A write that leaves a revision, with the companion write that the lease clause asks for.
+    /// Makes the plan of a write, with the companion write that the lease clause needs.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
@@ -39,7 +42,7 @@ impl Plan {
         Ok(Self { write, companion, next: None, judged_at, changed_bytes: 0 })
     }
 
-    /// A write without a lease clause.
+    /// Makes the plan of a write without a lease clause.
     pub(super) fn alone(write: Write) -> Self {
         Self { write, companion: None, next: None, judged_at: None, changed_bytes: 0 }
     }
@@ -48,7 +51,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// The bytes of the item in the write, as DynamoDB counts them for the limits of a transaction.
+    /// Returns the size of the item in the write, as DynamoDB counts it for the limits of a
+    /// transaction.
     pub(super) fn bytes(&self) -> usize {
         match &self.write.action {
             Action::Put(item) => size(item),
@@ -57,8 +61,8 @@ impl Plan {
     }
 }
 
-/// The write of the separate row that keeps the lease: its condition, and the renewal, release or removal of the lease. `None` if
-/// the lease is in the item, or is ignored.
+/// Returns the write of the separate lease row: its condition, and the renewal, release or removal
+/// of the lease. Returns `None` if the lease is in the item, or is ignored.
 fn companion(
     model: &'static Model,
     table: &Arc<str>,
@@ -71,7 +75,7 @@ fn companion(
     Ok(Some(Box::new(write(table, lease_row_key(model, table, key)?, action, Some(condition), to))))
 }
 
-/// Refuses a write whose expressions are longer than DynamoDB takes.
+/// Returns an error if an expression of the write is longer than DynamoDB allows.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
 pub(super) fn check_size(write: &Write) -> Result<(), Error> {
@@ -84,7 +88,7 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
         return too_long(text.len(), UPDATE_REMEDY);
     }
     match &write.condition {
-        // A short text cannot have so many operators, and is not counted.
+        // A short text cannot have too many operators, so they are not counted.
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {

@@ -17,40 +17,43 @@ use crate::{
     version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, verdict},
 };
 
-/// The outcome of a write that is known.
+/// The known outcome of a write.
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// The write was applied.
     Applied(A),
-    /// No attempt was applied, and none will be. A single write has met this item, or none.
+    /// No attempt was applied, and none will be. For a single write, the field is the item that
+    /// refused it, or `None` if there was no item.
     Conflict(C),
 }
 
 /// A write that was applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// What the next write of the item rests on. `None` for a delete.
+    /// The basis of the next write of the item, or `None` for a delete.
     pub(crate) next: Option<Basis>,
 }
 
-/// The evidence that a write was applied.
+/// The evidence that a write was applied. A reply belongs to the last attempt. The other kinds of
+/// evidence show that one of the attempts was applied, but not which attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// The reply to the last attempt.
     Reply,
-    /// The write id in an item of this incarnation: one of the attempts was applied.
+    /// The item of this incarnation contains the write id.
     Id(Incarnation),
-    /// The release of the lease, in an item without write ids: one of the attempts was applied.
+    /// The item has no write ids, but shows that its holder has released the lease.
     Release,
-    /// The absence of an item that was to be deleted: one of the attempts was applied, or the delete of another caller.
+    /// The item that the write deletes is absent. Another caller may have deleted it.
     Absence,
 }
 
-/// How a single write goes over the wire.
+/// The kind of request that sends a single write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// As a PutItem, UpdateItem or DeleteItem, planned anew for each attempt. With a companion write, as a transaction.
+    /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
+    /// companion write is a transaction.
     Plain,
-    /// As a transaction under a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
+    /// A transaction with a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
     Once,
 }
 
@@ -59,36 +62,37 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// What the writes of this call do with a separate lease row.
+    /// How the writes of this call use a separate lease row.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// Whether an attempt may have been applied, or may still be.
+    /// Whether the outcome of an attempt is unknown: it may have been applied, or may still be.
     pub(crate) in_doubt: bool,
 }
 
-/// The request that was made of a plan.
+/// The request that sends a plan.
 struct PlannedRequest {
     content: WireForm,
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt takes a write, since a copy would cost more than another plan in the rare case that it is needed.
+/// The content of a request. An attempt takes the write out, because a copy costs more than another
+/// plan in the rare case of a repetition.
 enum WireForm {
     Write(Write),
     Transact(Transact),
 }
 
-/// The part of a plan that the answer is judged by.
+/// The facts of a plan that are needed to interpret the answer.
 struct PlanFacts {
     next: Option<Basis>,
     judged_at: Option<u64>,
     late: LateCopies,
 }
 
-/// A transaction of a write and its companion that the separate lease row has refused.
+/// The refusal of a transaction by its companion write on the separate lease row.
 struct LeaseRowRefusal {
-    /// The reason of the write itself.
+    /// The reason of the write of the item.
     own: ActionReason,
-    /// The lease row that the companion write met.
+    /// The lease row that made the condition of the companion write false.
     row: Option<Item>,
 }
 
@@ -102,13 +106,14 @@ impl<A, C> WriteResult<A, C> {
 }
 
 impl Writer<'_> {
-    /// The plan of an attempt that begins now.
+    /// Returns the plan of an attempt that begins now.
     pub(crate) fn plan(&mut self, intent: &dyn Intent) -> Result<Plan, Error> {
         let clause = intent.clause(self.stamps.repeats, *self.companion);
         intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends a plan, and plans of the same intent after it, until the outcome is known.
+    /// Sends the first plan. If it fails, sends further plans of the same intent until the outcome
+    /// is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         self.attempts.check_time()?;
@@ -131,7 +136,8 @@ impl Writer<'_> {
                 Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
                 Err(failure) => {
                     self.pause(intent, &facts, failure).await?;
-                    // A token in doubt must not get another content, so the same request is sent again.
+                    // While the outcome under a token is unknown, the token must not get other
+                    // content. The same request is therefore sent again.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
                         request = PlannedRequest { content: WireForm::Transact(transact), facts };
                         continue;
@@ -149,12 +155,13 @@ impl Writer<'_> {
 
     fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<PlannedRequest, Error> {
         let Plan { write, companion, next, judged_at, .. } = plan;
-        // A put compares the whole lease with its queue, which may come back. So a late copy of a put may pass.
+        // The condition of a put compares the whole lease with its queue. The lease and the queue
+        // may return to this state, so a late copy of a put may still be applied.
         let is_put = matches!(write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
         let token = match self.delivery {
-            // Each plan has the time and the beat of its attempt, so it is another content. The SDK draws a token for it, and the
-            // write id resolves lost replies.
+            // Each plan contains the time and the beat of its attempt, so its content differs. The
+            // SDK generates a token for it, and the write id resolves lost replies.
             Delivery::Plain => None,
             Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
         };
@@ -168,7 +175,7 @@ impl Writer<'_> {
         Ok(PlannedRequest { content, facts: PlanFacts { next, judged_at, late } })
     }
 
-    /// Sleeps after a request that decided nothing, or returns the error that ends the call.
+    /// Sleeps after a request without a decision, or returns the error that ends the call.
     async fn pause(&mut self, intent: &dyn Intent, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(intent.target().table);
         let stop = match failure {
@@ -190,7 +197,8 @@ impl Writer<'_> {
         Err(self.stop(intent, stop))
     }
 
-    /// The error that ends the call: `Indeterminate` if an attempt is in doubt.
+    /// Returns the error that ends the call. The error is `Indeterminate` if the outcome of an
+    /// attempt is unknown.
     fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
         if !self.in_doubt {
             return error;
@@ -199,7 +207,8 @@ impl Writer<'_> {
         self.attempts.indeterminate(table, expected.version(), None, Some(error))
     }
 
-    /// Judges a write whose own condition was false. Returns `None` if the write is to be planned anew.
+    /// Interprets a false condition of the write itself. Returns `None` if the write should be
+    /// planned again.
     async fn judge_condition(
         &mut self,
         intent: &dyn Intent,
@@ -208,7 +217,8 @@ impl Writer<'_> {
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item = self.seen(intent, returned).await?;
         match self.judge(intent, facts, item)? {
-            // The lease is looked at before the version, because its holder may have written since.
+            // The lease is checked before the version, because its holder may have written the item
+            // in the meantime.
             WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
                 match intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(intent, met, refusal).await.map(|()| None),
@@ -219,8 +229,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Judges a write that the separate lease row has refused, in the order write id, lease, version. Returns `None` if the write is to
-    /// be planned anew.
+    /// Interprets a refusal by the separate lease row. The checks are the write id, the lease and
+    /// the version, in this order. Returns `None` if the write should be planned again.
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,
@@ -244,14 +254,16 @@ impl Writer<'_> {
         let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
             (self.seen(intent, own.item).await?, true)
         } else if self.in_doubt {
-            // DynamoDB may not have looked at the condition of the item. The item shows whether an earlier attempt was applied.
+            // DynamoDB may not have evaluated the condition of the item. The item shows whether an
+            // earlier attempt was applied.
             let item = self.seen(intent, None).await?;
             let shows_id = item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(self.stamps.id));
             (item, shows_id)
         } else {
             (None, false)
         };
-        // The doubt about earlier attempts stays with the write id. Under a token it must end first, because the next plan is another content.
+        // Without a token, the write id resolves the unknown outcome of earlier attempts later.
+        // With a token, the outcome must be known first, because the next plan has other content.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -262,7 +274,7 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
-                // If the lease is no reason any more, the time is over.
+                // If the lease is no longer the reason, the deadline has passed.
                 let refusal = intent.refusal(row.as_ref(), facts.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(intent, row, refusal).await.map(|()| None)
@@ -271,9 +283,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes an expired head of the queue that refused the write, so that the write can be planned anew. Otherwise returns the refusal.
+    /// Removes an expired head of the queue that refused the write, so that the write can be
+    /// planned again. If there is none, returns the refusal.
     async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
-        // The refusal was certain, so no attempt is in doubt now.
+        // The refusal was certain, so the outcome of every attempt is known.
         self.in_doubt = false;
         let (policy, item_ref) = (intent.target().policy, intent.item_ref());
         match met {
@@ -284,7 +297,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The item that a condition met. DynamoDB returns no item if there was none, and some engines never return it. The item is read then.
+    /// Returns the item that made the condition false. DynamoDB returns it with the refusal, but
+    /// some compatible servers never do. The item is then read.
     async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -293,7 +307,7 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
     }
 
-    /// What a false condition proves about the write.
+    /// Decides what a false condition shows about the write.
     fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if !self.in_doubt => Doubt::None,
@@ -303,7 +317,8 @@ impl Writer<'_> {
         let Target { table, model, expected, policy } = intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
-            // No id tells, but the lease does: a release by itself is not sent before the commit has failed.
+            // The item has no write ids, but its lease shows the commit: a separate release is sent
+            // only after a commit has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             verdict => verdict,
         };
@@ -326,7 +341,7 @@ impl Writer<'_> {
 }
 
 impl LeaseRowRefusal {
-    /// The refusal by the lease row, or else the failure of the whole.
+    /// Returns the refusal by the lease row, or the failure of the whole transaction.
     fn of(reasons: ActionReasons) -> Result<Self, Failure> {
         let is_refused_by_row = match reasons.as_slice() {
             [own, row] => {
@@ -344,7 +359,7 @@ impl LeaseRowRefusal {
     }
 }
 
-/// Whether an item shows that its holder has released the lease.
+/// Returns whether the holder's own release is visible in an item.
 fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
     release.is_some_and(|release| {
@@ -352,7 +367,7 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     })
 }
 
-/// What the last attempt left, or the attempt whose id was found.
+/// Returns the basis that the applied attempt left.
 fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
     match proof {
         Proof::Reply | Proof::Release | Proof::Absence => next,

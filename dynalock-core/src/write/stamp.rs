@@ -5,12 +5,13 @@ use crate::version::{Incarnation, Repeats, WriteId};
 pub(crate) struct WriteStamp {
     /// The id of the logical write.
     pub(crate) id: WriteId,
-    /// The incarnation of an item that begins with this attempt.
+    /// The incarnation of the item, if this attempt creates it.
     pub(crate) incarnation: Incarnation,
 }
 
-/// The stamps of one logical write. All attempts have the same id, and each attempt has another incarnation. A late copy of
-/// a create may be applied after the item was deleted. Its incarnation then tells the new life from the former one.
+/// The ids of one logical write. All attempts have the same write id, and each attempt has its own
+/// incarnation. A late copy of a create may be applied after the item was deleted. The incarnation
+/// then distinguishes the new item from the deleted one.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

@@ -1,4 +1,4 @@
-//! The text of an UpdateItem.
+//! Builds the expression of an UpdateItem.
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
@@ -10,8 +10,9 @@ use crate::{
     version::{Revision, WRITES},
 };
 
-/// The update expression of some changes, with the bookkeeping of the next revision. The aliases of written attributes are removed: serde
-/// would refuse an item with both as a duplicate field, and would read a removed attribute back from its alias.
+/// Returns the update expression of some changes, with the version and the write ids of the next
+/// revision. The aliases of written attributes are removed. If an alias stayed, serde would report
+/// a duplicate field, or would read a removed attribute again from its alias.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

@@ -1,4 +1,4 @@
-//! The lock attributes are attributes of their own, and the time of a lease is one.
+//! Checks the lease: its attributes have distinct names, and its ttl is valid.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use quote::ToTokens;
 use super::WRITE_IDS;
 use crate::{errors::Errors, lockable::Lockable, model::Struct};
 
-/// The lease of an item, as it is kept.
+/// The lease of an item, after the check.
 pub(crate) struct Lock {
     pub(crate) ttl: Duration,
-    /// In the order of [`Lockable::NAMES`].
+    /// The names of the attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [String; 8],
     pub(crate) seconds: bool,
     pub(crate) place: Place,
 }
 
-/// Where a lease is kept, and the word that says so.
+/// The place of a lease, and the word that sets it.
 pub(crate) enum Place {
     Item,
     Separate(Ident),
@@ -25,7 +25,7 @@ pub(crate) enum Place {
 
 const TTL: Duration = Duration::from_secs(20);
 
-/// The longest ttl that locks take at run time, too.
+/// The longest ttl, which is the same at run time.
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
@@ -82,7 +82,7 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// No two lock attributes have one name, nor that of other bookkeeping.
+/// Reports two lease attributes with the same name, or with the name of other bookkeeping.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {
@@ -99,7 +99,7 @@ fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors
     }
 }
 
-/// Whether a lock attribute has this name.
+/// Returns whether a lease attribute has this name.
 pub(super) fn is_reserved(model: &Struct<'_>, name: &str) -> bool {
     let Some(lockable) = &model.lockable else { return false };
     let is_named = |(said, (_, default)): (&Option<syn::LitStr>, &(&str, &str))| match said {

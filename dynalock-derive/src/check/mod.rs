@@ -1,5 +1,5 @@
-//! What a struct has to be, to be an item. What passes is an [`Item`], from which code can be generated without a
-//! further question.
+//! Checks whether a struct can be an item. The result is an [`Item`], from which code can be
+//! generated without further checks.
 
 mod indexes;
 mod lock;
@@ -22,7 +22,7 @@ use crate::{
 
 /// The attribute that holds the write ids.
 const WRITE_IDS: &str = "_writes";
-/// The attribute that holds the version, unless another is named.
+/// The attribute that holds the version, unless the struct names another.
 const VERSION: &str = "_version";
 
 /// A struct that can be an item.
@@ -30,28 +30,29 @@ pub(crate) struct Item<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Path,
     pub(crate) table: String,
-    /// The name of the generated key type, if one is given.
+    /// The name of the generated key type, if the struct sets one.
     pub(crate) key_type: Option<Ident>,
     pub(crate) partition_key: Attribute<'a>,
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
     pub(crate) write_ids: u8,
-    /// Every name under which serde reads or writes a field, those in flattened fields aside.
+    /// All names under which serde reads or writes a field. The names in flattened fields are not
+    /// among them.
     pub(crate) attributes: Vec<String>,
-    /// Errors may show the key.
+    /// Whether errors may show the key.
     pub(crate) show_key: bool,
-    /// Written names, and the other names under which serde reads each.
+    /// Each written name with aliases, and the aliases under which serde reads it.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// Whether a field is flattened.
     pub(crate) flattens: bool,
-    /// How the item is leased, if it can be.
+    /// The lease of the item, if it has `#[lockable]`.
     pub(crate) lock: Option<Lock>,
     pub(crate) indexes: Vec<Index<'a>>,
-    /// The attributes that a condition can be about.
+    /// The attributes that conditions can test.
     pub(crate) handles: Vec<Handle<'a>>,
 }
 
-/// A field, and the attribute that it is.
+/// A field, and its attribute.
 pub(crate) struct Attribute<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
@@ -60,17 +61,17 @@ pub(crate) struct Attribute<'a> {
 
 /// The version attribute.
 pub(crate) enum Version<'a> {
-    /// No part of the struct.
+    /// The attribute is not a field of the struct.
     Attribute(String),
-    /// Mirrored by a field.
+    /// A field mirrors the attribute.
     Field(Attribute<'a>),
 }
 
 /// An attribute that serde both writes and reads.
 pub(crate) enum Handle<'a> {
-    /// Serde writes it as the field's type says.
+    /// The field's type writes the attribute.
     Typed(Attribute<'a>),
-    /// Other code writes it.
+    /// Another function writes the attribute, by `with` or `serialize_with`.
     Opaque(Attribute<'a>),
 }
 
@@ -102,9 +103,10 @@ impl Version<'_> {
     }
 }
 
-/// The item that `model` describes; `None` if a part of it is missing, which is reported.
+/// Returns the item that `model` describes, or `None` if a required part is missing. The missing
+/// part is reported.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
-    // What is missing may be what was not understood: then it is not reported.
+    // After other errors, a part may only seem to be missing, so it is not reported.
     let understood = errors.is_empty();
 
     container(model, errors);

@@ -1,4 +1,5 @@
-//! Every attribute is written by one field, read back by it, and not one of the repository's own.
+//! Checks the names: each attribute is written by one field and read by the same field, and is
+//! not reserved.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// The fields, by the names under which they are written.
+/// The fields by their written names.
 type Written<'m, 'a> = HashMap<&'m str, &'m Field<'a>>;
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
@@ -23,7 +24,8 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     }
 }
 
-/// Every name under which serde reads or writes a field, those in flattened fields aside.
+/// Returns all names under which serde reads or writes a field. The names in flattened fields are
+/// not among them.
 pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
     let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);
@@ -33,7 +35,7 @@ pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     names
 }
 
-/// Written names, and the other names under which serde reads each.
+/// Returns each written name with aliases, and the aliases under which serde reads it.
 pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
     model
         .fields
@@ -88,7 +90,7 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
 }
 
 fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
-    // A field with a role has been told more strictly.
+    // The check of roles is stricter and has already reported these fields.
     if field.serde.not_written.is_some() || field.attrs.roles().next().is_some() {
         return;
     }
@@ -114,7 +116,8 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Its reader would take what the other wrote, and its writer remove it, as an alias of its own.
+/// Reports a field that reads an attribute of another field. It would read the other's value, and
+/// its write would remove the other's attribute as an alias.
 fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
     for (name, place) in other_names(field) {
         if let Some(other) = written.get(name.as_str()) {
@@ -129,7 +132,8 @@ fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &
     }
 }
 
-/// The names under which serde reads a field and does not write it, and where each comes from.
+/// Returns the names under which serde reads a field but does not write it, and the tokens that set
+/// each name.
 fn other_names(field: &Field<'_>) -> Vec<(String, TokenStream)> {
     if !field.is_read() {
         return Vec::new();
@@ -145,7 +149,7 @@ fn other_names(field: &Field<'_>) -> Vec<(String, TokenStream)> {
         .collect()
 }
 
-/// Where the name of a field comes from.
+/// Returns the tokens that set the name of a field.
 pub(super) fn name_place(field: &Field<'_>) -> TokenStream {
     match &field.serde.written {
         Some(name) => name.to_token_stream(),
@@ -153,7 +157,7 @@ pub(super) fn name_place(field: &Field<'_>) -> TokenStream {
     }
 }
 
-/// Where a field gets two names.
+/// Returns the tokens that give a field two names.
 pub(super) fn rename_place(field: &Field<'_>, model: &Struct<'_>) -> TokenStream {
     match (&field.serde.rename, &model.serde.rename_all) {
         (Some(word), _) | (None, Some(word)) => word.to_token_stream(),

@@ -1,4 +1,4 @@
-//! Numbers that DynamoDB cannot hold.
+//! Checks for numbers that are too large for DynamoDB.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -8,7 +8,8 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// Refuses `u128` and `i128` in the type of a field, which serde cannot write to an item, nor read from one.
+/// Reports `u128` and `i128` in the type of a field, which cannot be written to or read from an
+/// item.
 pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     for field in model.fields.iter().filter(|field| is_converted_by_its_type(field)) {
         for word in too_large(field.ty.to_token_stream()) {
@@ -24,7 +25,7 @@ pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether serde writes or reads the field by its type's own code.
+/// Returns whether the field's own type converts it, and no `with` does.
 fn is_converted_by_its_type(field: &Field<'_>) -> bool {
     let serde = &field.serde;
     let written = serde.not_written.is_none() && !serde.written_by_other_code();

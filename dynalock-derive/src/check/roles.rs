@@ -1,4 +1,5 @@
-//! Which fields the repository reads and writes itself: the keys and the version.
+//! Checks the fields with a role: the keys and the version, which the repository reads and
+//! writes itself.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -51,7 +52,7 @@ impl<'m, 'a> Roles<'m, 'a> {
     }
 }
 
-/// The first field with a role, and an error at each further one.
+/// Returns the first field with a role, and reports each further one.
 fn only<'m, 'a>(
     model: &'m Struct<'a>,
     role: impl for<'f> Fn(&'f Field<'a>) -> Option<&'f Ident>,
@@ -118,7 +119,8 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// What the repository itself reads and writes cannot come and go, nor have two names or a shape of its own.
+/// Reports serde attributes by which a key or the version could be missing, have two names, or have
+/// another form.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     for word in serde.skips() {
@@ -144,7 +146,7 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     }
 }
 
-/// The words of `ty` that mean something else, or nothing, outside of the struct.
+/// Returns the words of `ty` that have no meaning, or another one, outside of the struct.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {
@@ -163,7 +165,7 @@ fn mentions(tokens: TokenStream, names: &[String], found: &mut Vec<Ident>) {
         let colon = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ':');
         match token {
             TokenTree::Group(group) => mentions(group.stream(), names, found),
-            // In `a::P` it is another P.
+            // The `P` of `a::P` is not the type parameter `P`.
             TokenTree::Ident(ident) if !after_colon && names.contains(&ident.to_string()) => {
                 found.push(ident);
             }

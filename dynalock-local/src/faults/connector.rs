@@ -15,7 +15,7 @@ use http::StatusCode;
 use super::{Fault, Faults, canned, unprocessed};
 use crate::{clock, wire};
 
-/// An HTTP client, or one connector of it, behind faults.
+/// An HTTP client, or one of its connectors, with faults.
 #[derive(Debug)]
 pub(super) struct Faulty<C> {
     inner: C,
@@ -103,7 +103,7 @@ async fn deliver_twice(inner: SharedHttpConnector, request: HttpRequest) -> Resu
 fn deliver_in_background(after: Duration, inner: SharedHttpConnector, request: HttpRequest) {
     tokio::spawn(async move {
         clock::sleep(after).await;
-        // Nobody waits for the answer.
+        // The answer has no receiver.
         let _ = inner.call(request).await;
     });
 }

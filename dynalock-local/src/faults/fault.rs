@@ -2,63 +2,70 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::CancellationReason;
 
-/// What happens to one request.
+/// A fault of one request. "Delivered" means that the request reaches the engine, or the server
+/// behind the faults.
 ///
-/// "Applied" means delivered to the engine, or to whatever stands behind the faults: that may still refuse it.
+/// "Applied" means delivered without a change. The engine may still refuse the request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Never delivered; the caller sees a connection that was reset, as with [`LoseReply`](Self::LoseReply).
+    /// The request is not delivered. The caller sees a connection that was reset, as with
+    /// [`LoseReply`](Self::LoseReply).
     LoseRequest,
 
-    /// Never delivered, and the caller can know it: an [`io::Error`](std::io::Error) of kind
-    /// [`ConnectionRefused`](std::io::ErrorKind::ConnectionRefused) is among the sources of the error.
+    /// The request is not delivered, and the caller can know it: the sources of the error include
+    /// an [`io::Error`](std::io::Error) of kind
+    /// [`ConnectionRefused`](std::io::ErrorKind::ConnectionRefused).
     Refused,
 
-    /// Applied; the caller sees a connection that was reset.
+    /// The request is applied. The caller sees a connection that was reset.
     LoseReply,
 
-    /// Applied; the answer is status 500, `InternalServerError`.
+    /// The request is applied. The answer is status 500, `InternalServerError`.
     ErrorAfterApply,
 
-    /// Applied; the answer is status 200 with a body that is not JSON.
+    /// The request is applied. The answer is status 200 with a body that is not JSON.
     GarbageAfterApply,
 
-    /// Applied; the answer is status 200 with JSON that ends in the middle.
+    /// The request is applied. The answer is status 200 with incomplete JSON.
     TruncatedAfterApply,
 
-    /// Applied; the answer is status 200 without a body, which the SDK takes for an answer without content: a success, though the request may have
-    /// been refused.
+    /// The request is applied. The answer is status 200 without a body. The SDK treats it as a
+    /// success, although the request may have been refused.
     EmptyAfterApply,
 
-    /// Not delivered; the answer is status 500, `InternalServerError`.
+    /// The request is not delivered. The answer is status 500, `InternalServerError`.
     ServerError,
 
-    /// Not delivered; the answer is `ThrottlingException`.
+    /// The request is not delivered. The answer is `ThrottlingException`.
     Throttle,
 
-    /// Not delivered; the answer is `ProvisionedThroughputExceededException`.
+    /// The request is not delivered. The answer is `ProvisionedThroughputExceededException`.
     ProvisionedThroughputExceeded,
 
-    /// Not delivered; the answer is `TransactionConflictException`: a single write met a running transaction.
+    /// The request is not delivered. The answer is `TransactionConflictException`, as if a
+    /// transaction were running on the item of a single write.
     TransactionConflict,
 
-    /// Not delivered; the answer is `TransactionInProgressException`: the token's first request still runs.
+    /// The request is not delivered. The answer is `TransactionInProgressException`, as if the
+    /// first request with the token were still running.
     TransactionInProgress,
 
-    /// Not delivered; the answer is `TransactionCanceledException` with these reasons, one for each action in its order.
+    /// The request is not delivered. The answer is `TransactionCanceledException` with these
+    /// reasons, one for each action in its order.
     ///
-    /// [`Fault::canceled`] makes one from codes alone.
+    /// [`Fault::canceled`] makes this fault from codes alone.
     TransactionCanceled(Vec<CancellationReason>),
 
-    /// Not delivered; the answer is `AccessDeniedException`.
+    /// The request is not delivered. The answer is `AccessDeniedException`.
     AccessDenied,
 
-    /// Not delivered; the answer is an error with this code and HTTP status. A status that HTTP does not know is 500.
+    /// The request is not delivered. The answer is an error with this code and HTTP status. An
+    /// invalid status becomes 500.
     Error {
-        /// The exception's name, `ValidationException` for example.
+        /// The name of the exception, for example `ValidationException`.
         code: String,
-        /// The HTTP status; DynamoDB answers with 400 whatever is not its own failure.
+        /// The HTTP status. DynamoDB uses 400 for all errors except its own failures.
         status: u16,
     },
 
@@ -78,24 +85,26 @@ pub enum Fault {
     /// ```
     Unprocessed(usize),
 
-    /// Delivered after this time on tokio's clock, and answered.
+    /// The request is delivered after this time on tokio's clock, and answered.
     Delay(Duration),
 
-    /// The caller sees a connection that was reset at once; the request is applied after this time on tokio's clock.
+    /// The caller immediately sees a connection that was reset. The request is applied after this
+    /// time on tokio's clock.
     DeliverLate(Duration),
 
-    /// Applied, answered, and applied once more in the background.
+    /// The request is applied and answered, and is applied a second time in the background.
     DeliverTwice,
 
-    /// Never delivered, never answered: the call ends by the caller's timeout or not at all.
+    /// The request is neither delivered nor answered. Only the caller's timeout ends the call.
     NeverAnswer,
 
-    /// Applied, never answered.
+    /// The request is applied, and not answered. Only the caller's timeout ends the call.
     NeverAnswerAfterApply,
 }
 
 impl Fault {
-    /// A cancelled transaction with these codes as its reasons; `"None"` stands for an action that was not to blame.
+    /// Returns a cancelled transaction with these codes as its reasons. The code `"None"` stands
+    /// for an action that was not a cause.
     ///
     /// ```
     /// use dynalock_local::Fault;
@@ -108,7 +117,7 @@ impl Fault {
         Self::TransactionCanceled(codes.into_iter().map(reason).collect())
     }
 
-    /// An error of the service with status 400.
+    /// Returns an error of the service with status 400.
     pub fn error(code: impl Into<String>) -> Self {
         Self::Error { code: code.into(), status: 400 }
     }

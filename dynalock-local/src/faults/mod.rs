@@ -22,12 +22,13 @@ use connector::Faulty;
 use pages::PageFault;
 use plan::Plan;
 
-/// The faults in front of a client: a handle, whose clones are the same faults.
+/// The faults for the requests of a client. Clones of a handle share the same faults.
 ///
-/// It may be changed while the client runs. Every request passes it, each attempt of the SDK's own retries as a request
-/// of its own, and is logged. At most one fault meets a request; where several are due, the first of these wins:
-/// [`script_page`](Self::script_page), [`script_on`](Self::script_on), [`script`](Self::script),
-/// [`always_on_page`](Self::always_on_page), [`always`](Self::always), the drawn ones.
+/// The faults can be changed while the client runs. Every request passes through them and is
+/// logged. Each attempt of the SDK's own retries counts as a request. A request meets at most one
+/// fault. If several are due, the first of this list applies: [`script_page`](Self::script_page),
+/// [`script_on`](Self::script_on), [`script`](Self::script),
+/// [`always_on_page`](Self::always_on_page), [`always`](Self::always), drawn faults.
 ///
 /// ```
 /// use dynalock_local::{Database, Fault, Faults};
@@ -50,40 +51,44 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Nothing happens to a request until something is asked for; requests are logged.
+    /// Returns a handle without faults, which logs all requests.
     pub fn none() -> Self {
         Self::seeded(0)
     }
 
-    /// Faults that are drawn from a seed, at the rates given by [`rate`](Self::rate).
+    /// Returns a handle whose faults are drawn from a seed, at the rates that [`rate`](Self::rate)
+    /// sets.
     ///
-    /// The same seed and the same requests in the same order meet the same faults. Only requests that
-    /// [`only`](Self::only) lets through draw a number, one each.
+    /// The same seed and the same requests in the same order give the same faults. Each request of
+    /// the operations in [`only`](Self::only) draws one number.
     pub fn seeded(seed: u64) -> Self {
         Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
     }
 
-    /// Draws `fault` for this share of the requests; a rate beyond 0 to 1 is brought into it.
+    /// Sets the share of requests that meet `fault`. A rate outside of 0 to 1 is clamped.
     ///
-    /// The rates of several faults add up. Above 1 in all, those that were named last are drawn less often.
+    /// The rates of several faults are added. If their sum is above 1, the faults that were set
+    /// last are drawn less often.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self
     }
 
-    /// Draws faults for these operations alone, `"PutItem"` for example. Scripted ones are not concerned.
+    /// Limits drawn faults to these operations, for example `"PutItem"`. Scripted faults are not
+    /// limited.
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
         self.plan().only(operations);
         self
     }
 
-    /// Lets `fault` happen to the `nth` request from now on; 0 is the very next one.
+    /// Applies `fault` to the `nth` request from now on. The next request has the number 0.
     pub fn script(&self, nth: usize, fault: Fault) {
         self.plan().script(nth, fault);
     }
 
-    /// Lets `fault` happen to the `nth` request of `operation` from now on; 0 is the very next one.
+    /// Applies `fault` to the `nth` request of `operation` from now on. The next one has the number
+    /// 0.
     pub fn script_on(&self, operation: &str, nth: usize, fault: Fault) {
         self.plan().script_on(operation, nth, fault);
     }
@@ -140,29 +145,31 @@ impl Faults {
         self.plan().always_on_page(PageFault { operation: operation.to_owned(), page: nth, fault });
     }
 
-    /// Lets `fault` happen to every request from now on, until [`clear`](Self::clear).
+    /// Applies `fault` to every request from now on, until [`clear`](Self::clear).
     pub fn always(&self, fault: Fault) {
         self.plan().always(fault);
     }
 
-    /// Forgets what was scripted, what is always to happen, and all rates. The log and the numbers of pages stay.
+    /// Removes all scripted faults, the faults of `always` and `always_on_page`, and all rates. The
+    /// log and the page numbers stay.
     pub fn clear(&self) {
         self.plan().clear();
     }
 
-    /// All requests so far, in the order in which they were sent.
+    /// Returns all requests so far, in the order in which they were sent.
     pub fn requests(&self) -> Vec<Request> {
         self.plan().log().to_vec()
     }
 
-    /// How many requests of `operation` were sent so far.
+    /// Returns the number of requests of `operation` so far.
     pub fn count(&self, operation: &str) -> usize {
         self.plan().count(operation)
     }
 
-    /// Puts these faults in front of any HTTP client of the SDK, a real one too.
+    /// Adds these faults to any HTTP client of the SDK.
     ///
-    /// [`Fault::DeliverTwice`] delivers once what cannot be sent again, which a request of DynamoDB's always can.
+    /// If a request cannot be repeated, [`Fault::DeliverTwice`] delivers it once. Requests to
+    /// DynamoDB can always be repeated.
     pub fn wrap(&self, connector: impl HttpClient + 'static) -> SharedHttpClient {
         SharedHttpClient::new(Faulty::new(SharedHttpClient::new(connector), self.clone()))
     }

@@ -7,11 +7,11 @@ use super::{
     pages::{PageFault, Pages},
 };
 
-/// Which request meets which fault, and what was sent so far.
+/// The faults that are planned, and the log of requests.
 pub(super) struct Plan {
-    /// By the request's place among all requests.
+    /// Scripted faults, by the index of the request among all requests.
     script: HashMap<usize, Fault>,
-    /// By operation, and the request's place among those of its operation.
+    /// Scripted faults, by operation and by the index of the request among those of its operation.
     script_on: HashMap<String, HashMap<usize, Fault>>,
     always: Option<Fault>,
     pages: Pages,
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     counts: HashMap<String, usize>,
 }
 
-/// Faults that are drawn: one number for each request that may meet one.
+/// The faults that are drawn, by one number for each request that may meet one.
 struct Random {
     rng: Rng,
     rates: Vec<(Fault, f64)>,
@@ -41,7 +41,7 @@ impl Plan {
         }
     }
 
-    /// Decides what happens to the next request, and logs it.
+    /// Returns the fault of the next request, and logs the request.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
         let fault = self.decide(operation, body);
 
@@ -52,7 +52,8 @@ impl Plan {
     }
 
     fn decide(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
-        // Drawn and taken even where another one wins: the requests after it meet the same faults either way.
+        // The number is drawn even if another fault applies, so that later requests meet the same
+        // faults in both cases.
         let drawn = self.random.draw(operation);
         let page = self.pages.next(operation, body);
         let scripted = self.script.remove(&self.log.len());

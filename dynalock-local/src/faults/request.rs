@@ -4,13 +4,13 @@ use super::Fault;
 
 /// One request as it was sent, in the log of [`Faults`](crate::Faults).
 ///
-/// Its `Debug` shows no content.
+/// Its `Debug` output shows no content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// The operation, `PutItem` for example.
+    /// The operation, for example `PutItem`.
     pub operation: String,
-    /// What happened to it; `None` if it passed.
+    /// The fault of the request, or `None` if it had none.
     pub fault: Option<Fault>,
 
     body: Arc<[u8]>,
@@ -21,12 +21,13 @@ impl Request {
         Self { operation: operation.to_owned(), fault, body: body.into() }
     }
 
-    /// The body, as it went over the wire.
+    /// Returns the body as it was sent.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The body as JSON, in DynamoDB's shape: `request.json()["Key"]["sku"]["S"]`. `Null` if it is none.
+    /// Returns the body as JSON in DynamoDB's format: `request.json()["Key"]["sku"]["S"]`. Returns
+    /// `Null` if the body is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }

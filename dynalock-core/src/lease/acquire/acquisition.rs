@@ -21,22 +21,23 @@ use crate::{
     retry::{Answered, Attempts, Backoff, Limits},
 };
 
-/// The time for the last requests of a call whose wait has ended: the last read, and the removal of an entry from a queue.
+/// The time for the last requests after the wait of a call has ended: the last read, and the
+/// removal of the call's entry from a queue.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// One lock that a call acquires, and what the call has seen and spent so far.
+/// One lock that a call acquires, and the progress of the acquisition.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
     /// The owner of the next grant, or the entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
-    /// The attempts so far.
+    /// The number of attempts.
     requests: u32,
     started: Instant,
     /// The end of the wait.
     end: Option<Instant>,
-    /// The fence of the last holder whose expired lease this call has removed.
+    /// The fence of the last holder whose expired lease this call removed.
     taken_over: Option<u64>,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Acquisition<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
-    /// By a queue that may have this number of entries.
+    /// First come, first served, by a queue of at most this number of entries.
     Fair {
         most: usize,
     },
@@ -53,14 +54,14 @@ pub(crate) enum Order {
 /// The answer to one attempt.
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
-    /// Other holders are in the way.
+    /// The attempt was denied, because another holder has the lock.
     Denied(D),
-    /// No holder is in the way, but the grant of this owner is over: a delayed copy of the attempt was granted, and its lease has ended or
-    /// was released. The next attempt needs a new owner.
+    /// No other holder has the lock, but a late copy of this attempt was granted and its lease has
+    /// already ended. The next attempt needs a new owner.
     GrantOver,
 }
 
-/// One lock of a transaction that was denied, and its record.
+/// A lock that was held by another caller, so that the transaction was refused, and its record.
 pub(crate) struct Denial {
     /// The index of the lock in the call.
     pub(crate) index: usize,
@@ -70,13 +71,13 @@ pub(crate) struct Denial {
 /// A lock that an attempt has acquired.
 pub(crate) struct Acquired {
     pub(crate) grant: Arc<Grant>,
-    /// The row as the attempt has read it.
+    /// The row that the attempt has read.
     pub(crate) row: Option<Item>,
 }
 
-/// The caller that waits for the answer.
+/// The caller that waits for the result.
 pub(crate) trait Caller: Send {
-    /// Ends when the caller has gone away.
+    /// Completes when the caller has dropped its future.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -86,7 +87,7 @@ impl<T: Send> Caller for oneshot::Sender<T> {
     }
 }
 
-/// Why a call ends without its locks.
+/// The reasons why a call ends without its locks.
 pub(crate) enum Stop {
     Failed(Error),
     CallerGone,
@@ -115,12 +116,12 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// The limits of the next request, which ends with the wait.
+    /// Returns the limits of the next request, which must end with the wait.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }
 
-    /// Limits that end with the wait. A call without a wait is limited by its deadline.
+    /// Shortens limits to the end of the wait. A call without a wait is limited by its deadline.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,
@@ -128,17 +129,17 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// The next request of the call, with its repetitions.
+    /// Returns the attempts of the next request.
     pub(crate) fn attempts(&self) -> Attempts {
         Attempts::new(&self.spec.connection, self.limits())
     }
 
-    /// Whether the call does not wait.
+    /// Returns whether the call does not wait.
     pub(crate) fn is_single_attempt(&self) -> bool {
         self.end == Some(self.started)
     }
 
-    /// The time that is left to wait.
+    /// Returns the remaining time of the wait.
     pub(crate) fn remaining_wait(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
@@ -151,7 +152,8 @@ impl<'a> Acquisition<'a> {
         Spent::new(self.requests, self.elapsed())
     }
 
-    /// The fence of the holder directly before this grant, if this call has removed its expired lease.
+    /// Returns the fence of the previous holder, if this call has removed its expired lease
+    /// directly before this grant.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
@@ -162,7 +164,8 @@ impl<'a> Acquisition<'a> {
         Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
     }
 
-    /// Whether the next attempt would be denied. An attempt to enter a queue is denied only by an owner outside of the queue.
+    /// Returns whether the row denies the next attempt. An attempt to enter a queue is denied only
+    /// by an owner that is not in the queue.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -170,9 +173,10 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Finds out whether the next attempt may be granted: the observed lease has ended, or a read shows no holder in the way.
+    /// Returns whether the next attempt may be granted: the observed lease has ended, or the row
+    /// shows no other holder.
     async fn may_be_granted(&mut self) -> Result<bool, Error> {
-        // There is nothing to lock, so there is nothing to wait for.
+        // There is no item to lock, so there is no holder to wait for.
         if self.observer.record().is_none() {
             return Ok(false);
         }
@@ -192,10 +196,11 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Removes the holder that has denied an attempt if its lease has ended, and waits otherwise. Fails if the queue is full.
+    /// Handles a denied attempt: removes the holder if its lease has ended, and waits otherwise.
+    /// Returns an error if the queue is full.
     ///
-    /// A request of its own removes the holder before a queue begins, because the enqueue cannot, and before a transaction, because the answer
-    /// of a transaction does not tell which lease it took over.
+    /// A separate request removes the holder in two cases. An enqueue cannot remove an owner, and
+    /// the answer of a transaction does not show which lease it took over.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -209,8 +214,8 @@ impl<'a> Acquisition<'a> {
         wait(std::slice::from_mut(self), caller).await
     }
 
-    /// Removes the observed head of the queue if its lease has ended. Returns `false` if there is no such head, or if the head has shown a
-    /// sign of life.
+    /// Removes the observed head of the queue if its lease has ended. Returns `false` if there is
+    /// no such head, or if the head is still alive.
     pub(crate) async fn evict_expired_head(&mut self) -> Result<bool, Error> {
         let Some(record) = self.observer.record().filter(|_| self.observer.has_expired_head()) else {
             return Ok(false);
@@ -237,13 +242,14 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Sends one heartbeat, which ends with the call even if the lease lasts longer.
+    /// Sends one heartbeat, which must end with the call's wait even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
     }
 
-    /// Starts the heartbeat of a grant. The lease of an item in another row reads that item first, and is released if the item is missing.
+    /// Starts the heartbeat of a grant. If the lease is in a separate row, the item is read first,
+    /// and a missing item releases the lease.
     pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
         let row = match self.spec.row.is_separate() {
             true => Some(self.read_item(&grant).await?),
@@ -270,7 +276,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps while another caller holds the lock. Fails if the wait is over.
+    /// Sleeps while another caller holds the lock. Returns an error if the wait is over.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
         let remaining = self.remaining_wait();
         if remaining.is_zero() {
@@ -282,7 +288,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner, because no holder was in the way of the last attempt. Fails if no time is left.
+    /// Sleeps before an attempt with a new owner. The last attempt failed without another holder,
+    /// because its own grant was over. Returns an error if the wait is over.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -297,13 +304,14 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// The error of a call whose last request was not answered in time.
+    /// Returns the error of a call whose last request was not answered in time.
     pub(crate) fn unanswered(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::Timeout));
         Error::Exhausted { spent: self.spent(), last }
     }
 
-    /// The error of a full queue. To a call that does not wait, a queue is full as soon as it has a head.
+    /// Returns the error of a full queue. For a call that does not wait, a queue with a head is
+    /// full.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
@@ -313,7 +321,7 @@ impl<'a> Acquisition<'a> {
         Error::QueueFull { table, waiting, spent: self.spent() }
     }
 
-    /// The error of a call that the observed holder is in the way of.
+    /// Returns the error of a call whose lock is held by the observed holder.
     pub(crate) fn locked(&self) -> Error {
         let (options, record) = (&self.spec.options, self.observer.record());
         Error::Locked(Box::new(Locked {
@@ -327,8 +335,9 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// The end of a call whose wait may be over. If the wait is over and another holder was seen last, that holder is the reason, even if the
-/// last request was not answered. Of several locks, the first that was held is the reason.
+/// Returns the error at the end of a call. If the wait is over and another holder was seen last,
+/// that holder is the reason, even if the last request was not answered. Of several locks, the
+/// first held lock is the reason.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
@@ -339,10 +348,11 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-/// Waits until the next attempt for one of these locks may be granted, by eventually consistent reads.
+/// Waits until the next attempt for one of these locks may be granted. The reads are eventually
+/// consistent.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     loop {
-        // A lock without a record has nothing to wait for.
+        // A lock without a record has no holder to wait for.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
         let Some(pause) = held.map(|acquisition| acquisition.observer.pause()).min() else { return Ok(()) };
         let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
@@ -355,7 +365,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     }
 }
 
-/// Releases a grant that the call cannot use, in the background.
+/// Starts a background release of a grant that the call cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
     let grant = Arc::clone(grant);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -1,4 +1,4 @@
-//! The acquisition of several locks by one transaction: all of them or none.
+//! Acquires several locks by one transaction: all of them or none.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
     retry::{Attempts, Backoff, Limits},
 };
 
-/// Attempts all locks at once until they are granted. The call holds no lock while it waits, so
-/// no caller waits for a caller that waits.
+/// Acquires all locks in one transaction, which is repeated until it is granted. A waiting call
+/// holds no lock, so calls cannot deadlock.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
@@ -59,11 +59,11 @@ async fn acquire_together(
     }
 }
 
-/// Sends one transaction.
+/// Sends the transaction once.
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(limits));
-    // All requests of the transaction carry this moment, whichever attempt is applied.
+    // All repetitions of the transaction carry this time, whichever of them is applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -77,7 +77,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
         return Ok(AttemptResult::Denied(denied));
     }
-    // A copy of the transaction was applied at an unknown time, so each lease counts from a heartbeat.
+    // A repetition of the transaction was applied at an unknown time. A heartbeat therefore starts
+    // each lease anew.
     let result = read(all, &mut attempts, clock::now()).await?;
     if let AttemptResult::Granted(granted) = &result {
         for Acquired { grant, .. } in granted {
@@ -91,7 +92,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     Ok(result)
 }
 
-/// Reads the fences, which a transaction does not return, and finds out whether this call holds all locks.
+/// Reads the fences, because a transaction does not return them. Returns whether this call holds
+/// all locks.
 async fn read(
     all: &[Acquisition<'_>],
     attempts: &mut Attempts,
@@ -121,7 +123,8 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Draws a new owner, and releases what a late copy for the old owner may have brought back.
+/// Chooses a new owner for each lock. Releases the locks that a late copy of the transaction may
+/// have acquired for the old owner.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

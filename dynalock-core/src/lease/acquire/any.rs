@@ -1,4 +1,4 @@
-//! The acquisition of the first free lock of several, or of one lock.
+//! Acquires the first free lock of several, or one lock.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     retry::{Answered, Backoff},
 };
 
-/// Attempts each lock in turn, and waits until one of them may be free.
+/// Attempts each lock in turn. After a round of denials, waits until one of the locks may be free.
 pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
@@ -35,7 +35,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // The lease of a missing item was granted and released. A late copy of that release must not end a later grant.
+                    // The lease of a missing item was granted and released. The new owner ensures
+                    // that a late copy of the release cannot end a later grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -53,7 +54,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
 }
 
 impl Acquisition<'_> {
-    /// Repeats the request until the lock is granted, or until another holder is in the way whose lease has not ended.
+    /// Repeats the request until the lock is granted. Returns `None` if another holder has a lease
+    /// that has not ended.
     async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
         let mut backoff = Backoff::default();
         self.begin_attempt();
@@ -62,7 +64,9 @@ impl Acquisition<'_> {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
                     self.observer.observe(record);
-                    // The request itself takes over an expired owner. An expression cannot remove the head of a queue that may be absent.
+                    // The request itself takes over an expired owner. A separate request removes an
+                    // expired head, because an expression cannot remove the head of a queue that
+                    // may be missing.
                     if !self.evict_expired_head().await? {
                         return Ok(None);
                     }
@@ -106,7 +110,7 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // A slow answer may have used up most of the lease.
+            // A slow answer may have used most of the lease.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -114,17 +118,19 @@ impl Acquisition<'_> {
             return self.confirm(self.grant(fence, taken_over, clock::now()), met).await;
         }
         match record.fence {
-            // An attempt whose reply was lost was granted. It does not tell whether the previous holder had released the lock.
+            // The attempt was granted, and its reply was lost. The row no longer shows whether the
+            // previous holder released the lock.
             Some(fence) if record.owner.as_deref() == Some(owner) => {
                 self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // The row remembers the release of this owner.
+            // The row shows that this owner has released the lock.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews a grant that is old or of unknown age, so that its lease counts from a heartbeat.
+    /// Renews a grant that is old, or whose age is unknown. Its lease then counts from the
+    /// heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -140,7 +146,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// A plain grant before its first heartbeat.
+    /// Makes a plain grant without heartbeats.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

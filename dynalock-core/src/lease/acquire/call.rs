@@ -1,4 +1,4 @@
-//! A call that acquires locks, in a task of its own.
+//! Runs each call that acquires locks in a separate task.
 
 use tokio::sync::{oneshot, watch};
 
@@ -22,23 +22,25 @@ use crate::{
 
 /// A call that acquires locks.
 pub(crate) struct AcquireCall {
-    /// At least one. A call for all of them names each lock once, in the order of the names.
+    /// The locks to acquire, at least one. A call for all locks names each lock once, sorted by
+    /// name.
     pub(crate) locks: Vec<AcquireSpec>,
     pub(crate) mode: AcquireMode,
 }
 
-/// The locks that a call needs, and their order.
+/// The number of locks that a call needs, and the order in which callers get them.
 pub(crate) enum AcquireMode {
     /// The first lock that is free.
     Any,
     /// All locks, by a transaction with these limits.
     All(Limits),
-    /// All locks, each when the caller is the head of its queue.
+    /// All locks. The call enters the queue of each lock, and holds the lock when it is the head.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 
 impl AcquireCall {
-    /// Acquires the locks in a task, which starts now. A grant whose caller has gone away is released.
+    /// Acquires the locks in a task, which starts immediately. If the caller has gone away, a drop
+    /// of the guard releases the locks.
     pub(crate) fn acquire<G: Send + 'static>(
         self,
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
@@ -50,19 +52,20 @@ impl AcquireCall {
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::CallerGone) => return,
             };
-            // An answer that nobody receives is dropped, and the guard in it releases.
+            // If no caller receives the result, the result is dropped, and the guard in it releases
+            // the lock.
             drop(caller.send(granted));
         });
-        // The task ends without an answer only if its runtime ends.
+        // The task sends no result only if its runtime ends.
         async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Like [`acquire`](Self::acquire), for a call that is granted one lock.
+    /// Like [`acquire`](Self::acquire), for a call that acquires one lock.
     pub(crate) fn acquire_one<G: Send + 'static>(
         self,
         make: impl FnOnce(KeptGrant) -> Result<G> + Send + 'static,
     ) -> impl Future<Output = Result<G>> + Send + 'static {
-        // A call is granted at least one lock.
+        // A successful call has at least one grant.
         self.acquire(|granted| {
             granted.into_iter().next().map_or(Err(Error::Unavailable(Unavailable::RuntimeEnded)), make)
         })

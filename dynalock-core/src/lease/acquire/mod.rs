@@ -1,6 +1,8 @@
-//! The engine that acquires locks: one lock or any of several, all of several, or a place in each queue.
+//! Acquires locks: one lock, the first free lock of several, all of several, or each lock
+//! through its queue.
 //!
-//! Each driver repeats the same steps: an attempt, and after a denial the removal of an expired holder or a wait.
+//! All kinds of acquisitions repeat the same steps: an attempt, and after a denial the removal
+//! of an expired holder or a wait.
 
 pub(crate) mod acquisition;
 mod all;

@@ -1,4 +1,4 @@
-//! What a waiting caller has seen of a lock, and what follows from it.
+//! Observes the holder of a lock, and decides when its lease has ended.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     random,
 };
 
-/// Observes the holder of one lock, and concludes whether its lease has ended.
+/// Observes the holder of one lock, and decides whether its lease has ended.
 pub(crate) struct ExpiryObserver {
     options: LeaseOptions,
     /// The unit in which the row stores the end of a lease.
@@ -22,14 +22,16 @@ pub(crate) struct ExpiryObserver {
     observed: Option<Observed>,
     /// Whether a later read showed no holder. An old read may do so, and does not end the observation.
     seems_free: bool,
-    /// The attempts since the last sign of life that were denied although the lease seemed to have ended.
+    /// The number of denied attempts since the last change of the lease, although the lease seemed
+    /// to have ended.
     denials: u32,
 }
 
-/// The record that was seen last.
+/// The record that was read last.
 struct Observed {
     record: LockRecord,
-    /// When the last sign of life was first seen: after the answer that showed it, never before.
+    /// The time at which the current state of the lease was first seen. The time is taken after the
+    /// answer, so the observation never counts too long.
     since: Instant,
 }
 
@@ -38,7 +40,8 @@ impl ExpiryObserver {
         Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
-    /// Takes in a record of the row. A sign of life starts the observation anew.
+    /// Stores a record of the row. If the holder has renewed its lease, the observation starts
+    /// again.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -51,7 +54,7 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the record, because there is nothing to lock.
+    /// Forgets the record, because there is no item to lock.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
@@ -61,31 +64,31 @@ impl ExpiryObserver {
         self.seems_free = true;
     }
 
-    /// Whether a holder was seen last.
+    /// Returns whether the last read showed a holder.
     pub(crate) fn saw_holder(&self) -> bool {
         !self.seems_free && self.record().is_some_and(|record| record.holder().is_some())
     }
 
-    /// The record of the last holder that was seen.
+    /// Returns the record of the last holder that was seen.
     pub(crate) fn record(&self) -> Option<&LockRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Notes an attempt that is made because the lease seems to have ended. If the attempt is denied without a sign of life, the next pauses
-    /// are longer.
+    /// Counts an attempt that is made because the lease seems to have ended. If the attempt is
+    /// denied and the lease has not changed, the next pauses are longer.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }
 
-    /// Whether the lease of the head of the queue has ended.
+    /// Returns whether the lease of the queue's head has ended.
     pub(crate) fn has_expired_head(&self) -> bool {
         let Some(record) = self.record() else { return false };
-        // By observation, the ttl of the head counts, and not the ttl of this caller.
+        // An observer waits for the ttl of the head, not for the ttl of this caller.
         let has_been_silent = |ttl: Option<Duration>| self.has_been_silent_for(ttl.unwrap_or(self.options.ttl));
         record.has_expired_head(&self.options) || record.head().is_some_and(|head| has_been_silent(head.ttl))
     }
 
-    /// The leases that the next attempt may take over.
+    /// Returns the leases that the next attempt may take over.
     pub(crate) fn expired(&self) -> Expired {
         match self.options.expired_before() {
             Some(moment) => Expired::EndedBefore(moment),
@@ -101,7 +104,7 @@ impl ExpiryObserver {
         self.observed.as_ref().is_some_and(|observed| clock::now() >= observed.since + ttl)
     }
 
-    /// The time until the lease of the holder has ended, unless the holder renews it.
+    /// Returns the time until the lease of the holder ends, unless the holder renews it.
     pub(crate) fn remaining(&self) -> Duration {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
@@ -118,8 +121,9 @@ impl ExpiryObserver {
         }
     }
 
-    /// The pause until the lease can have ended, or until the next read, whichever is first. It is never zero. If another program writes the
-    /// row, a lease may seem to have ended and is not granted; the attempts then become rare.
+    /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
+    /// The pause is never zero. A row that another program writes may show an ended lease and still
+    /// deny each attempt; the pauses then grow.
     pub(crate) fn pause(&mut self) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
@@ -131,17 +135,18 @@ impl ExpiryObserver {
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// The pause until the next read of a queue. It grows with the place of the caller.
+    /// Returns the pause until the next read of a queue. The pause is longer for a caller that is
+    /// farther back.
     pub(crate) fn pause_in_queue(&mut self, place: usize) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_millis(250);
         let each = (self.options.ttl / 40).clamp(SHORTEST, LONGEST);
         let read = each.saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
-        // The caller must see the start of its turn long before the turn can be over.
+        // A caller must notice soon that it has become the head, before its lease ends.
         let read = read.min(self.options.ttl / 6).mul_f64(0.5 + self.rng.f64());
         let jitter = SHORTEST.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {
-            // The head seems to have expired and could not be removed.
+            // The lease of the head seems to have ended, but the head could not be removed.
             Duration::ZERO => read,
             remaining => remaining.saturating_add(jitter).min(read),
         }

@@ -1,4 +1,4 @@
-//! Requests over the rows of several locks, which are in one table.
+//! Requests over the rows of several locks in one table.
 
 use super::{acquisition::Denial, spec::AcquireSpec};
 use crate::{
@@ -10,8 +10,8 @@ use crate::{
     retry::Attempts,
 };
 
-/// Sends one transaction over rows of one table until it is answered. Its token ensures that it is applied once. Returns the reasons of a
-/// refusal.
+/// Sends one transaction over rows of one table until it is answered. Its token ensures that it is
+/// applied once. Returns the cancellation reasons if it was refused.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,
@@ -32,7 +32,7 @@ pub(crate) async fn transact(
         .await
 }
 
-/// The locks that were in the way of a transaction.
+/// Returns the locks whose holders refused a transaction.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {
@@ -42,7 +42,8 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads all rows of a call, in the order of its locks, consistently. They are rows of one table.
+/// Reads all rows of a call by consistent reads, in the order of its locks. All rows are in one
+/// table.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -1,4 +1,4 @@
-//! The description of one acquisition.
+//! The parameters of one acquisition.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock's row. For an item it is the key, if errors may show it.
+    /// The name of the lock for errors. For an item it is the key, if errors may show it.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
@@ -32,8 +32,8 @@ pub(crate) struct AcquireSpec {
 }
 
 impl AcquireSpec {
-    /// The label with a nonce for one grant. The call keeps it until the lock is granted, so that a late copy of the request is the grant
-    /// and no ghost.
+    /// Returns the label with a new nonce. The call keeps this owner until the lock is granted. If
+    /// a late copy of an attempt is granted, the owner in the row is still the owner of this call.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -42,12 +42,13 @@ impl AcquireSpec {
         }
     }
 
-    /// The entry of a queue that the call enters now. Other callers count the lease of the head from the time in its entry.
+    /// Returns the queue entry of a call that enters now. Other callers compute the end of the
+    /// head's lease from the time in its entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }
 
-    /// Releases, in the background, a grant whose reply may have been lost.
+    /// Starts a background release of a grant whose reply may have been lost.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
         let (spec, owner) = (self.clone(), Arc::clone(owner));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -58,12 +59,12 @@ impl AcquireSpec {
         }
     }
 
-    /// The error for the lease of a missing item.
+    /// Returns the error for the lease of a missing item.
     pub(crate) fn not_found(&self, spent: Spent) -> Error {
         Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), spent }
     }
 
-    /// The name of the lock or the key of the item, as far as errors show it.
+    /// Returns the name of the lock or the key of the item, if errors may show it.
     pub(crate) fn shown_name(&self) -> Option<Arc<str>> {
         match parts(&self.row_name) {
             ("", _) => None,

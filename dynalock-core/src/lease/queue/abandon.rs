@@ -1,4 +1,4 @@
-//! The entries of callers that stop waiting.
+//! Removes the queue entries of callers that stop waiting.
 
 use std::{
     future::{Future, poll_fn},
@@ -30,22 +30,22 @@ use crate::{
     retry::{Answered, Attempts, Backoff, Limits, PendingGuard},
 };
 
-/// An entry that its caller gives up.
+/// A queue entry whose caller has stopped waiting.
 struct Abandonment {
     spec: AcquireSpec,
     owner: Arc<str>,
     duplicate: Duplicate,
 }
 
-/// Removes the entry from each queue in the background.
+/// Starts a background removal of the entry from each queue.
 pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owner: &Arc<str>, duplicate: Duplicate) {
     for spec in all {
         drop(begin(spec, owner, duplicate));
     }
 }
 
-/// Removes the entry from each queue, and waits a moment for the answers. If DynamoDB answers in time, the entries are gone when the call
-/// ends.
+/// Removes the entry from each queue, and waits a short time for the answers. If DynamoDB answers
+/// in time, the entries are gone when the call ends.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,
@@ -57,12 +57,12 @@ pub(crate) async fn abandon_at_the_end<'a>(
             drop(task.await);
         }
     };
-    // A task that takes longer goes on in the background.
+    // A removal that takes longer continues in the background.
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
-/// Waits until earlier calls of this client have removed their entries from the queue. Otherwise a client whose connection is cut would fill
-/// the queue.
+/// Waits until earlier calls of this client have removed their entries from the queue. Without this
+/// wait, a client with a broken connection could fill the queue with its own entries.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, .. } = acquisition.spec;
     let id = row.id();
@@ -75,25 +75,29 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
     waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
 }
 
-/// Starts a task, unless the runtime has ended.
+/// Starts the task of a removal, unless the runtime has ended.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    // A client whose enqueue is in doubt may be cut off: its next call must know this at once.
+    // An enqueue without an answer suggests that the connection is broken. The next call must
+    // therefore see this removal before the task runs.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     Some(runtime.spawn(async move { abandonment.run(pending).await }))
 }
 
 impl Abandonment {
-    /// Removes the entry, also if it has moved. The attempts end after ten minutes, or after a ttl if that is longer.
+    /// Removes the entry at whatever place it has. The attempts end after ten minutes, or after a
+    /// ttl if that is longer.
     ///
-    /// Each entry that stays delays the callers behind it by a ttl, and a client without replies would add entry after entry. Later calls of
-    /// the client therefore wait for the removal ([`after_abandoned`]).
+    /// An entry that remains delays the callers behind it by one ttl, and a client that gets no
+    /// answers could add entry after entry. Later calls of the client therefore wait for the
+    /// removal ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
         let (mut backoff, mut rng) = (Backoff::default(), random::generator());
-        // These retries do not use the budget of the calls, because they are made for outages.
+        // These retries do not use the retry budget of the calls, because they have to continue
+        // during an outage.
         while let Err(error) = self.attempt().await {
             tracing::debug!(%error, "a place in a queue could not be given up");
             if matches!(error, Error::TableNotFound { .. }) {
@@ -108,7 +112,7 @@ impl Abandonment {
         }
     }
 
-    /// One attempt, whose requests are not repeated.
+    /// Attempts the removal once. Its requests are not repeated.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
@@ -116,7 +120,7 @@ impl Abandonment {
         let limits = Limits { attempt_timeout: self.spec.limits.attempt_timeout.saturating_mul(2), ..once };
         let mut attempts = Attempts::new(&self.spec.connection, limits);
         let mut record = read(attempts.read(&row.get(true)).await?);
-        // An entry only moves forward, so this ends.
+        // An entry only moves forward, so the loop ends.
         while let Some(place) = record.place_of(owner) {
             if place == 0 {
                 let reason = DequeueReason::Leave { owner: Arc::clone(owner), duplicate: *duplicate };

@@ -1,4 +1,4 @@
-//! The removal of the head of a queue, and of the queue with its last head.
+//! Removes the head of a queue, and an empty queue.
 
 use std::sync::Arc;
 
@@ -17,17 +17,18 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DequeueResult {
     Removed,
-    /// The head had left before: by the request of another caller, or by an attempt whose reply was lost.
+    /// The head had already been removed: by another caller, or by an earlier attempt whose reply
+    /// was lost.
     AlreadyGone,
     StillThere,
 }
 
-/// The head in a row that has refused the dequeue.
+/// The head in the row that refused the dequeue.
 enum HeadSeen {
     Gone,
-    /// The head is there and may be removed.
+    /// The row has the same head, which may be removed.
     Same,
-    /// The head is there and has shown a sign of life.
+    /// The row has the same head, whose holder has renewed the lease.
     Alive,
 }
 
@@ -47,7 +48,8 @@ impl DequeueReason {
         }
     }
 
-    /// Whether a copy of the head's enqueue may still arrive, as far as the caller knows.
+    /// Returns whether a late copy of the head's enqueue may still arrive, as far as the caller
+    /// knows.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,
@@ -56,7 +58,8 @@ impl DequeueReason {
     }
 }
 
-/// Removes the head. The request is sent once more if a waiter has come behind the head since.
+/// Removes the head. If a waiter has entered behind the head in the meantime, a second request is
+/// sent.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,
@@ -68,15 +71,16 @@ pub(crate) async fn dequeue(
         let (result, empty_since) = match attempts.update(|| row.dequeue(reason, waiters, options.now())).await? {
             Answered::Applied(before) => {
                 let before = LockRecord::of(&row.layout, before.as_ref());
-                // The waiter that was seen has left meanwhile, and the request left an empty queue.
+                // The waiter has left in the meantime, so the request has left an empty queue.
                 let was_last = waiters == Waiters::Some && before.waiters() == Waiters::None;
                 (DequeueResult::Removed, before.last_fence().filter(|_| was_last))
             }
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // The request that keeps the queue fits an empty queue, too. Its refusal therefore has another reason, which does not
-                    // pass, so the request is sent at most twice.
+                    // The request that keeps the queue is right for an empty queue, too. If
+                    // DynamoDB refuses it, the reason is another and lasts. The request is
+                    // therefore sent at most twice.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -93,7 +97,7 @@ pub(crate) async fn dequeue(
     }
 }
 
-/// Removes the head that this record shows, if its lease has ended.
+/// Removes the head of this record, if its lease has ended.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,
@@ -104,7 +108,8 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes an empty queue. A queue that stays after a failure does no harm.
+/// Removes an empty queue. If the request fails, the empty queue stays, which is harmless: the next
+/// caller can enter it.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request());
     if let Err(error) = attempts.update(|| row.sweep(fence, duplicate)).await {

@@ -1,4 +1,4 @@
-//! The acquisition of locks in first-come, first-served order: a ticket in each queue.
+//! Acquires locks in first-come, first-served order. The call has a ticket in each queue.
 
 use std::sync::Arc;
 
@@ -28,23 +28,24 @@ use crate::{
 
 /// The limits of a call that waits in queues.
 pub(crate) struct QueueLimits {
-    /// The number of entries that each queue may have, its head counted.
+    /// The number of entries that each queue may have, including its head.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. The limits of a read are shorter, because a head that gives no sign of life
-    /// for a ttl is removed.
+    /// The limits of the transaction that enters several queues. A read has shorter limits, because
+    /// a head that sends no heartbeat for a ttl is removed.
     pub(crate) transaction: Limits,
 }
 
-/// The answer to the request that enters all queues.
+/// The result of the request that enters all queues.
 enum EnterResult {
     Entered(Duplicate),
-    /// An owner outside of the queue, or a full queue, is in the way.
+    /// A lock has an owner that is not in the queue, or a queue is full.
     Denied(Vec<Denial>),
 }
 
-/// Enters all queues at once, and waits for the turn in each.
+/// Enters all queues by one request, and waits until the call is the head of each.
 ///
-/// Of two calls that want several of the same locks, one stands before the other in all their queues, so no two calls wait for each other.
+/// One transaction enters all queues. If two calls share several locks, the same call is therefore
+/// first in each of these queues, and calls cannot deadlock.
 pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
@@ -80,7 +81,7 @@ impl<'a> Queued<'a> {
         self.tickets.iter().map(|ticket| ticket.acquisition.spec)
     }
 
-    /// Waits for all locks. Removes an entry that the call does not need any more.
+    /// Waits for all locks. If the call fails, its entries are removed.
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
@@ -106,16 +107,17 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // The lease of a missing item was released.
+            // The lease of the missing item has been released.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // An entry that was evicted is removed, too: a late copy may have brought it back.
+            // An entry that another caller removed is removed again, because a late copy of the
+            // enqueue may have restored it.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
     }
 
-    /// Enters all queues with an entry of this moment.
+    /// Enters all queues with an entry that carries the current time.
     async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
@@ -126,7 +128,8 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // The time in the entry must not be older than the wait: other callers count the lease of the head from it.
+            // Other callers compute the end of the head's lease from the time in the entry, so that
+            // time must not be older than the wait.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -134,8 +137,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues: an UpdateItem for one queue, which costs half of a transaction, and a transaction for
-    /// several.
+    /// Sends one request that enters all queues. For one queue it is an UpdateItem, which costs
+    /// half as much as a transaction. For several queues it is a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,
@@ -143,7 +146,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads all rows. A single row is read eventually consistent, at half the price, unless its state may have changed.
+    /// Reads all rows. A single row is read eventually consistent, at half the price, unless this
+    /// call has just changed it.
     async fn read(&mut self, has_evicted: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             [ticket] if has_evicted || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
@@ -152,7 +156,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Whether a copy of a request without an answer may still arrive. DynamoDB refuses the copy of a transaction by its token.
+    /// Returns whether a late copy of an unanswered request may still be applied. DynamoDB refuses
+    /// the copy of a transaction by its token.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
@@ -168,11 +173,11 @@ impl<'a> Queued<'a> {
         if !is_applied && denied.iter().all(|denial| denial.record.place_of(&self.owner).is_none()) {
             return Ok(EnterResult::Denied(denied));
         }
-        // A copy whose reply was lost was applied at an unknown time.
+        // The request was applied by an earlier copy, at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
-        // A transaction returns no rows.
+        // A transaction does not return the rows, so they are read.
         self.read_all().await?;
         Ok(EnterResult::Entered(Duplicate::Impossible))
     }
@@ -189,7 +194,8 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// Waits until the entry is the head of each queue. Locks whose turn has come are kept meanwhile.
+    /// Waits until the entry is the head of each queue. Locks that are already held are renewed in
+    /// the meantime.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,
@@ -210,7 +216,7 @@ impl<'a> Queued<'a> {
             let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min();
             let next = self.tickets.iter().find(|ticket| ticket.waiting_behind().is_some());
             let Some((next, pause)) = next.zip(pause) else { return Ok(()) };
-            // After an eviction, the turn may have come at once.
+            // After an eviction, the call may already be the head.
             if !has_evicted {
                 next.acquisition.sleep(pause, caller).await?;
             }
@@ -235,14 +241,14 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     };
     let mut record = LockRecord::of(&row.layout, item.as_ref());
     if is_applied {
-        // The answer shows the row before the request.
+        // The answer shows the row before the request, so the new entry is added here.
         record.queue.push(QueueEntry::parse(&owner));
         record.fence.get_or_insert(now);
     }
     let Some(index) = record.place_of(&owner) else {
         return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
     };
-    // An earlier attempt whose reply was lost may have become the head at an unknown time.
+    // If an earlier attempt was applied, the call may have become the head at an unknown time.
     if is_applied || index > 0 {
         ticket.began_waiting(sent);
     }
@@ -263,7 +269,8 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads a row eventually consistent. The answer may show any earlier state, so only a consistent read tells that the entry is gone.
+/// Reads a row eventually consistent. The answer may show any earlier state, so a missing entry is
+/// confirmed by a consistent read.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let item = ticket.acquisition.attempts().read(&ticket.acquisition.spec.row.get(false)).await?;
     match ticket.saw_old(item) {

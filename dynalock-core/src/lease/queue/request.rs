@@ -1,4 +1,4 @@
-//! The requests of the fair queue. Pure.
+//! The requests of the fair queue. All functions are pure.
 
 use std::sync::Arc;
 
@@ -15,35 +15,38 @@ use crate::{
     retry::Attempts,
 };
 
-/// Whether a copy of the enqueue may still arrive when its entry leaves the queue.
+/// Whether a late copy of the enqueue may still arrive after its entry has left the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// The request that removes the entry leaves its owner in the row, so that DynamoDB refuses a late copy.
+    /// A late copy may arrive. The request that removes the entry therefore stores its owner in the
+    /// row, so that DynamoDB refuses the copy.
     Possible,
 }
 
 impl Duplicate {
-    /// The answer for the enqueue that was sent by these attempts.
+    /// Returns `Possible` if one of these attempts to enqueue has an unknown outcome.
     pub(crate) fn of(attempts: &Attempts) -> Self {
         if attempts.is_in_doubt() { Self::Possible } else { Self::Impossible }
     }
 }
 
-/// Why the head is removed from the queue.
+/// The reason why the head is removed from the queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The head leaves by its own request.
+    /// The head leaves the queue itself.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the head has ended: the row still shows this observation.
+    /// The lease of the head has ended. The condition requires that the row still equals this
+    /// observation.
     Expired(Observation),
     /// An operator removes the head, even if it is alive.
     Operator(Observation),
 }
 
 impl Row {
-    /// The entry at the end of a queue that has room for `most` entries. The entry is its number: to take a number and to enter is one write.
-    /// A caller that enters an empty queue holds the lock. A copy of the request is refused.
+    /// Returns the request that appends an entry to a queue with fewer than `most` entries. The
+    /// entry becomes the head if the queue is empty, and the head holds the lock. DynamoDB refuses
+    /// a late copy of the request.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -63,7 +66,8 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// The removal of the head, which makes the next entry the head. It is one write, so that no caller can come between.
+    /// Returns the request that removes the head. In the same write, the next entry becomes the
+    /// head, so that no other caller can enter in between.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
@@ -84,7 +88,8 @@ impl Row {
             | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
                 update.remove.push(to.name(lock.released));
             }
-            // The name stays: it refuses copies of the requests of a previous head.
+            // The row keeps the name of the last released owner, which refuses late copies of that
+            // owner's requests.
             (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
         }
         match reason {
@@ -98,7 +103,7 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// The removal of an entry behind the head.
+    /// Returns the request that removes an entry behind the head.
     pub(crate) fn abandon(&self, entry: &str, place: usize) -> UpdateItem {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);
@@ -106,7 +111,7 @@ impl Row {
         self.request(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// The removal of a queue that has been empty since this fence.
+    /// Returns the request that removes a queue, if the queue has been empty since this fence.
     pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let queue = to.name(lock.queue);

@@ -25,13 +25,15 @@ pub struct QueueStatus {
     pub waiting: usize,
     /// The label of the holder. A holder without a label has its nonce as label.
     pub holder: String,
-    /// The expected rest of the wait, if the queue moves on as fast as this wait has seen. `None` until the queue has moved.
+    /// The expected remaining wait, if the queue continues at the speed that this wait has seen.
+    /// The estimate is `None` until the queue has moved.
     pub estimate: Option<Duration>,
 }
 
 /// A place in a fair queue: [`Acquire::enter`](crate::lock::Acquire::enter).
 ///
-/// The ticket is a stream with an element for each change of the wait, and a future of the lock. Drop the ticket to give up the place.
+/// The ticket is a stream and a future. The stream has an element for each change of the wait. The
+/// future returns the lock. A drop of the ticket gives up the place.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -51,17 +53,17 @@ pub struct QueueTicket<G> {
     next: Pin<Box<dyn Future<Output = Change> + Send>>,
 }
 
-/// The receiver after a change, or `None` if the wait is over.
+/// The next change of the status, or `None` if the wait is over.
 type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
-/// The speed of a queue.
+/// Estimates the remaining wait from the speed of the queue.
 pub(crate) struct WaitEstimate {
     entered: Instant,
     first: usize,
 }
 
 impl WaitEstimate {
-    /// Starts at a place that was taken now.
+    /// Starts an estimate for a caller that has just entered at this place.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -83,7 +85,7 @@ impl QueueStatus {
         }
     }
 
-    /// Reports the progress if it has changed. A new estimate alone is no change.
+    /// Sends the status if it has changed. A change of the estimate alone is not sent.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         to.send_if_modified(|last| {
             let place = |waiting: &Self| (waiting.position, waiting.waiting, waiting.holder.clone());
@@ -106,8 +108,8 @@ impl<G> QueueTicket<G> {
         Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
     }
 
-    /// Returns the number of callers before this one, with the holder, when the place was last seen. Returns 0 if the
-    /// lock is granted or the wait has failed.
+    /// Returns the number of callers before this one, including the holder, as it was last read.
+    /// Returns 0 if the lock is granted or the wait has failed.
     ///
     /// # Examples
     ///
@@ -122,7 +124,7 @@ impl<G> QueueTicket<G> {
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // The wait is over.
+            // The sender is gone, so the wait is over.
             Err(_) => 0,
         }
     }
@@ -161,7 +163,7 @@ impl<G> Stream for QueueTicket<G> {
         loop {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
-                // A future that has ended must not be polled again.
+                // A future that has returned its output must not be polled again.
                 self.next = Box::pin(std::future::ready(None));
                 return Poll::Ready(None);
             };

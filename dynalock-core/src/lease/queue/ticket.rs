@@ -28,17 +28,19 @@ use crate::{
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
-    /// When the last request was sent whose consistent answer showed another head. The turn began later. `None` if it is not known.
+    /// The time at which the last consistent read was sent that showed another head. The call
+    /// became the head after that time. `None` if no such read is known.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// Behind this number of entries. It never grows, though an old read may show a larger one.
+    /// The entry is behind this number of entries. The number never grows, even if an older read
+    /// shows a larger one.
     Waiting(usize),
-    /// The turn has come.
+    /// The entry is the head.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The lock is held. It is kept while the call waits for its other locks.
+    /// The lock is held. The lock is renewed while the call waits for its other locks.
     Held(KeptGrant),
 }
 
@@ -48,7 +50,7 @@ impl<'a> Ticket<'a> {
         Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
-    /// The number of entries before this one while it waits, and `None` once its turn has come.
+    /// Returns the number of entries before this one, or `None` if the entry is the head.
     pub(super) fn waiting_behind(&self) -> Option<usize> {
         match &self.place {
             Place::Waiting(index) => Some(*index),
@@ -56,7 +58,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Takes the lock out of a ticket that holds it.
+    /// Takes the lock out of the ticket, if the ticket holds it.
     pub(super) fn into_grant(self) -> Option<KeptGrant> {
         match self.place {
             Place::Held(kept) => Some(kept),
@@ -64,12 +66,13 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Notes that the enqueue was sent at this moment: the turn begins later.
+    /// Records the time at which the enqueue was sent. The call becomes the head later than that.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
 
-    /// Takes in the answer to a consistent read that was sent at this moment. Returns whether the entry is in the queue.
+    /// Applies the answer of a consistent read that was sent at this time. Returns whether the
+    /// entry is in the queue.
     pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {
@@ -78,11 +81,13 @@ impl<'a> Ticket<'a> {
         self.move_to(row, record)
     }
 
-    /// Takes in the answer to an eventually consistent read, which may show any earlier state. Returns whether the entry is in the queue.
+    /// Applies the answer of an eventually consistent read, which may show any earlier state.
+    /// Returns whether the entry is in the queue.
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // The turn may have begun before the last read: a copy of the enqueue may have brought the entry back since.
+            // The call may have become the head before the last read, because a late copy of the
+            // enqueue may have restored the entry since then.
             self.last_other = None;
         }
         self.move_to(row, record)
@@ -92,7 +97,7 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Takes in a row. Returns whether the entry is in the queue.
+    /// Applies a row that was read. Returns whether the entry is in the queue.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
@@ -101,13 +106,14 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observer.observe(record);
             }
-            // The turn has come, and a grant does not depend on later reads.
+            // The call is the head, and its grant does not depend on later reads.
             (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
     }
 
-    /// Acquires the lock if the turn has come, and renews it if it is held. Returns `false` if other callers have removed the entry.
+    /// Acquires the lock if the call is the head, and renews a lock that is held. Returns `false`
+    /// if other callers have removed the entry.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
         match &mut self.place {
             Place::Waiting(_) => Ok(true),
@@ -121,8 +127,8 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// The grant of a head. Its lease counts from the earliest moment from which other callers count it, or from a heartbeat. `None` if
-    /// other callers have removed the entry.
+    /// Returns the grant of a head, or `None` if other callers have removed the entry. The lease
+    /// starts at the earliest time from which other callers may count it, or at a heartbeat.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -149,11 +155,15 @@ impl<'a> Ticket<'a> {
         Ok(Some(grant))
     }
 
-    /// The start of the lease of a head that has sent no heartbeat, or `None` if it is not known.
+    /// Returns the start of the lease of a head that has sent no heartbeat, or `None` if the start
+    /// is not known.
     ///
-    /// A caller that observes counts from its first read that showed this head. That read came after the last consistent answer that showed
-    /// another head. A caller that compares clocks counts from the start of the turn, plus the skew. The head may therefore count from the
-    /// start of the turn by its own clock, less the skew.
+    /// The start depends on the other callers' expiry rule:
+    ///
+    /// | rule | the other callers count from | this call counts from |
+    /// |---|---|---|
+    /// | [`Expiry::Observed`] | their first read that showed this head | the last consistent read that showed another head, which was earlier |
+    /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | that time by its own clock, minus the skew |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
@@ -162,7 +172,8 @@ impl<'a> Ticket<'a> {
         self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
-    /// Renews a held lock that has no heartbeat of its own, or was held for its longest time. Returns `false` if the lock is lost.
+    /// Renews a lock without a background heartbeat, or whose heartbeat has ended because of
+    /// `max_hold`. Returns `false` if the lock is lost.
     async fn renew(&self) -> Result<bool, Error> {
         let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };
         let grant = &guard.grant;
@@ -175,7 +186,7 @@ impl<'a> Ticket<'a> {
         Ok(!grant.remaining().is_zero())
     }
 
-    /// Reports the progress of a ticket that waits.
+    /// Reports the progress of a ticket that is waiting.
     pub(super) fn report(&mut self, progress: &watch::Sender<Option<QueueStatus>>) {
         if let (Some(index), Some(record)) = (self.waiting_behind(), self.acquisition.observer.record()) {
             let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
@@ -183,7 +194,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// The pause until the next read of a ticket that waits.
+    /// Returns the pause until the next read, or `None` if the ticket is not waiting.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         let index = self.waiting_behind()?;
         Some(self.acquisition.observer.pause_in_queue(index))

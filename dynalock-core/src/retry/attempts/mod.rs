@@ -19,15 +19,15 @@ use crate::{
 /// How long DynamoDB remembers a ClientRequestToken.
 const TOKEN_LIFE: Duration = Duration::from_mins(10);
 
-/// One call of the public API, over all its requests.
+/// One call of the public API, with all its requests.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// Attempts so far, which the limit counts; reads that were answered are left out.
+    /// The number of attempts, which the limit applies to. Reads that were answered do not count.
     count: u32,
-    /// Those of them that the SDK did not send.
+    /// The number of these attempts that the SDK did not send.
     unsent: u32,
     in_doubt: bool,
     pauses: u32,
@@ -36,12 +36,12 @@ pub(crate) struct Attempts {
     pacer: ConflictBackoff,
 }
 
-/// The state of a call after a conflict.
+/// The next step of a call after a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterConflict {
     /// The next attempt starts from the item that the conflict returned.
     AtOnce,
-    /// The call has slept, so what it read before is old.
+    /// The call has slept, so the items that it read before are stale.
     Slept,
     /// The call ends with the conflict.
     NoTimeLeft,
@@ -63,7 +63,7 @@ impl Attempts {
         }
     }
 
-    /// The requests that were sent so far, and the time since the call began.
+    /// Returns the number of requests that were sent, and the time since the start of the call.
     pub(crate) fn spent(&self) -> Spent {
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed())
     }
@@ -72,22 +72,24 @@ impl Attempts {
         &self.connection
     }
 
-    /// Whether the outcome of a request is unknown: it may have been applied, or may still be.
+    /// Returns whether a request of the call has an unknown outcome: it may have been applied, or
+    /// may still be.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// The attempts of a call that began earlier, and has sent so many requests that failed or met a conflict.
+    /// Continues a call that began earlier and has already used this number of attempts.
     pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Sets the number of requests that the whole call has sent, here and elsewhere.
+    /// Sets the number of attempts of the whole call, including attempts that were counted
+    /// elsewhere.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
 
-    /// How often it has slept between requests.
+    /// Returns the number of sleeps between requests.
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
     }
@@ -96,7 +98,7 @@ impl Attempts {
         &mut self.rng
     }
 
-    /// Sends a request that may be repeated without harm, until an answer comes.
+    /// Sends a request until an answer comes. The request must be safe to repeat.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -104,7 +106,7 @@ impl Attempts {
         self.repeat_of(1, table, request).await
     }
 
-    /// Like [`repeat`](Self::repeat), for a request of so many items.
+    /// Like [`repeat`](Self::repeat), for a request for this number of items.
     pub(crate) async fn repeat_of<O, F>(
         &mut self,
         items: usize,
@@ -135,12 +137,13 @@ impl Attempts {
         AfterConflict::Slept
     }
 
-    /// The version that the item of the last conflict is at after the sleep.
+    /// Records the version of the item that was read after the sleep.
     pub(crate) fn read_after_pause(&mut self, version: u64) {
         self.pacer.read(version, clock::now(), self.connection.round_trip.get());
     }
 
-    /// How long to sleep before the next attempt; not at all while an item that was returned is new.
+    /// Returns the sleep before the next attempt. The sleep is zero while the call may still start
+    /// from the item that the conflict returned.
     fn pace(&mut self, size: usize, version: u64) -> Duration {
         let (now, srtt) = (clock::now(), self.connection.round_trip.get());
         let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
@@ -161,13 +164,14 @@ impl Attempts {
         Ok(())
     }
 
-    /// One request for one item.
+    /// Sends a request for one item once.
     pub(crate) async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
         self.attempt_of(1, request).await
     }
 
-    /// One request for so many items under the attempt's timeout, which doubles while no answer comes: a first request may have to fetch
-    /// credentials and open a connection, and one that is cut off there starts anew.
+    /// Sends a request for this number of items once. Its timeout doubles with each attempt without
+    /// an answer: the first request may have to fetch credentials and open a connection, and a
+    /// timeout makes it start again.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -183,9 +187,9 @@ impl Attempts {
             (outcome, DEPARTED.with(Cell::get))
         };
         let (outcome, departed) = DEPARTED.scope(Cell::new(false), attempt).await;
-        // What could not be signed, or waited for credentials, was not sent.
+        // The request was still being signed or waiting for credentials, so it was not sent.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
-        // A host name without an address is found out after the departure.
+        // The connector reports an unknown host name only after the request has left the SDK.
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
         }
@@ -219,7 +223,8 @@ impl Attempts {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
             Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
-            // Both will end, and are no outage that retries could make worse.
+            // The other transaction or request ends soon. Retries do not make this worse, so they
+            // do not use the budget.
             Failure::Contention(refusal) | Failure::InProgress(refusal) => {
                 (Error::Contention(refusal.after(self.spent())), false)
             }
@@ -229,10 +234,12 @@ impl Attempts {
         self.pause_after(last, costs).await
     }
 
-    /// Sleeps before the next attempt, or gives up with what the last one met. A retry that `costs` is paid for by the budget.
+    /// Sleeps before the next attempt. If no attempt is left, returns the error of the last one. If
+    /// `costs` is true, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
-            // The ring shows what became of a lost reply only until others have written it full: ask before that.
+            // The item shows the outcome of a lost reply only until later writes push the write id
+            // out of the ring. The first pause is therefore short.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
             _ => Backoff::FIRST,
         };
@@ -246,7 +253,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Whether another request may be sent after a pause.
+    /// Returns whether another request may be sent after a pause.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
@@ -256,12 +263,12 @@ impl Attempts {
         self.limits.deadline.saturating_sub(self.elapsed())
     }
 
-    /// Refuses to begin a write after the deadline.
+    /// Returns an error if the deadline has passed, so that no write begins after it.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Whether DynamoDB still knows the tokens of this call.
+    /// Returns whether DynamoDB still knows the ClientRequestTokens of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
         self.elapsed() < TOKEN_LIFE
     }
@@ -270,17 +277,18 @@ impl Attempts {
         clock::now().duration_since(self.started)
     }
 
-    /// The error of a call that has no time left for its next request.
+    /// Returns the error of a call that has no time left for its next request.
     pub(crate) fn too_late(&self) -> Error {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// The error of a call that gives up after this error.
+    /// Returns the error of a call that gives up after this error.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// The error of a write in doubt whose outcome stays unknown. `stop` is the error that ended the retries.
+    /// Returns the error of a write whose outcome stays unknown. `stop` is the error that ended the
+    /// retries.
     pub(crate) fn indeterminate(
         &self,
         table: &Arc<str>,
@@ -296,13 +304,13 @@ impl Attempts {
     }
 }
 
-/// The error of a request whose key DynamoDB refused.
+/// Returns the error of a request whose key DynamoDB refused.
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
 
-/// The names of all tables of a request, each once.
+/// Returns the names of all tables of a request, each once.
 pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&str> = Vec::new();
     for table in all {
@@ -313,7 +321,8 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
     names.join(", ").into()
 }
 
-/// The refusal of a request without a condition for its condition. DynamoDB never sends this, but a broken gateway may.
+/// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
+/// one, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -1,4 +1,5 @@
-//! Requests that can be repeated without harm: reads, and updates whose own condition allows it.
+//! Requests that are safe to repeat: reads, and updates whose own condition makes a repetition
+//! harmless.
 
 use std::sync::Arc;
 
@@ -10,11 +11,11 @@ use crate::{
     retry::Backoff,
 };
 
-/// The result of an update that can be repeated.
+/// The result of an update that is safe to repeat.
 pub(crate) enum Answered {
-    /// It was applied; the item before it.
+    /// The update was applied. The field is the item before the update.
     Applied(Option<Item>),
-    /// Its condition was false; the item that it met.
+    /// The condition was false. The field is the item that DynamoDB compared.
     Refused(Option<Item>),
 }
 
@@ -27,7 +28,8 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Reads several items of a table until DynamoDB has processed all keys. Returns the items that exist, in any order.
+    /// Reads several items of a table until DynamoDB has processed all keys. Returns the items that
+    /// exist, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
@@ -48,7 +50,7 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items as of one moment.
+    /// Reads several items in one transaction, so that all are from the same moment.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = tables(snapshot.item_refs.iter().map(|(table, _)| table));
@@ -57,8 +59,8 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends an update until it is answered. The update is made anew for each attempt, and its own condition makes the
-    /// repetition harmless.
+    /// Sends an update until it is answered. Each attempt builds a new request. The condition of
+    /// the update makes a repetition harmless.
     pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {

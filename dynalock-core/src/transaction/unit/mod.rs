@@ -22,15 +22,16 @@ use crate::{
     retry::{Limits, Pace},
 };
 
-/// Runs a closure whose reads and writes become one transaction. The transaction is serializable over the
-/// items that the closure read and wrote. A closure that writes nothing, or returns an error, is serializable
-/// only with [`snapshot`](UnitOfWork::snapshot).
+/// Runs a closure whose reads and writes become one transaction. The transaction is serializable
+/// over the items that the closure read and wrote. If the closure writes nothing or returns an
+/// error, its run is serializable only with [`snapshot`](UnitOfWork::snapshot).
 ///
-/// The closure reads through its [`Tx`], decides, and notes its writes. The commit starts after the closure has
-/// returned `Ok`. It writes each item on the condition that the item has not changed since the closure read it,
-/// and checks each item that the closure only read. After a conflict the closure runs again: an immediate
-/// rerun uses the items that the refusal returned and the items that the closure has read, and a rerun after a
-/// pause reads them again. An error of the closure ends the unit of work, and nothing is written.
+/// The closure reads items through its [`Tx`] and records its writes there. The commit starts after
+/// the closure has returned `Ok`. The commit writes each item on the condition that the item has
+/// not changed since the closure read it, and checks each item that the closure only read. After a
+/// conflict, the closure runs again. An immediate rerun starts from the items that the refusal
+/// returned and the items that the closure has already read. A rerun after a pause reads the items
+/// again. If the closure returns an error, the unit of work ends and nothing is written.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -55,27 +56,30 @@ use crate::{
 /// # }
 /// ```
 ///
-/// The closure may run several times, so it should only read, decide and write through its handle. Like any
-/// reader of one item after another, it may see items in states that never existed together. A decision on such
-/// items is never written. An error from such a decision is returned, unless `snapshot` validates it; this
-/// concerns the first run, and repeated runs that have read their items again.
+/// The closure may run several times, so it should only read, decide and write through its handle.
+/// The closure reads one item after another, so it may see items in states that never existed
+/// together. A write that is based on such items is refused. An error that is based on such items
+/// is returned to the caller, unless `snapshot` validates it. Such an error can come from the first
+/// run, and from later runs that have read their items again.
 ///
-/// A unit of work can read and write up to 100 items. It costs twice the write units of these items. A single
-/// update or replace without other reads is a plain conditional write, at half of that. Queries are not covered
-/// (phantoms).
+/// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
+/// these items. A single update or replace without other reads is a plain conditional write, at
+/// half of that cost. Queries are not protected: another caller may add an item that a query would
+/// have found.
 ///
 /// # Errors
 ///
 /// - The closure's own error.
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
-/// - [`Error::Cancelled`] among them: another run of the closure cannot help. A create met an item, or a
-///   condition of your own was false, and no item that the closure read has changed.
-/// - [`Error::Exhausted`] among them: other callers were first until the deadline.
+/// - [`Error::Cancelled`], if another run of the closure would have the same result: a create found
+///   an item, or a condition of the caller was false, and no item that the closure read has
+///   changed.
+/// - [`Error::Exhausted`], if each run met a conflict until the deadline.
 ///
 /// # Cancel safety
 ///
-/// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is sent after
-/// the drop, but a request that was sent may still arrive.
+/// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is
+/// sent after the drop, but a request that was sent may still arrive.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
@@ -85,7 +89,7 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work that has not begun. Change its settings, then `.await` it. [`transact`] makes it.
+/// A unit of work before it runs, made by [`transact`]. Change its settings, then `.await` it.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
@@ -96,8 +100,9 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// Limits the time over all runs, requests and pauses. The default is 10 seconds. The time of the closure
-    /// counts, but a run is not interrupted. The deadline and the pace of a repository do not apply.
+    /// Limits the time of the unit of work, including all runs, requests and pauses. The default is
+    /// 10 seconds. The time of the closure counts, but a run is not interrupted. The deadline and
+    /// the pace of a repository do not apply.
     ///
     /// # Examples
     ///
@@ -123,8 +128,8 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the number of requests that may fail or meet a conflict, at least 1. Without this limit, only the
-    /// deadline ends the unit of work.
+    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without this
+    /// limit, only the deadline ends the unit of work.
     ///
     /// # Examples
     ///
@@ -148,10 +153,10 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second. Each request for several
-    /// items, which is a BatchGetItem, a TransactGetItems or a TransactWriteItems, has 20 milliseconds more for each
-    /// item after the first. The timeout doubles from attempt to attempt while no answer comes, up to eight times its
-    /// first value.
+    /// Sets the time after which the first request counts as lost. The default is 1 second. A
+    /// request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
+    /// milliseconds more for each item after the first. The timeout doubles with each attempt
+    /// without an answer, up to eight times its first value.
     ///
     /// # Examples
     ///
@@ -201,8 +206,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Validates runs that write nothing too. Their result, including an error, then rests on items as of one
-    /// moment. The validation costs one TransactGetItems if the run read more than one item.
+    /// Validates runs that write nothing, too. Their result, including an error, is then based on
+    /// items from the same moment. If the run read more than one item, the validation costs one
+    /// TransactGetItems.
     ///
     /// # Examples
     ///

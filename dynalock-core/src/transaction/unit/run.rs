@@ -1,4 +1,4 @@
-//! What one run of a closure has read and wants to write.
+//! The reads and the pending writes of one run of the closure.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -22,59 +22,60 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that are known to a run, in the order in which they became so.
+/// The items that a run knows, in the order in which it learned them.
 #[derive(Default)]
 pub(super) struct Known {
     held: Vec<KnownItem>,
-    /// Their indexes, by table and key.
+    /// The index of each item, by table and key.
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
-/// What all runs of a unit of work share.
+/// The state that all runs of a unit of work share.
 #[derive(Clone)]
 pub(super) struct UnitShared {
     pub(super) link: Link,
     pub(super) limits: Limits,
     pub(super) started: Instant,
-    /// Requests that failed or met a conflict.
+    /// The number of failed requests and conflicts.
     pub(super) attempts: u32,
 }
 
-/// An item that is known.
+/// An item that the unit of work knows.
 pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
-    /// Whether this run has read it.
+    /// Whether the current run has read the item.
     pub(super) is_read: bool,
 }
 
-/// Where an item is known from.
+/// The source of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemOrigin {
-    /// This run has asked DynamoDB for it.
+    /// This run has read the item from DynamoDB.
     Fresh,
-    /// An earlier run, or the refusal of what it wrote.
+    /// An earlier run has read the item, or its refusal has returned it.
     Kept,
 }
 
 impl KnownItem {
-    /// An item from before the next run.
+    /// Makes an item that an earlier run has left.
     pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
         Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }
 }
 
 impl UnitShared {
-    /// Attempts within the limits of the unit of work.
+    /// Returns attempts within the limits of the unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         Attempts::since(self.link.connection(), self.limits, self.started, self.attempts)
     }
 }
 
 impl Run {
-    /// An item that is known: read in this run from now on.
+    /// Returns an item that is known, and marks it as read by this run.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
+        // DynamoDB would return the item as it was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -86,7 +87,8 @@ impl Run {
         }))
     }
 
-    /// Takes in an item that was asked for. If it was asked for twice at the same time, the first answer counts for both.
+    /// Stores an item that was read. If the same item was read twice at the same time, the first
+    /// answer counts for both.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.look_up(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
@@ -99,12 +101,12 @@ impl Run {
 }
 
 impl Known {
-    /// The items that the run has read.
+    /// Returns the items that the run has read.
     pub(super) fn reads(&self) -> impl Iterator<Item = &KnownItem> {
         self.held.iter().filter(|held| held.is_read)
     }
 
-    /// The item behind a subject, if the run has read it.
+    /// Returns the item of an operation, if the run has read it.
     pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
         let position = *self.positions.get(&*item_ref.table)?.get(&item_ref.key)?;
         self.held.get(position).filter(|held| held.is_read)

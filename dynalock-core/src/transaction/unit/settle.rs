@@ -1,4 +1,4 @@
-//! What follows a run: nothing, a request, or another run.
+//! Ends a run: with a result, with a request, or with another run.
 
 use aws_sdk_dynamodb::Client;
 
@@ -30,24 +30,25 @@ use crate::{
     },
 };
 
-/// One unit of work, over all runs of its closure.
+/// One unit of work, with all runs of its closure.
 pub(super) struct Unit {
     id: TransactionId,
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// What the next run starts from.
+    /// The items with which the next run starts.
     known: Known,
-    /// Whether all of that is as of one moment.
+    /// Whether all known items are from the same moment.
     as_of_one_moment: bool,
-    /// The item of the last conflict, if a pause came after it: what has become of it tells how busy it is.
+    /// The item of the last conflict before a pause. Its version after the pause shows how busy it
+    /// is.
     watched: Option<ItemRef>,
 }
 
-/// What to do after a run.
+/// The next step after a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Return what it returned.
+    /// Return the result of the closure.
     Done,
     /// Run the closure again.
     Again,
@@ -66,19 +67,19 @@ impl Unit {
         }
     }
 
-    /// A run from what is known.
+    /// Starts a run with the known items.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
         Handle::new(Run { session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// After a run that refused: nothing is written.
+    /// Ends a run whose closure returned an error. Nothing is written.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run);
         self.without_writing(known).await
     }
 
-    /// After a run that wants its writes to happen.
+    /// Ends a run whose closure returned `Ok`, and sends its writes.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run);
         if pending.is_empty() {
@@ -94,7 +95,7 @@ impl Unit {
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
-                // What was read before a sleep is stale in proportion to it.
+                // Items that were read before a sleep are stale.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
             }
@@ -102,7 +103,7 @@ impl Unit {
         }
     }
 
-    /// The reads and the operations of a run.
+    /// Returns the reads and the operations of a run.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending } = run;
         self.session = session;
@@ -116,7 +117,8 @@ impl Unit {
         (known, pending)
     }
 
-    /// A run that writes nothing needs nothing, unless what it read may never have been so together.
+    /// Ends a run without writes. If the run read several items one after another, they may never
+    /// have existed together, so they are validated. Otherwise no request is needed.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -125,7 +127,7 @@ impl Unit {
             return Ok(Next::Done);
         }
         if !self.snapshot {
-            // Another run on fresh items decides.
+            // Another run on newly read items decides.
             return Ok(Next::Again);
         }
         let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
@@ -141,7 +143,7 @@ impl Unit {
         Ok(Next::Again)
     }
 
-    /// Sends what a run wants to write, with a check of each item that it only read.
+    /// Sends the writes of a run, with a check of each item that the run only read.
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         let asked = pending.iter().any(|operation| operation.purpose == Purpose::Check);
@@ -154,7 +156,8 @@ impl Unit {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // A plain create or delete that is sent again after a lost reply may undo what another caller did in between.
+            // A plain create or delete must not be repeated after a lost reply, because it may undo
+            // a write of another caller in between.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -163,11 +166,11 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// After a refusal: another run, if it can decide otherwise than this one.
+    /// Handles a refusal: the closure runs again, if another run can have another result.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The largest of them costs the most to be refused again.
+        // The largest item is the most expensive one to be refused for again.
         let Some(largest) = changed.max_by_key(|reason| reason.current_item().map_or(0, size)) else {
             return Err(Error::Cancelled(refused));
         };
@@ -193,21 +196,21 @@ impl Unit {
     }
 }
 
-/// What of an earlier run the next one may start from.
+/// The items that the next run may start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Reads,
     Nothing,
 }
 
-/// The result of a run's writes.
+/// The result of a run's commit.
 enum CommitResult {
     Everything,
-    /// They came to nothing.
+    /// The commit was refused.
     Nothing,
 }
 
-/// A check of each item that was read, unless a write of it asks for the same.
+/// Adds a check of each item that was read, unless a write of the item has the same condition.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
@@ -227,7 +230,7 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Sends one update and nothing else as a plain conditional write, at half the price of a transaction.
+/// Sends a single update as a plain conditional write, at half the price of a transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
@@ -235,7 +238,7 @@ async fn write_alone(
     assembly: Assembly,
     stamps: WriteStamps,
 ) -> Result<(), Error> {
-    // Only an item with a separate lease row has a companion write, and it is not alone then.
+    // Only an item with a separate lease row has a companion write. Such an item is not sent here.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         attempts: &mut *attempts,
@@ -253,13 +256,15 @@ async fn write_alone(
     }
 }
 
-/// Whether the item in the way is one that the run had read, and another one now: the closure, run again, can decide otherwise.
+/// Returns whether the item that refused the write has changed since the run read it. The closure
+/// may then have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// What the next run knows of an item: what the refusal has shown, else what was read. An item that the refusal did not show is read again.
+/// Returns an item for the next run: as the refusal returned it, or else as it was read. Returns
+/// `None` for an item that must be read again.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -21,13 +21,13 @@ use crate::{
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
 ///
-/// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be gone when the
-/// closure ends. Writes are noted, and sent after the closure has ended. A read of an item after its write is
-/// an error, because the read would not show the write.
+/// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be
+/// dropped before the closure ends. Writes are recorded, and sent after the closure has ended. A
+/// read of an item after its write is an error, because the read would not show the write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// Gives the run back when its closure has ended.
+/// Gives access to the run after its closure has ended.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -43,8 +43,8 @@ impl Handle {
 }
 
 impl Tx {
-    /// Returns the item under a key, or `None` if there is no item. The read is strongly consistent. A second read
-    /// of the item in the same run returns the same.
+    /// Returns the item under a key, or `None` if there is no item. The read is strongly
+    /// consistent. A second read of the item in the same run returns the same value.
     ///
     /// # Examples
     ///
@@ -66,7 +66,7 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: the item then does not count as read.
+    /// The future can be dropped at any time. The item then does not count as read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -89,8 +89,9 @@ impl Tx {
         }
     }
 
-    /// Returns the items under several keys, in the order of the keys, with as few requests as possible. The items
-    /// are read at different moments; the commit verifies that they existed together.
+    /// Returns the items under several keys, in the order of the keys, with as few requests as
+    /// possible. The items are read at different moments. The commit verifies that they existed
+    /// together.
     ///
     /// # Examples
     ///
@@ -112,8 +113,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. Items that it has read by then may count as read: the commit checks
-    /// them.
+    /// The future can be dropped at any time. Items that were already read may still count as read,
+    /// so that the commit checks them.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -176,7 +177,8 @@ impl Tx {
         self.add(repository, PendingOperation::update(repository, stored));
     }
 
-    /// Writes the whole value over the item that it was read from, if the item has not changed since.
+    /// Writes the whole value over the item that it was read from, if the item has not changed
+    /// since.
     ///
     /// # Examples
     ///
@@ -208,8 +210,8 @@ impl Tx {
         self.add(repository, PendingOperation::delete(repository, stored));
     }
 
-    /// Requires that an item has not changed since it was read elsewhere. Items that this handle has read are checked
-    /// anyway.
+    /// Requires that an item has not changed since it was read elsewhere. Items that were read
+    /// through this handle are checked in any case.
     ///
     /// # Examples
     ///
@@ -257,9 +259,9 @@ impl Tx {
         self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent));
     }
 
-    /// Requires that a condition holds for the item under the key. If the condition is false and the item was not
-    /// read, or has not changed since it was read, the unit of work fails with [`Error::Cancelled`]: another run of
-    /// the closure would change nothing.
+    /// Requires that a condition holds for the item under the key. If the condition is false and
+    /// the item has changed since the closure read it, the closure runs again. Otherwise the unit
+    /// of work fails with [`Error::Cancelled`], because another run would have the same result.
     ///
     /// # Examples
     ///
@@ -275,8 +277,9 @@ impl Tx {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition));
     }
 
-    /// Makes the whole unit of work depend on a lease, or on a named lock. If the lease or lock is no longer held, the
-    /// unit of work fails with [`Error::Lost`]. A write of the leased item itself needs its guard too.
+    /// Adds a lease or a named lock as a condition of the whole unit of work. If the lease or lock
+    /// is no longer held, the unit of work fails with [`Error::Lost`]. A write of the leased item
+    /// itself needs this guard, too.
     ///
     /// # Examples
     ///
@@ -307,14 +310,14 @@ impl Tx {
         self.run().session.attempts()
     }
 
-    /// The attempts of a read are among those of the unit of work.
+    /// Adds the attempts of a read to the attempts of the unit of work.
     fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
         run.session.attempts = run.session.attempts.max(attempts.spent().attempts);
         outcome
     }
 
-    /// Those that have to be asked for, each once.
+    /// Returns the items that are not known yet, each once.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
@@ -327,7 +330,7 @@ impl Tx {
         Ok(unknown)
     }
 
-    /// Never held over an await.
+    /// Locks the run. The lock is never held across an await.
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -218,14 +218,14 @@ impl Client {
         world
     }
 
-    /// The number of the call that it is in.
+    /// Returns the number of the current call.
     fn call(&self, setup: &Setup) -> u8 {
         let before: usize = setup.scripts[..usize::from(self.number)].iter().map(|script| script.len()).sum();
         u8::try_from(before).unwrap() + self.done
     }
 }
 
-/// The request with the id and the incarnation of its attempt.
+/// Returns the request with the id and the incarnation of its attempt.
 fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
     let mark = |drawn| match drawn {
         Drawn::PerCall => 16 * request.call,

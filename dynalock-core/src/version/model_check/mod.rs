@@ -319,7 +319,7 @@ fn an_item_proves_nothing_about_a_create_in_doubt() {
     assert!(matches!(setup.breaks(), Violation::FalseConflict(0 | 1)));
 }
 
-/// A create, and a delete while the create is sent again or still under way.
+/// Returns a create, and a delete while the create is sent again or still under way.
 fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> Setup<'a> {
     let rules = Rules { incarnations, ..REAL };
     let setup = Setup::new(Start::Absent, &[&[Create], &[Delete], &[Update, Update]]);

@@ -47,7 +47,8 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// An item without write ids is taken for the one that was read if it has the version and no ids.
+/// An item without write ids is taken for the one that was read if it has the version and
+/// no ids.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)

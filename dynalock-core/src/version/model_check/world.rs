@@ -113,7 +113,7 @@ impl Request {
         }
     }
 
-    /// The life of the item that it rests on.
+    /// Returns the life of the item that the write requires.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
@@ -138,7 +138,7 @@ impl Request {
         }
     }
 
-    /// The item after it.
+    /// Returns the item after the write.
     fn next(&self, rules: &Rules) -> Option<Item> {
         let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
         let revision = match &self.change {
@@ -169,7 +169,8 @@ impl World {
         Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
     }
 
-    /// Whether the answer to a request is a success. If its condition holds it is applied; None if it may not arrive yet.
+    /// Returns whether the answer to a request is a success. If its condition holds it is applied;
+    /// None if it may not arrive yet.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
             return Some(true);
@@ -257,7 +258,8 @@ impl World {
         }
     }
 
-    /// The worlds in which one more late request has arrived. A late create arrives once, any other as often as it likes.
+    /// Returns the worlds in which one more late request has arrived. A late create arrives once,
+    /// any other as often as it likes.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.change == Change::Create;
