@@ -13,10 +13,11 @@ cases![
 ];
 
 async fn foreign(shop: &Shop) -> Table<Product> {
-    let table = shop.table::<Product>().await;
-    for key in ["a", "b"] {
-        table.raw.put(item([("sku", s(key)), ("stock", n(5)), ("note", s("none")), ("color", s("red"))])).await;
-    }
+    let table = shop
+        .table_of_raw::<Product>(
+            ["a", "b"].map(|key| item([("sku", s(key)), ("stock", n(5)), ("note", s("none")), ("color", s("red"))])),
+        )
+        .await;
     table
 }
 

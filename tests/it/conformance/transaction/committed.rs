@@ -147,10 +147,12 @@ async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) 
 }
 
 async fn an_item_without_a_version_is_adopted(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    for key in ["update", "replace", "delete", "check"] {
-        table.raw.put(item([("sku", s(key)), ("stock", n(5)), ("color", s("red"))])).await;
-    }
+    let table = shop
+        .table_of_raw::<Product>(
+            ["update", "replace", "delete", "check"]
+                .map(|key| item([("sku", s(key)), ("stock", n(5)), ("color", s("red"))])),
+        )
+        .await;
     let read = async |key: &str| table.items.get(key).await.unwrap().unwrap();
     let mut changed = read("update").await;
     changed.stock = 6;

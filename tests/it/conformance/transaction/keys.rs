@@ -86,8 +86,7 @@ async fn keys_of_two_parts_and_of_numbers_find_their_items(shop: &Shop) {
 }
 
 async fn what_is_read_in_many_is_checked_like_any_read(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 1)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 1)]).await;
     table.others.create(Product::new("sum", 0)).await.unwrap();
     let others = table.others.clone();
     shop.rival.before("TransactWriteItems", 0, async move || drop(others.create(Product::new("b", 2)).await.unwrap()));

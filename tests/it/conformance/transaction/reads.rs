@@ -63,8 +63,7 @@ async fn an_absent_item_that_is_only_read_is_checked_for_absence(shop: &Shop) {
 }
 
 async fn an_item_that_is_read_twice_is_the_same_whatever_others_write(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 5)]).await;
     let runs = &AtomicU32::new(0);
     let product = transact(&shop.client, |tx| async move {
         let mut one = tx.get(&table.items, "a").await?.unwrap();
@@ -83,8 +82,7 @@ async fn an_item_that_is_read_twice_is_the_same_whatever_others_write(shop: &Sho
 }
 
 async fn an_item_that_is_read_twice_at_the_same_time_is_the_same(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 5)]).await;
     shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
@@ -99,10 +97,7 @@ async fn an_item_that_is_read_twice_at_the_same_time_is_the_same(shop: &Shop) {
 }
 
 async fn reads_may_run_at_the_same_time(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    for key in ["a", "b"] {
-        table.others.create(Product::new(key, 5)).await.unwrap();
-    }
+    let table = &shop.table_of(["a", "b"].map(|key| Product::new(key, 5))).await;
     let move_one = transact(&shop.client, |tx| async move {
         let (from, to) = tokio::try_join!(tx.get(&table.items, "a"), tx.get(&table.items, "b"))?;
         let (mut from, mut to) = (from.unwrap(), to.unwrap());
@@ -166,8 +161,7 @@ async fn an_item_can_be_read_after_it_was_checked(shop: &Shop) {
 }
 
 async fn a_recreated_item_is_another_one_though_its_version_fits(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 5)]).await;
     let (raw, others) = (table.raw.clone(), table.others.clone());
     shop.rival.before("TransactWriteItems", 0, async move || {
         raw.delete("a").await;

@@ -19,10 +19,7 @@ cases![
 ];
 
 async fn products(shop: &Shop) -> Table<Product> {
-    let table = shop.table::<Product>().await;
-    for key in ["update", "replace", "delete"] {
-        table.others.create(Product::new(key, 5)).await.unwrap();
-    }
+    let table = shop.table_of(["update", "replace", "delete"].map(|key| Product::new(key, 5))).await;
     table
 }
 
