@@ -26,8 +26,6 @@ mod locks;
 mod lost_reply;
 mod modify;
 mod read;
-mod recreate;
-mod separate;
 mod shapes;
 mod tables;
 mod transaction;

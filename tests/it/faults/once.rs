@@ -9,7 +9,7 @@ use dynalock::{
 use serde::{Deserialize, Serialize};
 
 use super::tally::increment;
-use crate::support::{Product, Shop, Table, expect_error, millis, n, secs, settle, travel};
+use crate::support::{Product, Shop, Table, changed, expect_error, millis, n, secs, settle, travel};
 
 fn tokens(shop: &Shop) -> Vec<String> {
     let token = |request: &serde_json::Value| request["ClientRequestToken"].as_str().unwrap().to_owned();
@@ -19,8 +19,7 @@ fn tokens(shop: &Shop) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn each_write_is_a_transaction_of_one() {
     let (shop, table) = Shop::with_table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 5)).exactly_once().await.unwrap();
-    product.stock = 6;
+    let product = changed(table.items.create(Product::new("a", 5)).exactly_once().await.unwrap(), |it| it.stock = 6);
     let product = table.items.update(product).exactly_once().await.unwrap();
     let product = table.items.replace(product).exactly_once().await.unwrap();
     let product = table.items.touch(product).exactly_once().await.unwrap();
@@ -118,12 +117,9 @@ async fn conflicts_are_the_same_as_without() {
     let (_, table) = Shop::with_table::<Product>().await;
     let stale = table.others.create(Product::new("a", 5)).await.unwrap();
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
-    let mut changed = stale.clone();
-    changed.stock = 6;
-    let met = expect_error!(
-        table.items.create(Product::new("a", 1)).exactly_once().await,
-        Error::AlreadyExists(met) => met
-    );
+    let changed = changed(stale.clone(), |it| it.stock = 6);
+    let result = table.items.create(Product::new("a", 1)).exactly_once().await;
+    let met = expect_error!(result, Error::AlreadyExists(met) => met);
     assert_eq!(met.current::<Product>().unwrap(), Some(current.clone()));
     let lost = expect_error!(table.items.update(changed).exactly_once().await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap(), Some(current.clone()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Expiry, LockGuard, Locks, Wait, lock::QueueTicket};
+use dynalock::{Expiry, LockGuard, lock::QueueTicket};
 
 use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 
@@ -10,16 +10,8 @@ use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTicket<LockGuard>)> {
     let mut all = Vec::new();
     for _ in 0..count {
-        let line = shop.beside();
-        let queued = Locks::new(&line.client, "locks")
-            .ttl(ttl)
-            .wait(Wait::Forever)
-            .acquire("printer")
-            .fair()
-            .enter()
-            .await
-            .unwrap();
-        all.push((line, queued));
+        let (line, locks) = shop.another_process();
+        all.push((line, locks.ttl(ttl).acquire("printer").fair().enter().await.unwrap()));
     }
     all
 }

@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction};
 
-use crate::support::{FAILED, NONE, Product, Shop, cancelled, codes, commit, expect_error, item, met, n, s};
+use crate::support::{FAILED, NONE, Product, Shop, add, cancelled, codes, commit, expect_error, item, met, n, s};
 
 cases![
     assumed_values_are_read_once_and_written,
@@ -58,12 +58,7 @@ async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
         let assumed = Stored::assume(Product::new("a", 6), etag.clone());
         let mut tx = Transaction::new(&shop.client);
         tx.create(&table.items, Product::new("b", 5));
-        match kind {
-            "update" => drop(tx.update(&table.items, assumed)),
-            "replace" => drop(tx.replace(&table.items, assumed)),
-            "delete" => drop(tx.delete(&table.items, assumed)),
-            _ => drop(tx.check(&table.items, &assumed)),
-        }
+        add(&mut tx, kind, &table.items, assumed);
         let cancelled = cancelled(tx.commit().await);
         assert_eq!(codes(&cancelled), [NONE, FAILED], "{kind}");
         let now = cancelled.reasons().nth(1).unwrap().current::<Product>().unwrap();
@@ -101,10 +96,8 @@ async fn an_etag_of_another_key_is_refused(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
     table.others.create(Product::new("b", 5)).await.unwrap();
-    expect_error!(
-        commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), etag))).await,
-        Error::KeyChanged { .. }
-    );
+    let result = commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), etag))).await;
+    expect_error!(result, Error::KeyChanged { .. });
     assert_eq!(shop.requests(), 0);
 }
 

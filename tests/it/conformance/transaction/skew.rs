@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Stored, Transaction, transact};
 
-use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, codes, commit, n};
+use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, changed, codes, commit, n};
 
 cases![
     two_who_leave_at_the_same_time_do_not_both_leave,
@@ -30,10 +30,9 @@ fn bob_leaves(shop: &Shop, table: &Table<Account>) {
         let items = &items;
         let unit = transact(&client, |tx| async move {
             let alice = tx.get(items, "alice").await?.unwrap();
-            let mut bob = tx.get(items, "bob").await?.unwrap();
+            let bob = tx.get(items, "bob").await?.unwrap();
             assert_eq!((alice.cents, bob.cents), (1, 1));
-            bob.cents = 0;
-            tx.update(items, bob);
+            tx.update(items, changed(bob, |it| it.cents = 0));
             Ok::<_, Error>(())
         });
         unit.await.unwrap();
@@ -46,11 +45,10 @@ async fn two_who_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
     let runs = &AtomicU32::new(0);
     let unit = transact(&shop.client, |tx| async move {
         runs.fetch_add(1, SeqCst);
-        let mut alice = tx.get(&table.items, "alice").await?.unwrap();
+        let alice = tx.get(&table.items, "alice").await?.unwrap();
         let bob = tx.get(&table.items, "bob").await?.unwrap();
         if bob.cents == 1 {
-            alice.cents = 0;
-            tx.update(&table.items, alice);
+            tx.update(&table.items, changed(alice, |it| it.cents = 0));
         }
         Ok::<_, Error>(())
     });

@@ -2,13 +2,9 @@
 
 use super::explore::{Outcome, explore};
 use super::property::Property;
-use super::rules::Kind::{Fair, Plain};
-use super::rules::{Clock, Flaw, Kind, Rules};
+use super::rules::Kind::Plain;
+use super::rules::{Clock, Flaw, Kind, ONE_AND_PLAIN, Rules, THREE, TWO, TWO_AND_PLAIN};
 
-const THREE: &[Kind] = &[Fair, Fair, Fair];
-const TWO: &[Kind] = &[Fair, Fair];
-const TWO_AND_PLAIN: &[Kind] = &[Fair, Fair, Plain];
-const ONE_AND_PLAIN: &[Kind] = &[Fair, Plain];
 const THREE_PLAIN: &[Kind] = &[Plain, Plain, Plain];
 
 /// The shortest way to break that property.

@@ -2,12 +2,8 @@
 
 use super::explore::{Outcome, explore};
 use super::rules::Kind::{Fair, Plain, Writer};
-use super::rules::{Clock, Flaw, Kind, Rules};
+use super::rules::{Clock, Flaw, Kind, ONE_AND_PLAIN, Rules, THREE, TWO, TWO_AND_PLAIN};
 
-const THREE: &[Kind] = &[Fair, Fair, Fair];
-const TWO: &[Kind] = &[Fair, Fair];
-const TWO_AND_PLAIN: &[Kind] = &[Fair, Fair, Plain];
-const ONE_AND_PLAIN: &[Kind] = &[Fair, Plain];
 const ONE_OF_EACH: &[Kind] = &[Fair, Plain, Writer];
 
 /// The second clock is ahead by as much as is allowed.
