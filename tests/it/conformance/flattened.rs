@@ -18,7 +18,7 @@ cases![
     a_replace_leaves_no_alias,
     aliases_of_a_flattened_option_and_of_a_flattened_field_inside_it_are_moved,
     a_key_of_a_flattened_map_that_is_an_alias_is_refused,
-    foreign_attributes_beside_a_flattened_field_survive,
+    foreign_attributes_next_to_a_flattened_field_survive,
     an_update_costs_no_further_request,
     a_value_that_was_just_written_undoes_nothing_of_others,
     an_unchanged_value_that_was_just_written_sends_nothing,
@@ -234,7 +234,7 @@ async fn a_key_of_a_flattened_map_that_is_an_alias_is_refused(shop: &Shop) {
     assert_eq!(table.items.get("a").await.unwrap(), Some(stored));
 }
 
-async fn foreign_attributes_beside_a_flattened_field_survive(shop: &Shop) {
+async fn foreign_attributes_next_to_a_flattened_field_survive(shop: &Shop) {
     let table = shop.table::<Person>().await;
     table.items.create(person()).await.unwrap();
     table.raw.set("a", "town-twinning", s("Oxford")).await;

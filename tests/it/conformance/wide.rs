@@ -22,7 +22,7 @@ cases![
     a_lockable_item_is_replaced_whatever_its_size,
     a_transaction_says_that_the_update_is_too_long,
     a_put_keeps_all_that_did_not_change,
-    a_put_takes_a_dead_head_out_of_the_queue_like_an_update,
+    a_put_takes_an_expired_head_out_of_the_queue_like_an_update,
     a_put_is_sent_again_after_a_lease_that_came_and_went,
     a_put_of_an_item_that_its_holder_has_written_is_locked,
 ];
@@ -270,7 +270,7 @@ async fn a_put_keeps_all_that_did_not_change(shop: &Shop) {
     assert_eq!(stored["place"], AttributeValue::M([("city".to_owned(), s("Oslo"))].into()));
 }
 
-async fn a_put_takes_a_dead_head_out_of_the_queue_like_an_update(shop: &Shop) {
+async fn a_put_takes_an_expired_head_out_of_the_queue_like_an_update(shop: &Shop) {
     let table = samples(shop, 700).await;
     let long_ago = AttributeValue::L(vec![s("dead:0/1000/1")]);
     table.raw.set("a", "_queue", long_ago).await;

@@ -125,7 +125,8 @@ async fn an_acquire_that_is_dropped_leaves_no_lock_behind() {
     for polls in 0..500_u32 {
         let mut acquire = locks.acquire(format!("report-{polls}")).into_future();
         for _ in 0..polls % 7 {
-            if futures_poll(&mut acquire).await.is_some() {
+            let polled = std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut acquire).poll(context))).await;
+            if polled.is_ready() {
                 break;
             }
             tokio::task::yield_now().await;
@@ -149,15 +150,6 @@ async fn a_waiter_that_is_dropped_does_not_enter_later() {
     kill(held);
     travel(secs(60)).await;
     assert!(others.try_acquire("report").await.unwrap().is_some());
-}
-
-/// One poll.
-async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    std::future::poll_fn(|context| match std::pin::Pin::new(&mut *future).poll(context) {
-        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
-        std::task::Poll::Pending => std::task::Poll::Ready(None),
-    })
-    .await
 }
 
 #[tokio::test(start_paused = true)]

@@ -84,7 +84,7 @@ async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_write_of_one_who_waits_may_meet_anything() {
+async fn each_write_of_a_waiter_may_meet_anything() {
     for fault in everything() {
         // Its place, its heartbeats, its leave.
         for nth in 0..5 {
@@ -94,7 +94,7 @@ async fn each_write_of_one_who_waits_may_meet_anything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_read_of_one_who_waits_may_meet_anything() {
+async fn each_read_of_a_waiter_may_meet_anything() {
     for fault in everything() {
         for nth in [0, 3, 17, 18, 19, 20, 21, 22] {
             served_in_order("GetItem", nth, fault.clone()).await;
@@ -131,7 +131,7 @@ async fn giving_a_place_up_may_meet_anything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taking_a_dead_head_out_may_meet_anything() {
+async fn taking_an_expired_head_out_may_meet_anything() {
     for fault in everything() {
         let (shop, locks, others) = Shop::with_locks().await;
         let fence = kill(others.acquire("printer").fair().await.unwrap());

@@ -58,7 +58,7 @@ async fn a_turn_is_taken_within_the_pause_of_the_next_place_by_one_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() {
+async fn an_expired_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         let (shop, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));

@@ -185,7 +185,7 @@ async fn a_unit_of_work_runs_again_only_where_that_can_help() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn contention_beside_a_conflict_is_decided_anew() {
+async fn contention_together_with_a_conflict_is_decided_anew() {
     let (shop, table) = purse().await;
     shop.rival.before_through(&table.others, TRANSACT, 1, async |others| {
         others.update_with("check", |account| account.cents = 9).await.unwrap();

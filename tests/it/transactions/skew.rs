@@ -59,7 +59,7 @@ macro_rules! rounds {
 }
 
 #[tokio::test]
-async fn of_two_who_leave_at_the_same_time_one_stays() {
+async fn of_two_people_that_leave_at_the_same_time_one_stays() {
     let stayed = rounds!(leave_in_a_unit);
     assert!(stayed.iter().all(|staying| *staying == 1), "{stayed:?}");
 }

@@ -51,11 +51,10 @@ async fn an_assumed_value_that_says_nothing_new_is_a_check(shop: &Shop) {
 }
 
 async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     for kind in ["update", "replace", "delete", "check"] {
-        let assumed = Stored::assume(Product::new("a", 6), etag.clone());
+        let assumed = Stored::assume(Product::new("a", 6), created.etag());
         let mut tx = Transaction::new(&shop.client);
         tx.create(&table.items, Product::new("b", 5));
         add(&mut tx, kind, &table.items, assumed);
@@ -69,13 +68,12 @@ async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
 }
 
 async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let mut tx = Transaction::new(&shop.client);
-    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), etag));
+    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), created.etag()));
     tx.create(&table.items, Product::new("b", 5));
     let now = met(&cancelled(tx.commit().await), &update).unwrap();
     assert_eq!((now.version(), now.stock), (2, 9));
@@ -83,20 +81,19 @@ async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop:
 }
 
 async fn an_assumed_value_of_a_deleted_item_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.raw.delete("a").await;
     let mut tx = Transaction::new(&shop.client);
-    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), etag));
+    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), created.etag()));
     assert_eq!(met(&cancelled(tx.commit().await), &update), None);
     assert_eq!(table.raw.get("a").await, None);
 }
 
 async fn an_etag_of_another_key_is_refused(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.others.create(Product::new("b", 5)).await.unwrap();
-    let result = commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), etag))).await;
+    let result =
+        commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), created.etag()))).await;
     expect_error!(result, Error::KeyChanged { .. });
     assert_eq!(shop.requests(), 0);
 }

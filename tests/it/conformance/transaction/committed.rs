@@ -32,10 +32,8 @@ struct Page {
 }
 
 async fn what_each_operation_left_can_be_written_again_without_a_read(shop: &Shop) {
-    let products = shop.table::<Product>().await;
-    let accounts = shop.table::<Account>().await;
-    let mut updated = products.others.create(Product::new("updated", 1)).await.unwrap();
-    let mut replaced = accounts.others.create(Account::new("replaced", 1)).await.unwrap();
+    let (products, mut updated) = shop.stored(Product::new("updated", 1)).await;
+    let (accounts, mut replaced) = shop.stored(Account::new("replaced", 1)).await;
     updated.stock = 2;
     replaced.cents = 2;
     let mut tx = Transaction::new(&shop.client);

@@ -14,7 +14,7 @@ cases![
     several_checks_of_one_item_are_one_check,
     merged_operations_share_their_reason,
     each_condition_of_a_merged_write_decides,
-    conditions_of_every_form_stand_beside_others,
+    conditions_of_every_form_stand_next_to_others,
     a_condition_is_about_the_item_before_the_write,
     a_condition_alone_may_have_every_form,
     a_check_of_another_state_than_the_write_rests_on_is_refused,
@@ -131,7 +131,7 @@ async fn each_condition_of_a_merged_write_decides(shop: &Shop) {
     }
 }
 
-async fn conditions_of_every_form_stand_beside_others(shop: &Shop) {
+async fn conditions_of_every_form_stand_next_to_others(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let mut stored = product(&table).await;
     for (holds, fails) in conditions() {

@@ -62,10 +62,8 @@ async fn the_current_item_can_be_written_without_a_read(shop: &Shop) {
 }
 
 async fn the_current_item_can_be_read_in_a_loop(shop: &Shop) {
-    let products = shop.table::<Product>().await;
-    let accounts = shop.table::<Account>().await;
-    let product = products.others.create(Product::new("a", 5)).await.unwrap();
-    let account = accounts.others.create(Account::new("a", 7)).await.unwrap();
+    let (products, product) = shop.stored(Product::new("a", 5)).await;
+    let (accounts, account) = shop.stored(Account::new("a", 7)).await;
     let mut tx = Transaction::new(&shop.client);
     tx.create(&products.items, Product::new("a", 1));
     tx.create(&accounts.items, Account::new("a", 1));

@@ -7,7 +7,7 @@ use dynalock::{Error, Stored, Transaction, transact};
 use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, changed, codes, commit, n};
 
 cases![
-    two_who_leave_at_the_same_time_do_not_both_leave,
+    two_people_that_leave_at_the_same_time_do_not_both_leave,
     without_the_check_both_leave,
     with_a_check_the_second_is_refused,
 ];
@@ -39,7 +39,7 @@ fn bob_leaves(shop: &Shop, table: &Table<Account>) {
     });
 }
 
-async fn two_who_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
+async fn two_people_that_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
     let table = &on_call(shop).await;
     bob_leaves(shop, table);
     let runs = &AtomicU32::new(0);

@@ -16,10 +16,8 @@ cases![
 ];
 
 async fn several_tables_are_read_in_one_request(shop: &Shop) {
-    let products = shop.table::<Product>().await;
-    let lines = shop.table::<Line>().await;
-    let product = products.others.create(Product::new("a", 5)).await.unwrap();
-    let line = lines.others.create(Line::new("a", -7, 5)).await.unwrap();
+    let (products, product) = shop.stored(Product::new("a", 5)).await;
+    let (lines, line) = shop.stored(Line::new("a", -7, 5)).await;
     let mut get = Transaction::get(&shop.client);
     let absent = get.item(&products.items, "b");
     let a_line = get.item(&lines.items, ("a", -7));

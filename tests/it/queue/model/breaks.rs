@@ -95,7 +95,7 @@ fn only_the_head_may_leave() {
 }
 
 #[test]
-fn who_gives_up_must_not_remove_by_the_index_alone() {
+fn a_waiter_that_gives_up_must_not_remove_by_the_index_alone() {
     let rules = Rules { patience: true, ..with(Flaw::AbandonIgnoresId, THREE) };
     breaks(rules, Property::NobodyIsSkipped);
     breaks(rules, Property::NothingIsLeft);
