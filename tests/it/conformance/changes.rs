@@ -134,7 +134,7 @@ impl Mutable for Scalars {
     fn mutate(&mut self, rng: &mut Rng) {
         maybe(rng, &mut self.a_number, |rng| [0, -1, i64::MIN, i64::MAX][rng.usize(..4)]);
         maybe(rng, &mut self.a_float, |rng| [0.0, 1.0, 1.5, 0.1 + 0.2][rng.usize(..4)]);
-        maybe(rng, &mut self.a_flag, |rng| rng.bool());
+        maybe(rng, &mut self.a_flag, Rng::bool);
         maybe(rng, &mut self.a_text, text);
         maybe(rng, &mut self.a_char, |rng| ['a', 'ß'][rng.usize(..2)]);
         maybe(rng, &mut self.null_if_none, |rng| rng.bool().then(|| rng.u8(..2)));

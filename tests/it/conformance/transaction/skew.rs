@@ -14,8 +14,7 @@ cases![
 
 /// Two who are on call; each may leave while the other stays.
 async fn on_call(shop: &Shop) -> Table<Account> {
-    let table = shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 1))).await;
-    table
+    shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 1))).await
 }
 
 async fn left(table: &Table<Account>) -> [bool; 2] {

@@ -21,8 +21,7 @@ cases![
 ];
 
 async fn products(shop: &Shop) -> Table<Product> {
-    let table = shop.table_of(["update", "replace", "delete"].map(|key| Product::new(key, 5))).await;
-    table
+    shop.table_of(["update", "replace", "delete"].map(|key| Product::new(key, 5))).await
 }
 
 async fn one_update_and_nothing_else_is_a_plain_write(shop: &Shop) {
