@@ -2,7 +2,7 @@
 
 use dynalock::local::{Database, Faults};
 
-use crate::support::{Product, Shop, secs};
+use crate::support::{Product, Shop, changed, secs};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_databases_on_one_file_count_exactly() {
@@ -41,8 +41,7 @@ async fn a_write_in_doubt_is_recognised_after_the_database_was_opened_again() {
     shop.faults.script_on("UpdateItem", 1, dynalock::local::Fault::AccessDenied);
     product.stock = 1;
     let edited = product.clone();
-    product.note = Some("x".to_owned());
-    table.items.update(product).await.unwrap_err();
+    table.items.update(changed(product, |it| it.note = Some("x".to_owned()))).await.unwrap_err();
     let name = table.name().to_owned();
     drop((table, shop, database));
 

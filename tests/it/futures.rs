@@ -174,9 +174,7 @@ async fn every_future_of_a_transaction_can_be_spawned_also_by_generic_code() {
 
 #[tokio::test]
 async fn a_closure_may_count_and_collect_what_it_does() {
-    let shop = Shop::without_faults();
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let (shop, table) = &Shop::with_items([Product::new("a", 5)]).await;
     let mut runs = 0;
     let unit = transact(&shop.client, |tx| {
         runs += 1;

@@ -14,7 +14,7 @@
 //! | an own write is a conflict after a lost reply | `conformance::lost_reply`, `faults::losses`, `transactions::{outcomes, tokens}` |
 //! | version 0, or the first one, is never updated | `versions_that_others_wrote_are_updated` |
 //! | an item without a version is updated unchecked | `adoption_fails_if_..` in `conformance::unversioned` |
-//! | delete is unchecked | `delete_is_checked`, `adoption_fails_if_any_other_attribute_was_changed` |
+//! | delete is unchecked | `a_stale_value_is_a_conflict_with_the_current_item_or_with_nothing`, `adoption_fails_if_any_other_attribute_was_changed` |
 //! | batch writes skip the check and keep the old number | `all_kinds_happen_together_in_any_order`, `what_each_operation_left_can_be_written_again_without_a_read` |
 //! | operations are regrouped on the wire: reasons do not match the calls | `each_kind_that_fails_alone_is_the_one_to_blame_in_any_order`, `merged_operations_share_their_reason` |
 //! | any failed condition is "exists", a cancellation a failed condition | `every_code_of_a_cancellation_means_what_it_says`, `what_is_refused_for_good_is_sent_once`, `transactions::cancellations` (every code, alone and mixed) |

@@ -14,6 +14,8 @@ use crate::support::{Shop, commit, expect_error, item, n, s};
 
 const SECRET: &str = "5500005555555559";
 
+const REFUSED: &str = "its own code refused it; `CodecError::detail` has the text, which may quote content";
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "carts", show_key)]
 #[lockable]
@@ -80,7 +82,6 @@ fn says(error: &Error, place: &str, reason: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_value_that_does_not_fit_is_named_with_its_attribute_and_the_reason() {
     let (_, table) = Shop::with_table::<Cart>().await;
-    let refused = "its own code refused it; `CodecError::detail` has the text, which may quote content";
     for (attribute, value, reason) in [
         (
             "lines",
@@ -99,14 +100,14 @@ async fn a_value_that_does_not_fit_is_named_with_its_attribute_and_the_reason() 
         ),
         ("lines", s(SECRET), "expected a list or a set, found a string"),
         ("prices", map(SECRET, s(SECRET)), "expected a number, found another value in a map"),
-        ("amount", s(SECRET), refused),
+        ("amount", s(SECRET), REFUSED),
     ] {
         table.raw.put(item([("customer", s("alice")), ("number", n(1)), (attribute, value)])).await;
         let error = table.items.get(("alice", 1)).await.unwrap_err();
         says(&error, &format!("attribute `{attribute}` of an item of table `{}`", table.name()), reason);
         let error = expect_error!(Err::<(), _>(error), Error::Decode(error) => error);
         assert_eq!((error.path().as_deref(), error.attribute()), (Some(attribute), Some(attribute)));
-        let detail = (reason == refused).then(|| format!("`{SECRET}` is no amount"));
+        let detail = (reason == REFUSED).then(|| format!("`{SECRET}` is no amount"));
         assert_eq!(error.detail().map(str::to_owned), detail);
     }
 }
@@ -120,11 +121,7 @@ async fn a_value_that_cannot_be_stored_is_named_with_the_reason() {
     says(&error, &place("sizes"), "it is written as a set of strings, and an element is no string");
     let amount = Cart { amount: Amount(13), ..cart(1) };
     let error = table.items.create(amount).await.unwrap_err();
-    says(
-        &error,
-        &place("amount"),
-        "its own code refused it; `CodecError::detail` has the text, which may quote content",
-    );
+    says(&error, &place("amount"), REFUSED);
     let error = expect_error!(Err::<(), _>(error), Error::Encode(error) => error);
     assert_eq!((error.reason(), error.detail()), (&CodecReason::Refused, Some(&*format!("{SECRET} is no amount"))));
 }

@@ -8,26 +8,25 @@ use dynalock::{
     error::{InvalidSetting, InvalidTransaction, Spent},
 };
 
-use crate::support::{Crate, Product, Shop, Table, commit, expect_error, millis};
+use crate::support::{Crate, Product, Shop, Table, changed, commit, expect_error, millis};
 
 fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
     expect_error!(result, Error::InvalidSetting(why) => why)
 }
 
 /// An item and its repository, and a table of locks.
-async fn crates_and_locks(shop: &Shop) -> (Table<Crate>, Locks) {
-    let crates = shop.table_of([Crate::new("a", 1)]).await;
+async fn crates_and_locks() -> (Shop, Table<Crate>, Locks) {
+    let (shop, crates) = Shop::with_items([Crate::new("a", 1)]).await;
     let locks = Locks::new(&shop.client, "locks");
     locks.create_table().await.unwrap();
-    (crates, locks)
+    (shop, crates, locks)
 }
 
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 #[tokio::test(start_paused = true)]
 async fn a_ttl_of_no_time_or_of_more_than_a_year_is_refused() {
-    let shop = Shop::without_faults();
-    let (crates, locks) = crates_and_locks(&shop).await;
+    let (shop, crates, locks) = crates_and_locks().await;
     let before = shop.requests();
     for ttl in [Duration::ZERO, Duration::from_micros(999), YEAR + millis(1), Duration::MAX] {
         let locks = locks.clone().ttl(ttl);
@@ -53,8 +52,7 @@ async fn a_ttl_of_no_time_or_of_more_than_a_year_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_for_nobody_is_refused() {
-    let shop = Shop::without_faults();
-    let (crates, locks) = crates_and_locks(&shop).await;
+    let (shop, crates, locks) = crates_and_locks().await;
     let before = shop.requests();
     for why in [
         setting(locks.acquire("a").fair().max_queue(0).await.map(drop)),
@@ -72,8 +70,7 @@ async fn a_queue_for_nobody_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_may_send_nothing_are_refused() {
-    let shop = Shop::without_faults();
-    let table = &shop.table::<Product>().await;
+    let (shop, table) = &Shop::with_table::<Product>().await;
     let stored = table.others.create(Product::new("a", 5)).await.unwrap();
     let items = &table.items;
     let patient = table.items.clone().attempt_timeout(Duration::ZERO);
@@ -111,8 +108,7 @@ async fn calls_that_may_send_nothing_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_of_an_item_is_refused_by_locks_and_says_where_it_belongs() {
-    let shop = Shop::without_faults();
-    let (crates, locks) = crates_and_locks(&shop).await;
+    let (shop, crates, locks) = crates_and_locks().await;
     let token = crates.items.lock("a").await.unwrap().detach();
     let before = shop.requests();
     let reason = expect_error!(locks.resume(token.clone()).await, Error::InvalidKey { reason, .. } => reason);
@@ -154,8 +150,7 @@ async fn an_item_that_is_too_large_says_its_size_and_the_limit() {
     assert_eq!(said(table.items.create(noted(500_000)).exactly_once().await.map(drop)), in_transaction);
 
     let stored = table.others.create(noted(400_000)).await.unwrap();
-    let mut larger = stored.clone();
-    larger.note = Some("x".repeat(500_000));
+    let larger = changed(stored.clone(), |it| it.note = Some("x".repeat(500_000)));
     assert!(said(table.items.update(larger.clone()).await.map(drop)) > 500_000);
     assert!(said(table.items.replace(larger).await.map(drop)) > 500_000);
     // The item was large before.

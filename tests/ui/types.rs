@@ -1,36 +1,29 @@
-//! A key is a string, a whole number or bytes; the version is a `u64`. rustc says so, at the type.
+//! A key is a string, a whole number or bytes; the version is a `u64`; an item is a serde struct. rustc says so, at the
+//! type. The generated key takes the key fields' plain types, and nothing else.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-struct Float {
+struct FloatAndBool {
     #[dynalock(partition_key)]
     id: f64,
-}
-
-#[derive(Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
-struct Bool {
-    #[dynalock(partition_key)]
-    id: String,
     #[dynalock(sort_key)]
     open: bool,
+    #[dynalock(version)]
+    rev: u32,
 }
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-struct Optional {
+struct OptionAndList {
     #[dynalock(partition_key)]
     id: Option<String>,
-}
-
-#[derive(Serialize, Deserialize, Versioned)]
-#[dynalock(table = "orders")]
-struct List {
-    #[dynalock(partition_key)]
-    id: Vec<String>,
+    #[dynalock(sort_key)]
+    numbers: Vec<String>,
+    #[dynalock(version)]
+    rev: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,22 +36,46 @@ struct Newtype {
     id: Sku,
 }
 
-#[derive(Serialize, Deserialize, Versioned)]
+#[derive(Versioned)]
 #[dynalock(table = "orders")]
-struct SmallVersion {
+struct Neither {
     #[dynalock(partition_key)]
     id: String,
-    #[dynalock(version)]
-    rev: u32,
+}
+
+#[derive(Serialize, Versioned)]
+#[dynalock(table = "orders")]
+struct NotRead {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+#[derive(Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct NotWritten {
+    #[dynalock(partition_key)]
+    id: String,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "products")]
+struct Product {
+    #[dynalock(partition_key)]
+    sku: String,
 }
 
 #[derive(Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
-struct OptionalVersion {
+struct Order {
     #[dynalock(partition_key)]
-    id: String,
-    #[dynalock(version)]
-    rev: Option<u64>,
+    customer: String,
+    #[dynalock(sort_key)]
+    number: u64,
 }
 
-fn main() {}
+fn main() {
+    let _ = ProductKey::from(85123);
+    let _ = ProductKey::from(("85123A", 1));
+    let _ = OrderKey::from("alice");
+    let _ = OrderKey::from(("alice", "first"));
+}

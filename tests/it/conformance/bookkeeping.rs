@@ -3,7 +3,7 @@
 use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, b, expect_error, item, n, s};
+use crate::support::{Product, Shop, b, changed, expect_error, item, n, s};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 cases![
@@ -68,8 +68,7 @@ async fn the_last_version_can_be_deleted_but_not_counted_up(shop: &Shop) {
     let last = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
     assert_eq!(last.version(), u64::MAX);
     let requests = shop.requests();
-    let mut changed = last.clone();
-    changed.stock = 7;
+    let changed = changed(last.clone(), |it| it.stock = 7);
     expect_error!(table.items.update(changed).await, Error::VersionExhausted { .. });
     expect_error!(table.items.replace(last.clone()).await, Error::VersionExhausted { .. });
     expect_error!(table.items.touch(last.clone()).await, Error::VersionExhausted { .. });
@@ -98,10 +97,9 @@ impl Document {
 }
 
 async fn a_field_mirrors_the_stored_version(shop: &Shop) {
-    let (table, mut document) = shop.created(Document::new("x")).await;
+    let (table, document) = shop.created(Document::new("x")).await;
     assert_eq!((document.rev, document.version()), (1, 1));
-    document.text = "y".to_owned();
-    let document = table.items.update(document).await.unwrap();
+    let document = table.items.update(changed(document, |it| it.text = "y".to_owned())).await.unwrap();
     assert_eq!((document.rev, document.version()), (2, 2));
     let document = table.items.replace(document).await.unwrap();
     assert_eq!(document.rev, 3);
@@ -115,9 +113,8 @@ async fn a_field_mirrors_the_stored_version(shop: &Shop) {
 }
 
 async fn a_field_that_mirrors_the_version_is_not_the_callers_to_change(shop: &Shop) {
-    let (table, mut document) = shop.created(Document::new("x")).await;
-    document.rev = 99;
-    let document = table.items.update(document).await.unwrap();
+    let (table, document) = shop.created(Document::new("x")).await;
+    let document = table.items.update(changed(document, |it| it.rev = 99)).await.unwrap();
     assert_eq!((document.rev, document.version()), (1, 1), "update");
     let document = table.items.update_with("a", |document| document.rev = 99).await.unwrap();
     assert_eq!((document.rev, document.version()), (1, 1), "update_with");

@@ -88,8 +88,11 @@ fn difference<T: Serialize>(before: &T, after: &T) -> BTreeMap<String, Option<Va
         .collect()
 }
 
-fn maybe(rng: &mut Rng) -> bool {
-    rng.u8(..3) == 0
+/// Draws a field anew, in one of three cases.
+fn maybe<F>(rng: &mut Rng, field: &mut F, draw: impl FnOnce(&mut Rng) -> F) {
+    if rng.u8(..3) == 0 {
+        *field = draw(rng);
+    }
 }
 
 fn text(rng: &mut Rng) -> String {
@@ -100,7 +103,7 @@ fn map(rng: &mut Rng) -> HashMap<String, i64> {
     (0..rng.usize(..5)).map(|_| (["a", "b", "c", "d"][rng.usize(..4)].to_owned(), rng.i64(..3))).collect()
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Versioned)]
 #[serde(rename_all = "camelCase")]
 #[dynalock(table = "scalars")]
 struct Scalars {
@@ -123,47 +126,20 @@ struct Scalars {
 
 impl Mutable for Scalars {
     fn draw(rng: &mut Rng) -> Self {
-        let mut drawn = Self {
-            id: String::new(),
-            a_number: 0,
-            a_float: 0.0,
-            a_flag: false,
-            a_text: String::new(),
-            a_char: 'a',
-            null_if_none: None,
-            absent_if_none: None,
-            absent_if_empty: Vec::new(),
-            never: 0,
-        };
+        let mut drawn = Self { a_char: 'a', ..Self::default() };
         drawn.mutate(rng);
         drawn
     }
 
     fn mutate(&mut self, rng: &mut Rng) {
-        if maybe(rng) {
-            self.a_number = [0, -1, i64::MIN, i64::MAX][rng.usize(..4)];
-        }
-        if maybe(rng) {
-            self.a_float = [0.0, 1.0, 1.5, 0.1 + 0.2][rng.usize(..4)];
-        }
-        if maybe(rng) {
-            self.a_flag = rng.bool();
-        }
-        if maybe(rng) {
-            self.a_text = text(rng);
-        }
-        if maybe(rng) {
-            self.a_char = ['a', 'ß'][rng.usize(..2)];
-        }
-        if maybe(rng) {
-            self.null_if_none = rng.bool().then(|| rng.u8(..2));
-        }
-        if maybe(rng) {
-            self.absent_if_none = rng.bool().then(|| Some(rng.u8(..2)));
-        }
-        if maybe(rng) {
-            self.absent_if_empty = vec![1; rng.usize(..3)];
-        }
+        maybe(rng, &mut self.a_number, |rng| [0, -1, i64::MIN, i64::MAX][rng.usize(..4)]);
+        maybe(rng, &mut self.a_float, |rng| [0.0, 1.0, 1.5, 0.1 + 0.2][rng.usize(..4)]);
+        maybe(rng, &mut self.a_flag, Rng::bool);
+        maybe(rng, &mut self.a_text, text);
+        maybe(rng, &mut self.a_char, |rng| ['a', 'ß'][rng.usize(..2)]);
+        maybe(rng, &mut self.null_if_none, |rng| rng.bool().then(|| rng.u8(..2)));
+        maybe(rng, &mut self.absent_if_none, |rng| rng.bool().then(|| Some(rng.u8(..2))));
+        maybe(rng, &mut self.absent_if_empty, |rng| vec![1; rng.usize(..3)]);
     }
 }
 
@@ -215,21 +191,13 @@ impl Mutable for Nested {
     }
 
     fn mutate(&mut self, rng: &mut Rng) {
-        if maybe(rng) {
-            self.shape = shape(rng);
-        }
-        if maybe(rng) {
-            self.list = (0..rng.usize(..3)).map(|_| shape(rng)).collect();
-        }
-        if maybe(rng) {
-            self.map = map(rng);
-        }
-        if maybe(rng) {
+        maybe(rng, &mut self.shape, shape);
+        maybe(rng, &mut self.list, |rng| (0..rng.usize(..3)).map(|_| shape(rng)).collect());
+        maybe(rng, &mut self.map, map);
+        if rng.u8(..3) == 0 {
             self.deep.entry(text(rng)).or_default().push(map(rng));
         }
-        if maybe(rng) {
-            self.pair = (rng.u8(..2), rng.bool().then(|| text(rng)));
-        }
+        maybe(rng, &mut self.pair, |rng| (rng.u8(..2), rng.bool().then(|| text(rng))));
     }
 }
 
@@ -261,15 +229,9 @@ impl Mutable for Flattened {
     }
 
     fn mutate(&mut self, rng: &mut Rng) {
-        if maybe(rng) {
-            self.address.street = text(rng);
-        }
-        if maybe(rng) {
-            self.address.zip = rng.bool().then(|| text(rng));
-        }
-        if maybe(rng) {
-            self.rest = map(rng);
-        }
+        maybe(rng, &mut self.address.street, text);
+        maybe(rng, &mut self.address.zip, |rng| rng.bool().then(|| text(rng)));
+        maybe(rng, &mut self.rest, map);
     }
 }
 
@@ -311,19 +273,10 @@ impl Mutable for Custom {
     }
 
     fn mutate(&mut self, rng: &mut Rng) {
-        if maybe(rng) {
-            self.price = 100 * rng.u64(..3);
-        }
-        if maybe(rng) {
-            // Sorted, since a set may come back in any order.
-            self.tags = vec!["x".to_owned(), text(rng)];
-            self.tags.sort();
-            self.tags.dedup();
-            self.tags.truncate(1);
-        }
-        if maybe(rng) {
-            self.deposit = 100 * rng.u64(..2);
-        }
+        maybe(rng, &mut self.price, |rng| 100 * rng.u64(..3));
+        // One tag, since a set may come back in any order.
+        maybe(rng, &mut self.tags, |rng| vec!["x".to_owned().min(text(rng))]);
+        maybe(rng, &mut self.deposit, |rng| 100 * rng.u64(..2));
     }
 }
 

@@ -9,7 +9,7 @@ cases! {
     none_is_a_null_or_an_absent_attribute,
     another_value_is_not_equal_and_an_absent_one_neither,
     what_is_not_there_has_no_order,
-    an_alternative_stands_beside_an_and_and_behind_a_not,
+    an_alternative_may_stand_next_to_an_and_and_behind_a_not,
 }
 
 /// The keys of five items, with the note in each, and none under the last.
@@ -65,7 +65,7 @@ async fn what_is_not_there_has_no_order(shop: &Shop) {
     assert_eq!(of_which(shop, "NOT (#0 >= :0)", [(":0", n(0))]).await, ["text", "null", "absent", "no item"]);
 }
 
-async fn an_alternative_stands_beside_an_and_and_behind_a_not(shop: &Shop) {
+async fn an_alternative_may_stand_next_to_an_and_and_behind_a_not(shop: &Shop) {
     let null = || AttributeValue::Null(true);
     let beside = format!("attribute_exists(sku) AND {IS_NONE}");
     assert_eq!(of_which(shop, &beside, [(":0", null())]).await, ["null", "absent"]);

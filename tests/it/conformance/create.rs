@@ -1,14 +1,17 @@
-//! A create is guarded by the absence of its key.
+//! A create is guarded by the absence of its key. An item that is deleted and made again between a read and a write is
+//! another item, also when its version fits.
 
-use dynalock::{Error, table::KeyValue};
-
-use crate::support::{Product, Shop, expect_error, item, n, s};
+use crate::support::{Product, Shop, Table, expect_error, item, n, s};
+use dynalock::{Error, Stored, table::KeyValue};
 
 cases![
     a_created_item_is_what_serde_writes_and_its_bookkeeping,
     create_over_a_versioned_item_returns_it,
     create_over_an_unversioned_item_returns_it_and_leaves_it_as_it_is,
     create_over_an_item_that_does_not_fit_returns_its_attributes,
+    a_write_of_an_earlier_life_is_refused_though_the_version_fits,
+    update_with_goes_on_from_the_new_life,
+    a_write_in_doubt_of_an_earlier_life_is_indeterminate,
 ];
 
 async fn a_created_item_is_what_serde_writes_and_its_bookkeeping(shop: &Shop) {
@@ -56,4 +59,56 @@ async fn create_over_an_item_that_does_not_fit_returns_its_attributes(shop: &Sho
         expect_error!(met.current::<Product>(), Error::Decode(_) | Error::Corrupt { .. });
         assert_eq!(table.raw.get("a").await, Some(foreign));
     }
+}
+
+/// A value at version 3 of an item that has begun anew since, and is at version 3 again.
+async fn earlier_life(table: &Table<Product>) -> (Stored<Product>, Stored<Product>) {
+    let old = live(table).await;
+    table.raw.delete("a").await;
+    (old, live(table).await)
+}
+
+async fn live(table: &Table<Product>) -> Stored<Product> {
+    table.others.create(Product::new("a", 0)).await.unwrap();
+    table.others.update_with("a", |product| product.stock = 1).await.unwrap();
+    table.others.update_with("a", |product| product.stock = 2).await.unwrap()
+}
+
+async fn a_write_of_an_earlier_life_is_refused_though_the_version_fits(shop: &Shop) {
+    let table = shop.table::<Product>().await;
+    let (mut old, new) = earlier_life(&table).await;
+    assert_eq!((old.version(), &*old), (new.version(), &*new));
+    old.stock = 9;
+    for write in [table.items.update(old.clone()), table.items.replace(old.clone()), table.items.touch(old.clone())] {
+        let lost = expect_error!(write.await, Error::Conflict(lost) => lost);
+        assert_eq!(lost.current::<Product>().unwrap(), Some(new.clone()));
+    }
+    expect_error!(table.items.delete(old).await, Error::Conflict(_));
+    assert_eq!(table.items.get("a").await.unwrap(), Some(new));
+}
+
+async fn update_with_goes_on_from_the_new_life(shop: &Shop) {
+    let table = shop.table_of([Product::new("a", 5)]).await;
+    let (raw, others) = (table.raw.clone(), table.others.clone());
+    shop.rival.before("UpdateItem", 0, async move || {
+        raw.delete("a").await;
+        others.create(Product::new("a", 50)).await.unwrap();
+    });
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (51, 2));
+}
+
+async fn a_write_in_doubt_of_an_earlier_life_is_indeterminate(shop: &Shop) {
+    let (table, mut product) = shop.stored(Product::new("a", 5)).await;
+    let (raw, others) = (table.raw.clone(), table.others.clone());
+    shop.faults.script_on("UpdateItem", 0, dynalock::local::Fault::LoseReply);
+    shop.rival.before("UpdateItem", 1, async move || {
+        raw.delete("a").await;
+        others.create(Product::new("a", 50)).await.unwrap();
+    });
+    product.stock = 4;
+    let result = table.items.update(product).await;
+    let (expected, found) = expect_error!(result, Error::Indeterminate { expected, found, .. } => (expected, found));
+    assert_eq!((expected, found), (Some(1), Some(1)));
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(50));
 }

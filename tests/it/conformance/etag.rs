@@ -63,10 +63,9 @@ async fn what_is_no_etag_is_refused(shop: &Shop) {
 }
 
 async fn an_assumed_value_is_updated_if_the_item_is_in_that_state(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.raw.set("a", "color", s("red")).await;
-    let edited = Stored::assume(Product::new("a", 4), etag);
+    let edited = Stored::assume(Product::new("a", 4), created.etag());
     let product = table.items.update(edited).await.unwrap();
     assert_eq!((product.version(), product.stock), (2, 4));
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 1]);
@@ -95,31 +94,28 @@ async fn an_assumed_value_is_replaced_touched_and_deleted(shop: &Shop) {
 }
 
 async fn an_assumed_value_of_an_older_state_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
-    let edited = Stored::assume(Product::new("a", 4), etag);
+    let edited = Stored::assume(Product::new("a", 4), created.etag());
     let lost = expect_error!(table.items.update(edited).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap(), Some(current));
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 0]);
 }
 
 async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
-    let edited = Stored::assume(Product::new("a", 4), etag);
+    let edited = Stored::assume(Product::new("a", 4), created.etag());
     expect_error!(table.items.update(edited).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(9));
 }
 
 async fn an_assumed_value_of_a_deleted_item_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.raw.delete("a").await;
-    let edited = Stored::assume(Product::new("a", 4), etag);
+    let edited = Stored::assume(Product::new("a", 4), created.etag());
     let lost = expect_error!(table.items.update(edited).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current_item(), None);
     assert_eq!(table.raw.get("a").await, None);
@@ -145,10 +141,9 @@ async fn an_assumed_value_of_a_recreated_item_is_a_conflict_though_the_version_f
 }
 
 async fn an_etag_is_of_one_key(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.others.create(Product::new("b", 5)).await.unwrap();
-    let edited = Stored::assume(Product::new("b", 4), etag);
+    let edited = Stored::assume(Product::new("b", 4), created.etag());
     expect_error!(table.items.update(edited.clone()).await, Error::KeyChanged { .. });
     expect_error!(table.items.delete(edited).await, Error::KeyChanged { .. });
     assert_eq!(shop.requests(), 0);

@@ -6,7 +6,7 @@ use dynalock::{Error, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Item, Shop, commit, expect_error, item, n, s, written_by_the_user};
+use crate::support::{Item, Shop, changed, commit, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_attribute_stored_under_an_alias_is_moved_by_an_update,
@@ -18,7 +18,7 @@ cases![
     a_replace_leaves_no_alias,
     aliases_of_a_flattened_option_and_of_a_flattened_field_inside_it_are_moved,
     a_key_of_a_flattened_map_that_is_an_alias_is_refused,
-    foreign_attributes_beside_a_flattened_field_survive,
+    foreign_attributes_next_to_a_flattened_field_survive,
     an_update_costs_no_further_request,
     a_value_that_was_just_written_undoes_nothing_of_others,
     an_unchanged_value_that_was_just_written_sends_nothing,
@@ -118,8 +118,7 @@ async fn aliases_are_moved_in_a_transaction(shop: &Shop) {
     dynalock::transact(&shop.client, |tx| {
         let people = table.items.clone();
         async move {
-            let mut person = tx.get(&people, "a").await?.unwrap();
-            person.address.city = "Berlin".to_owned();
+            let person = changed(tx.get(&people, "a").await?.unwrap(), |it| it.address.city = "Berlin".to_owned());
             tx.update(&people, person);
             Ok::<_, Error>(())
         }
@@ -128,9 +127,8 @@ async fn aliases_are_moved_in_a_transaction(shop: &Shop) {
     .unwrap();
     assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "legacy", "postcode", "visits"]);
 
-    let mut person = table.items.update_with("a", |person| person.visits += 1).await.unwrap();
-    person.address.zip = None;
-    commit(&shop.client, |tx| tx.update(&table.items, person)).await.unwrap();
+    let person = table.items.update_with("a", |person| person.visits += 1).await.unwrap();
+    commit(&shop.client, |tx| tx.update(&table.items, changed(person, |it| it.address.zip = None))).await.unwrap();
     assert_eq!(content(&table.raw.get("a").await.unwrap()), ["city", "id", "legacy", "visits"]);
     assert_eq!(table.items.get("a").await.unwrap().unwrap().address.zip, None);
 }
@@ -160,8 +158,7 @@ async fn aliases_are_moved_under_a_lease(shop: &Shop) {
     let leased = leased.commit(|leased| leased.address.zip = None).await.unwrap();
     assert_eq!(table.items.get("a").await.unwrap(), Some(leased.clone()));
 
-    let mut leased = leased;
-    leased.address.zip = Some("10115".to_owned());
+    let mut leased = changed(leased, |it| it.address.zip = Some("10115".to_owned()));
     leased.address.legacy.clear();
     let leased = table.items.replace(leased).await.unwrap();
     assert_eq!(table.items.get("a").await.unwrap(), Some(leased));
@@ -237,7 +234,7 @@ async fn a_key_of_a_flattened_map_that_is_an_alias_is_refused(shop: &Shop) {
     assert_eq!(table.items.get("a").await.unwrap(), Some(stored));
 }
 
-async fn foreign_attributes_beside_a_flattened_field_survive(shop: &Shop) {
+async fn foreign_attributes_next_to_a_flattened_field_survive(shop: &Shop) {
     let table = shop.table::<Person>().await;
     table.items.create(person()).await.unwrap();
     table.raw.set("a", "town-twinning", s("Oxford")).await;
@@ -253,22 +250,19 @@ async fn an_update_costs_no_further_request(shop: &Shop) {
     let table = shop.table::<Person>().await;
     table.items.create(person()).await.unwrap();
     table.items.update_with("a", |person| person.address.city = "Berlin".to_owned()).await.unwrap();
-    let mut read = table.items.get("a").await.unwrap().unwrap();
-    read.address.zip = None;
+    let read = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.address.zip = None);
     table.items.update(read).await.unwrap();
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [2, 2]);
 }
 
 async fn a_value_that_was_just_written_undoes_nothing_of_others(shop: &Shop) {
-    let (table, mut person) = shop.created(person()).await;
+    let (table, person) = shop.created(person()).await;
     // A program without versions.
     table.raw.set("a", "visits", n(50)).await;
-    person.address.city = "Berlin".to_owned();
-    let mut person = table.items.update(person).await.unwrap();
+    let person = table.items.update(changed(person, |it| it.address.city = "Berlin".to_owned())).await.unwrap();
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["visits"], &stored["city"]), (&n(50), &s("Berlin")));
-    person.address.zip = None;
-    table.items.update(person).await.unwrap();
+    table.items.update(changed(person, |it| it.address.zip = None)).await.unwrap();
     assert_eq!(table.raw.get("a").await.unwrap()["visits"], n(50));
     assert_eq!(shop.counts(["GetItem"]), [0]);
 }
@@ -342,10 +336,9 @@ struct Visitor {
 
 async fn an_attribute_that_was_added_to_an_item_without_a_version_is_noticed(shop: &Shop) {
     let table = shop.table_of_raw::<Visitor>([item([("id", s("a")), ("city", s("Bonn")), ("visits", n(1))])]).await;
-    let mut visitor = table.items.get("a").await.unwrap().unwrap();
+    let visitor = table.items.get("a").await.unwrap().unwrap();
     table.raw.set("a", "zip", s("53111")).await;
-    visitor.visits += 1;
-    expect_error!(table.items.update(visitor).await, Error::Conflict(_));
+    expect_error!(table.items.update(changed(visitor, |it| it.visits += 1)).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await.unwrap()["zip"], s("53111"));
 }
 
@@ -366,12 +359,9 @@ async fn a_value_that_was_just_written_and_mirrors_its_version_is_written_again(
     let table = shop.table::<Resident>().await;
     let resident = |id: &str| Resident { id: id.to_owned(), rev: 0, address: person().address, visits: 1 };
 
-    let mut created = table.items.create(resident("a")).await.unwrap();
-    created.address.city = "Berlin".to_owned();
-    let mut updated = table.items.update(created).await.unwrap();
-    updated.address.zip = None;
-    let mut replaced = table.items.replace(updated).await.unwrap();
-    replaced.visits += 1;
+    let created = changed(table.items.create(resident("a")).await.unwrap(), |it| it.address.city = "Berlin".to_owned());
+    let updated = changed(table.items.update(created).await.unwrap(), |it| it.address.zip = None);
+    let replaced = changed(table.items.replace(updated).await.unwrap(), |it| it.visits += 1);
     let updated = table.items.update(replaced).await.unwrap();
     assert_eq!((updated.rev, &*updated.address.city, updated.visits), (4, "Berlin", 2));
     assert_eq!(table.items.get("a").await.unwrap(), Some(updated));
@@ -388,8 +378,7 @@ async fn a_value_that_was_just_written_and_mirrors_its_version_is_written_again(
     let mut tx = Transaction::new(&shop.client);
     let creation = tx.create(&table.items, resident("c"));
     let committed = tx.commit().await.unwrap();
-    let mut created = committed.get(creation).unwrap();
-    created.address.zip = None;
+    let created = changed(committed.get(creation).unwrap(), |it| it.address.zip = None);
     let updated = table.items.update(created).await.unwrap();
     assert_eq!(updated.rev, 2);
     assert_eq!(table.items.get("c").await.unwrap(), Some(updated));

@@ -8,11 +8,11 @@ use crate::support::{Shop, expect_error, secs, stolen_by};
 
 cases![
     a_lock_is_granted_once_renewed_and_released,
-    a_dead_owner_is_taken_over_and_learns_it,
+    an_expired_owner_is_taken_over_and_learns_it,
     several_locks_are_granted_together_or_not_at_all,
     an_operator_breaks_and_retires_locks,
     places_in_a_queue_are_taken_and_left,
-    a_dead_head_is_taken_out_of_the_queue,
+    an_expired_head_is_taken_out_of_the_queue,
     plain_and_fair_locks_see_each_other,
     several_queues_are_entered_at_once,
 ];
@@ -39,7 +39,7 @@ async fn a_lock_is_granted_once_renewed_and_released(shop: &Shop) {
     next.release().await.unwrap();
 }
 
-async fn a_dead_owner_is_taken_over_and_learns_it(shop: &Shop) {
+async fn an_expired_owner_is_taken_over_and_learns_it(shop: &Shop) {
     let (locks, later) = locks(shop).await;
     let dead = locks.acquire("report").heartbeat(false).await.unwrap();
     let next = later.acquire("report").await.unwrap();
@@ -100,7 +100,7 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
     assert_eq!(locks.queue("printer").await.unwrap(), []);
 }
 
-async fn a_dead_head_is_taken_out_of_the_queue(shop: &Shop) {
+async fn an_expired_head_is_taken_out_of_the_queue(shop: &Shop) {
     let (locks, _) = locks(shop).await;
     for (minutes, beats) in [(1, false), (3, true)] {
         // Whoever takes a head out notes the time.

@@ -3,16 +3,10 @@
 use dynalock::{Error, Repository, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, Table, b, expect_error, item, n, s};
+use crate::support::{Product, Shop, Table, b, changed, expect_error, item, n, s};
 
 cases![
-    a_create_recognises_itself,
-    an_update_recognises_itself,
-    a_replace_recognises_itself,
-    a_touch_recognises_itself,
-    an_increment_recognises_itself_and_is_applied_once,
-    an_upsert_recognises_its_create,
-    an_adoption_recognises_itself,
+    each_write_recognises_itself,
     an_update_recognises_itself_under_later_writes,
     a_create_recognises_itself_under_later_writes,
     an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate,
@@ -44,69 +38,46 @@ fn meanwhile(shop: &Shop, table: &Table<Product>, operation: &str, writes: usize
     });
 }
 
-async fn a_create_recognises_itself(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
-    let product = table.items.create(Product::new("a", 5)).await.unwrap();
-    assert_eq!(product.version(), 1);
-    assert_eq!(shop.counts(["PutItem", "GetItem"]), [2, 0]);
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
-}
-
-async fn an_update_recognises_itself(shop: &Shop) {
-    let (table, mut product) = doubt(shop, "UpdateItem").await;
-    product.stock = 6;
-    let product = table.items.update(product).await.unwrap();
-    assert_eq!(product.version(), 2);
-    assert_eq!(shop.counts(["UpdateItem", "GetItem"]), [2, 0]);
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product.clone()));
-    assert!(table.items.delete(product).await.unwrap().certain, "its revision is the stored one");
-}
-
-async fn a_replace_recognises_itself(shop: &Shop) {
-    let (table, product) = doubt(shop, "PutItem").await;
-    let product = table.items.replace(product).await.unwrap();
-    assert_eq!(product.version(), 2);
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
-}
-
-async fn a_touch_recognises_itself(shop: &Shop) {
-    let (table, product) = doubt(shop, "UpdateItem").await;
-    let product = table.items.touch(product).await.unwrap();
-    assert_eq!(product.version(), 2);
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
-}
-
-async fn an_increment_recognises_itself_and_is_applied_once(shop: &Shop) {
-    let (table, _) = doubt(shop, "UpdateItem").await;
-    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
-    assert_eq!((product.stock, product.version()), (6, 2));
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
-    assert_eq!(shop.counts(["UpdateItem", "GetItem"]), [2, 1]);
-}
-
-async fn an_upsert_recognises_its_create(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    shop.faults.script_on("PutItem", 0, Fault::LoseReply);
-    let product = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1).await.unwrap();
-    assert_eq!((product.stock, product.version()), (1, 1));
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
-}
-
-async fn an_adoption_recognises_itself(shop: &Shop) {
-    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5))])]).await;
-    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
-    assert_eq!((product.stock, product.version()), (6, 1));
-    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
+async fn each_write_recognises_itself(shop: &Shop) {
+    for (kind, operation, reads, left) in [
+        ("create", "PutItem", 0, (1, 5)),
+        ("update", "UpdateItem", 0, (2, 6)),
+        ("replace", "PutItem", 0, (2, 5)),
+        ("touch", "UpdateItem", 0, (2, 5)),
+        ("increment", "UpdateItem", 1, (2, 6)),
+        ("upsert", "PutItem", 1, (1, 1)),
+        ("adoption", "UpdateItem", 1, (1, 6)),
+    ] {
+        let table = match kind {
+            "create" | "upsert" => shop.table().await,
+            "adoption" => shop.table_of_raw([item([("sku", s("a")), ("stock", n(5))])]).await,
+            _ => shop.table_of([Product::new("a", 5)]).await,
+        };
+        let (items, read) = (&table.items, table.others.get("a").await.unwrap());
+        let known = || read.clone().unwrap();
+        let before = shop.counts([operation, "GetItem"]);
+        shop.faults.script_on(operation, 0, Fault::LoseReply);
+        let written = match kind {
+            "create" => items.create(Product::new("a", 5)).await,
+            "update" => items.update(changed(known(), |it| it.stock = 6)).await,
+            "replace" => items.replace(known()).await,
+            "touch" => items.touch(known()).await,
+            "upsert" => items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1).await,
+            _ => items.update_with("a", |product| product.stock += 1).await,
+        };
+        let product = written.unwrap();
+        assert_eq!((product.version(), product.stock), left, "{kind}");
+        assert_eq!(shop.counts([operation, "GetItem"]), [before[0] + 2, before[1] + reads], "{kind}");
+        assert_eq!(table.others.get("a").await.unwrap().as_ref(), Some(&product), "{kind}");
+        assert!(items.delete(product).await.unwrap().certain, "{kind}: its revision is the stored one");
+    }
 }
 
 async fn an_update_recognises_itself_under_later_writes(shop: &Shop) {
     for writes in [1, 5, 15] {
-        let (table, mut product) = doubt(shop, "UpdateItem").await;
+        let (table, product) = doubt(shop, "UpdateItem").await;
         meanwhile(shop, &table, "UpdateItem", writes);
-        product.note = Some("mine".to_owned());
-        let product = table.items.update(product).await.unwrap();
+        let product = table.items.update(changed(product, |it| it.note = Some("mine".to_owned()))).await.unwrap();
         assert_eq!(product.version(), 2, "the version that it got");
         let stored = table.others.get("a").await.unwrap().unwrap();
         assert_eq!((stored.version(), stored.note.as_deref()), (2 + u64::try_from(writes).unwrap(), Some("mine")));
@@ -123,14 +94,11 @@ async fn a_create_recognises_itself_under_later_writes(shop: &Shop) {
 }
 
 async fn an_update_under_more_writes_than_the_item_keeps_ids_is_indeterminate(shop: &Shop) {
-    let (table, mut product) = doubt(shop, "UpdateItem").await;
+    let (table, product) = doubt(shop, "UpdateItem").await;
     meanwhile(shop, &table, "UpdateItem", 16);
-    product.note = Some("mine".to_owned());
-    let told = expect_error!(
-        table.items.update(product).await,
-        Error::Indeterminate { expected, found, spent, last, .. } => (expected, found, spent.attempts, last.is_none())
-    );
-    assert_eq!(told, (Some(1), Some(18), 2, true));
+    let result = table.items.update(changed(product, |it| it.note = Some("mine".to_owned()))).await;
+    let attempts = expect_error!(result, Error::Indeterminate { expected: Some(1), found: Some(18), spent, last: None, .. } => spent.attempts);
+    assert_eq!(attempts, 2);
 }
 
 async fn an_update_that_was_not_applied_and_lost_is_a_conflict(shop: &Shop) {
@@ -161,10 +129,8 @@ async fn a_create_that_met_another_item_in_doubt_is_indeterminate(shop: &Shop) {
     shop.rival.before_through(&table.others, "PutItem", 1, async |others| {
         others.create(Product::new("a", 7)).await.unwrap();
     });
-    let told = expect_error!(
-        table.items.create(Product::new("a", 5)).await,
-        Error::Indeterminate { expected, found, .. } => (expected, found)
-    );
+    let result = table.items.create(Product::new("a", 5)).await;
+    let told = expect_error!(result, Error::Indeterminate { expected, found, .. } => (expected, found));
     assert_eq!(told, (None, Some(1)));
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(7));
 }
@@ -217,11 +183,8 @@ async fn a_write_id_stays_over_conflicts_of_one_call(shop: &Shop) {
 async fn a_write_after_an_indeterminate_one_is_safe(shop: &Shop) {
     let (table, product) = doubt(shop, "UpdateItem").await;
     shop.faults.script_on("UpdateItem", 1, Fault::AccessDenied);
-    let mut changed = product.clone();
-    changed.stock = 6;
-    expect_error!(table.items.update(changed).await, Error::Indeterminate { .. });
-    let mut again = product;
-    again.stock = 7;
+    expect_error!(table.items.update(changed(product.clone(), |it| it.stock = 6)).await, Error::Indeterminate { .. });
+    let again = changed(product, |it| it.stock = 7);
     let lost = expect_error!(table.items.update(again).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap().unwrap().stock, 6);
 }
@@ -242,7 +205,7 @@ async fn writers_that_keep_fewer_ids_mislead_nobody(shop: &Shop) {
         (Fault::LoseRequest, 3, Some(false)),
         (Fault::LoseRequest, 4, None),
     ] {
-        let (table, mut product) = shop.stored(Product::new("a", 5)).await;
+        let (table, product) = shop.stored(Product::new("a", 5)).await;
         shop.faults.script_on("UpdateItem", 0, fault.clone());
         let brief = Repository::<Brief>::new(&shop.plain).table(table.name());
         shop.rival.before("UpdateItem", 1, async move || {
@@ -250,8 +213,7 @@ async fn writers_that_keep_fewer_ids_mislead_nobody(shop: &Shop) {
                 brief.update_with("a", |brief| brief.stock += 1).await.unwrap();
             }
         });
-        product.note = Some("mine".to_owned());
-        match (table.items.update(product).await, applied) {
+        match (table.items.update(changed(product, |it| it.note = Some("mine".to_owned()))).await, applied) {
             (Ok(_), Some(true)) | (Err(Error::Conflict(_)), Some(false)) | (Err(Error::Indeterminate { .. }), None) => {
             }
             (other, _) => panic!("{fault:?}, {writes} writes: {other:?}"),
@@ -264,11 +226,10 @@ async fn a_ring_that_was_read_empty_is_complete_while_it_is_short(shop: &Shop) {
         let table = shop.table::<Product>().await;
         let begun = item([("sku", s("a")), ("stock", n(5)), ("_version", n(1)), ("_writes", b([7; 8]))]);
         table.raw.put(begun).await;
-        let mut product = table.others.get("a").await.unwrap().unwrap();
+        let product = table.others.get("a").await.unwrap().unwrap();
         shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
         meanwhile(shop, &table, "UpdateItem", writes);
-        product.stock = 6;
-        match table.items.update(product).await {
+        match table.items.update(changed(product, |it| it.stock = 6)).await {
             Err(Error::Conflict(_)) if conflict => {}
             Err(Error::Indeterminate { .. }) if !conflict => {}
             other => panic!("{writes} writes: {other:?}"),

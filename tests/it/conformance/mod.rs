@@ -27,8 +27,6 @@ mod lost_reply;
 mod modify;
 mod queries;
 mod read;
-mod recreate;
-mod separate;
 mod shapes;
 mod tables;
 mod transaction;

@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Pace};
 
-use crate::support::{Product, Shop, Table, expect_error, item, n, s};
+use crate::support::{Product, Shop, Table, changed, expect_error, item, n, s};
 
 cases![
     update_with_returns_the_value_that_it_wrote,
@@ -71,10 +71,8 @@ fn reserve(product: &mut Product, count: i64) -> Result<(), ShopError> {
 async fn a_domain_error_stops_at_once_and_nothing_is_written(shop: &Shop) {
     let table = shop.table_of([Product::new("a", 5)]).await;
     let stored = table.raw.get("a").await;
-    let stock = expect_error!(
-        table.items.try_update_with("a", |product| reserve(product, 6)).await,
-        ShopError::SoldOut(stock) => stock
-    );
+    let result = table.items.try_update_with("a", |product| reserve(product, 6)).await;
+    let stock = expect_error!(result, ShopError::SoldOut(stock) => stock);
     assert_eq!(stock, 5);
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 0]);
     assert_eq!(table.raw.get("a").await, stored);
@@ -88,10 +86,8 @@ async fn a_domain_error_after_a_conflict_stops_at_once(shop: &Shop) {
     shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         others.update_with("a", |product| product.stock = 2).await.unwrap();
     });
-    let stock = expect_error!(
-        table.items.try_update_with("a", |product| reserve(product, 3)).await,
-        ShopError::SoldOut(stock) => stock
-    );
+    let result = table.items.try_update_with("a", |product| reserve(product, 3)).await;
+    let stock = expect_error!(result, ShopError::SoldOut(stock) => stock);
     assert_eq!(stock, 2);
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 1]);
     assert_eq!(raw.get("a").await.unwrap()["stock"], n(2));
@@ -190,9 +186,8 @@ async fn a_big_item_is_retried_at_once_less_often(shop: &Shop) {
 }
 
 async fn every_write_asks_for_the_item_that_it_may_lose_to(shop: &Shop) {
-    let (table, mut product) = shop.created(Product::new("a", 0)).await;
-    product.stock = 1;
-    let product = table.items.update(product).await.unwrap();
+    let (table, product) = shop.created(Product::new("a", 0)).await;
+    let product = table.items.update(changed(product, |it| it.stock = 1)).await.unwrap();
     let product = table.items.touch(product).await.unwrap();
     let product = table.items.replace(product).await.unwrap();
     table.items.delete(product).await.unwrap();
@@ -210,10 +205,8 @@ async fn attempts_bound_the_writes(shop: &Shop) {
         conflicts(shop, &table, 3);
         let [before] = shop.counts(["UpdateItem"]);
         let update = table.items.update_with("a", |product| product.stock += 1).attempts(allowed);
-        let (attempts, last) = expect_error!(
-            update.await,
-            Error::Exhausted { spent, last, .. } => (spent.attempts, last)
-        );
+        let result = update.await;
+        let (attempts, last) = expect_error!(result, Error::Exhausted { spent, last, .. } => (spent.attempts, last));
         assert_eq!(attempts, allowed);
         let met = expect_error!(Err::<(), _>(*last), Error::Conflict(met) => met);
         assert_eq!(met.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
@@ -228,14 +221,11 @@ async fn a_closure_sees_each_item_once_and_its_last_run_alone_is_written(shop: &
     let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(0)), ("_version", n(4))])]).await;
     conflicts(shop, &table, 2);
     let mut seen = Vec::new();
-    let product = table
-        .items
-        .update_with("a", |product| {
-            seen.push(product.stock);
-            product.note = Some(format!("run {}", seen.len()));
-        })
-        .await
-        .unwrap();
+    let update = table.items.update_with("a", |product| {
+        seen.push(product.stock);
+        product.note = Some(format!("run {}", seen.len()));
+    });
+    let product = update.await.unwrap();
     assert_eq!((product.note.as_deref(), product.version()), (Some("run 3"), 7));
     assert_eq!(seen, [0, 100, 200]);
     assert_eq!(table.raw.get("a").await.unwrap()["note"], s("run 3"));

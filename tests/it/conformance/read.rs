@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dynalock::{Error, Versioned, error::CodecReason};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, expect_error, item, n, s};
+use crate::support::{Product, Shop, changed, expect_error, item, n, s};
 
 cases![
     get_of_nothing_is_none,
@@ -92,8 +92,7 @@ async fn a_flattened_map_holds_no_bookkeeping(shop: &Shop) {
     table.items.create(open.clone()).await.unwrap();
     assert_eq!(*table.items.get("a").await.unwrap().unwrap(), open);
     for reserved in ["_version", "_writes"] {
-        let mut clash = open.clone();
-        clash.rest.insert(reserved.to_owned(), 7);
+        let clash = changed(open.clone(), |it| it.rest.insert(reserved.to_owned(), 7));
         let error = expect_error!(table.items.create(clash).await, Error::Encode(error) => error);
         assert_eq!(error.attribute(), Some(reserved));
     }

@@ -6,7 +6,7 @@ use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Shop, expect_error, item, n, s, written_by_the_user};
+use crate::support::{Shop, changed, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_item_stored_under_an_alias_is_read_updated_and_read_again,
@@ -95,15 +95,12 @@ async fn entries_of_a_flattened_map_are_added_and_removed(shop: &Shop) {
     let table = shop.table::<Open>().await;
     let rest = [("kept", 1), ("changed", 2), ("gone", 3)].map(|(name, value)| (name.to_owned(), value));
     table.items.create(Open { id: "a".to_owned(), rest: rest.into() }).await.unwrap();
-    let open = table
-        .items
-        .update_with("a", |open| {
-            open.rest.remove("gone");
-            open.rest.insert("changed".to_owned(), 20);
-            open.rest.insert("new".to_owned(), 4);
-        })
-        .await
-        .unwrap();
+    let update = table.items.update_with("a", |open| {
+        open.rest.remove("gone");
+        open.rest.insert("changed".to_owned(), 20);
+        open.rest.insert("new".to_owned(), 4);
+    });
+    let open = update.await.unwrap();
     let expected = BTreeMap::from([
         ("changed".to_owned(), Some(json!({ "N": "20" }))),
         ("gone".to_owned(), None),
@@ -141,10 +138,8 @@ async fn a_set_is_stored_as_a_set_and_an_empty_one_is_refused_by_name(shop: &Sho
     assert_eq!(tags, ["5500005555", "x"]);
     assert_eq!(table.items.get("a").await.unwrap(), Some(measured.clone()));
 
-    let error = expect_error!(
-        table.items.update_with("a", |measured| measured.tags.clear()).await,
-        Error::Encode(error) => error
-    );
+    let result = table.items.update_with("a", |measured| measured.tags.clear()).await;
+    let error = expect_error!(result, Error::Encode(error) => error);
     assert_eq!(error.attribute(), Some("tags"));
     let empty = Measured { id: "b".to_owned(), tags: HashSet::new(), ..Measured::new() };
     let error = expect_error!(table.items.create(empty).await, Error::Encode(error) => error);
@@ -169,8 +164,7 @@ async fn a_number_that_is_not_finite_is_refused_by_name(shop: &Shop) {
     }
     assert_eq!(shop.counts(["UpdateItem", "PutItem"]), [0, 1]);
     assert_eq!(table.items.get("a").await.unwrap(), Some(created.clone()));
-    let mut unwritable = created;
-    unwritable.weight = f64::NAN;
+    let unwritable = changed(created, |it| it.weight = f64::NAN);
     assert!(table.items.delete(unwritable).await.unwrap().certain, "a delete writes no value");
 }
 
@@ -197,15 +191,12 @@ async fn names_are_what_serde_writes(shop: &Shop) {
     let table = shop.table::<Named>().await;
     let named = Named { item_id: "a".to_owned(), unit_price: 1, size: 2, r#type: "x".to_owned() };
     table.items.create(named).await.unwrap();
-    let named = table
-        .items
-        .update_with("a", |named| {
-            named.unit_price = 10;
-            named.size = 20;
-            named.r#type = "y".to_owned();
-        })
-        .await
-        .unwrap();
+    let update = table.items.update_with("a", |named| {
+        named.unit_price = 10;
+        named.size = 20;
+        named.r#type = "y".to_owned();
+    });
+    let named = update.await.unwrap();
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["UNIT-PRICE"], &stored["größe.in cm"], &stored["TYPE"]), (&n(10), &n(20), &s("y")));
     assert_eq!(stored.len(), 6);

@@ -3,7 +3,7 @@
 use dynalock::{Error, Locks, Repository, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, expect_error};
+use crate::support::{Product, Shop, changed, expect_error};
 
 cases![
     create_table_again_is_fine,
@@ -107,8 +107,7 @@ async fn every_call_says_that_the_key_of_the_table_differs(shop: &Shop) {
 async fn a_missing_table_is_named(shop: &Shop) {
     let table = shop.absent_table::<Product>();
     let known = shop.table::<Product>().await.others.create(Product::new("a", 5)).await.unwrap();
-    let mut changed = known.clone();
-    changed.stock = 6;
+    let changed = changed(known.clone(), |it| it.stock = 6);
     let results = [
         table.items.get("a").await.map(drop),
         table.items.create(Product::new("a", 5)).await.map(drop),

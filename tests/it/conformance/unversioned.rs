@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dynalock::{Error, Stored, Transaction, Versioned, error::CancellationClass};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Item, Product, Shop, Table, expect_error, item, n, s};
+use crate::support::{Item, Product, Shop, Table, changed, expect_error, item, n, s};
 
 cases![
     an_item_without_a_version_is_read_at_0,
@@ -50,9 +50,8 @@ async fn an_item_without_a_version_is_read_at_0(shop: &Shop) {
 }
 
 async fn an_item_without_a_version_is_adopted_by_the_first_update(shop: &Shop) {
-    let (table, mut product) = read_unversioned(shop).await;
-    product.stock = 6;
-    let product = table.items.update(product).await.unwrap();
+    let (table, product) = read_unversioned(shop).await;
+    let product = table.items.update(changed(product, |it| it.stock = 6)).await.unwrap();
     assert_eq!(product.version(), 1);
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["_version"], &stored["stock"], &stored["color"]), (&n(1), &n(6), &s("red")));
@@ -85,10 +84,9 @@ async fn adoption_fails_if_an_attribute_that_it_writes_was_added_or_removed(shop
 
 async fn adoption_fails_if_any_other_attribute_was_changed(shop: &Shop) {
     for write in WRITES {
-        let (table, mut product) = read_unversioned(shop).await;
+        let (table, product) = read_unversioned(shop).await;
         table.raw.set("a", "color", s("blue")).await;
-        product.stock = 6;
-        write.is_refused(shop, &table, product).await;
+        write.is_refused(shop, &table, changed(product, |it| it.stock = 6)).await;
         let stored = table.raw.get("a").await.unwrap();
         assert_eq!((&stored["color"], &stored["stock"]), (&s("blue"), &n(5)), "{write:?}");
     }
@@ -96,10 +94,9 @@ async fn adoption_fails_if_any_other_attribute_was_changed(shop: &Shop) {
 
 async fn adoption_fails_if_another_attribute_of_its_type_was_added(shop: &Shop) {
     for write in WRITES {
-        let (table, mut product) = read_unversioned(shop).await;
+        let (table, product) = read_unversioned(shop).await;
         table.raw.set("a", "note", s("do not lose this")).await;
-        product.stock = 6;
-        write.is_refused(shop, &table, product).await;
+        write.is_refused(shop, &table, changed(product, |it| it.stock = 6)).await;
         assert_eq!(table.raw.get("a").await.unwrap()["note"], s("do not lose this"), "{write:?}");
     }
 }
@@ -145,14 +142,13 @@ impl Write {
 async fn adoption_begins_an_incarnation_that_no_earlier_writer_fits(shop: &Shop) {
     let table = shop.table::<Product>().await;
     table.items.create(Product::new("a", 0)).await.unwrap();
-    let mut stale = table.items.get("a").await.unwrap().unwrap();
+    let stale = table.items.get("a").await.unwrap().unwrap();
     table.others.update_with("a", |product| product.stock += 10).await.unwrap();
     // Another program takes the version out, and nothing else.
     table.raw.remove("a", "_version").await;
     let adopted = table.others.update_with("a", |product| product.stock += 10).await.unwrap();
     assert_eq!(adopted.version(), stale.version());
-    stale.stock += 1;
-    expect_error!(table.items.update(stale).await, Error::Conflict(_));
+    expect_error!(table.items.update(changed(stale, |it| it.stock += 1)).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(20));
 }
 
@@ -160,12 +156,11 @@ async fn adoption_of_an_item_put_without_write_ids_fails_if_its_content_changed(
     let put = |stock: i64| item([("sku", s("a")), ("stock", n(stock)), ("_version", n(1))]);
     for write in WRITES {
         let table = shop.table_of_raw::<Product>([put(5)]).await;
-        let mut stale = table.items.get("a").await.unwrap().unwrap();
+        let stale = table.items.get("a").await.unwrap().unwrap();
         // Another program deletes it and puts a new one: the same version, and no write ids.
         table.raw.delete("a").await;
         table.raw.put(put(100)).await;
-        stale.stock += 1;
-        write.is_refused(shop, &table, stale).await;
+        write.is_refused(shop, &table, changed(stale, |it| it.stock += 1)).await;
         assert_eq!(table.raw.get("a").await, Some(put(100)), "{write:?}");
     }
 }
@@ -208,8 +203,7 @@ async fn an_item_without_write_ids_with_too_many_attributes_to_compare_is_an_err
         let values = (0..attributes).map(|index| (format!("m{index}"), n(index)));
         let stored: Item = values.chain([("id".to_owned(), s("a"))]).collect();
         table.raw.put(stored.clone()).await;
-        let mut readings = table.items.get("a").await.unwrap().unwrap();
-        readings.values.insert("m0".to_owned(), 7);
+        let readings = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.values.insert("m0".to_owned(), 7));
         let result = table.items.update(readings).await;
         if fits {
             assert_eq!(result.unwrap().version(), 1);
@@ -249,10 +243,9 @@ struct Aliased {
 
 async fn adoption_fails_if_the_alias_of_an_attribute_that_it_writes_was_changed(shop: &Shop) {
     let table = shop.table_of_raw::<Aliased>([item([("sku", s("a")), ("qty", n(5))])]).await;
-    let mut aliased = table.items.get("a").await.unwrap().unwrap();
+    let aliased = table.items.get("a").await.unwrap().unwrap();
     table.raw.set("a", "qty", n(50)).await;
-    aliased.quantity -= 1;
-    expect_error!(table.items.update(aliased).await, Error::Conflict(_));
+    expect_error!(table.items.update(changed(aliased, |it| it.quantity -= 1)).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await, Some(item([("sku", s("a")), ("qty", n(50))])));
 }
 
@@ -314,10 +307,9 @@ async fn an_adopted_item_is_guarded_by_its_incarnation(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let theirs = item([("sku", s("a")), ("stock", n(5)), ("_version", n(1))]);
     table.raw.put(theirs.clone()).await;
-    let mut product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
+    let product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
     // The other program writes the whole item, and its version happens to fit.
     table.raw.put(item([("sku", s("a")), ("stock", n(9)), ("_version", n(2))])).await;
-    product.stock = 7;
-    expect_error!(table.items.update(product).await, Error::Conflict(_));
+    expect_error!(table.items.update(changed(product, |it| it.stock = 7)).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(9));
 }

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Error, Stored, Versioned};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::support::{Shop, Table, commit, expect_error, n, s};
+use crate::support::{Shop, Table, changed, commit, expect_error, n, s};
 
 cases![
     five_hundred_attributes_fit_into_an_update,
@@ -22,7 +22,7 @@ cases![
     a_lockable_item_is_replaced_whatever_its_size,
     a_transaction_says_that_the_update_is_too_long,
     a_put_keeps_all_that_did_not_change,
-    a_put_takes_a_dead_head_out_of_the_queue_like_an_update,
+    a_put_takes_an_expired_head_out_of_the_queue_like_an_update,
     a_put_is_sent_again_after_a_lease_that_came_and_went,
     a_put_of_an_item_that_its_holder_has_written_is_locked,
 ];
@@ -96,17 +96,15 @@ async fn samples(shop: &Shop, count: usize) -> Table<Samples> {
 }
 
 async fn five_hundred_attributes_fit_into_an_update(shop: &Shop) {
-    let (table, mut readings) = readings(shop, 500).await;
-    readings.values = measurements(500, 2);
-    let readings = table.items.update(readings).await.unwrap();
+    let (table, readings) = readings(shop, 500).await;
+    let readings = table.items.update(changed(readings, |it| it.values = measurements(500, 2))).await.unwrap();
     assert_eq!(shop.counts(["UpdateItem", "PutItem", "GetItem"]), [1, 0, 0]);
     assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
 }
 
 async fn more_attributes_are_put_as_a_whole(shop: &Shop) {
-    let (table, mut readings) = readings(shop, 700).await;
-    readings.values = measurements(900, 2);
-    let readings = table.items.update(readings).await.unwrap();
+    let (table, readings) = readings(shop, 700).await;
+    let readings = table.items.update(changed(readings, |it| it.values = measurements(900, 2))).await.unwrap();
     assert_eq!(readings.version(), 2);
     assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
     let readings = table.items.update_with("a", |readings| readings.values = measurements(800, 3)).await.unwrap();
@@ -143,30 +141,24 @@ async fn a_put_of_more_attributes_recognises_itself(shop: &Shop) {
 async fn a_put_never_loses_an_attribute_that_its_type_does_not_know(shop: &Shop) {
     let (table, _) = readings(shop, 700).await;
     table.raw.set("a", "color", s("red")).await;
-    let mut readings = table.items.get("a").await.unwrap().unwrap();
-    readings.values = measurements(700, 2);
-    let remedy = expect_error!(
-        table.items.update(readings.clone()).await,
-        Error::ExpressionTooLong { remedy, .. } => remedy
-    );
+    let readings = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.values = measurements(700, 2));
+    let result = table.items.update(readings.clone()).await;
+    let remedy = expect_error!(result, Error::ExpressionTooLong { remedy, .. } => remedy);
     assert!(remedy.contains("does not know"), "{remedy}");
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["color"], &stored["m0"], &stored["_version"]), (&s("red"), &n(1), &n(1)));
     // Part of them can be updated, and all of them replaced.
-    let mut some = readings.clone();
-    some.values = measurements(700, 1);
+    let mut some = changed(readings.clone(), |it| it.values = measurements(700, 1));
     some.values.0.insert("m7".to_owned(), 2);
     assert_eq!(table.items.update(some).await.unwrap().version(), 2);
-    let mut readings = table.items.get("a").await.unwrap().unwrap();
-    readings.values = measurements(700, 2);
+    let readings = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.values = measurements(700, 2));
     table.items.replace(readings).await.unwrap();
     assert_eq!(table.raw.get("a").await.unwrap().get("color"), None);
 }
 
 async fn an_item_of_nothing_but_removed_attributes_is_written(shop: &Shop) {
-    let (table, mut readings) = readings(shop, 1_500).await;
-    readings.values = Measurements::default();
-    let readings = table.items.update(readings).await.unwrap();
+    let (table, readings) = readings(shop, 1_500).await;
+    let readings = table.items.update(changed(readings, |it| it.values = Measurements::default())).await.unwrap();
     assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
     assert_eq!(table.raw.get("a").await.unwrap().len(), 3, "the key, the version and the ids");
 }
@@ -223,8 +215,7 @@ async fn a_lockable_item_is_replaced_whatever_its_size(shop: &Shop) {
     let fence = lease.fence();
     lease.release().await.unwrap();
     table.raw.set("a", "color", s("red")).await;
-    let mut samples = table.items.get("a").await.unwrap().unwrap();
-    samples.values = measurements(800, 2);
+    let samples = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.values = measurements(800, 2));
     let samples = table.items.replace(samples).await.unwrap();
     assert_eq!(table.others.get("a").await.unwrap(), Some(samples));
     assert_eq!(table.raw.get("a").await.unwrap().get("color"), None);
@@ -268,11 +259,10 @@ async fn a_put_keeps_all_that_did_not_change(shop: &Shop) {
     table.others.create(mixed).await.unwrap();
     table.raw.set("a", "legacy", s("precious")).await;
     table.raw.set("a", "tags", AttributeValue::Ss(vec!["x".to_owned()])).await;
-    let mut mixed = table.items.get("a").await.unwrap().unwrap();
+    let mixed = table.items.get("a").await.unwrap().unwrap();
     // A program without versions writes in between.
     table.raw.set("a", "color", s("blue")).await;
-    mixed.values = measurements(700, 2);
-    let mixed = table.items.update(mixed).await.unwrap();
+    let mixed = table.items.update(changed(mixed, |it| it.values = measurements(700, 2))).await.unwrap();
     assert_eq!((mixed.version(), shop.counts(["PutItem"])), (2, [1]));
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["legacy"], &stored["color"], &stored["m0"]), (&s("precious"), &s("blue"), &n(2)));
@@ -280,13 +270,12 @@ async fn a_put_keeps_all_that_did_not_change(shop: &Shop) {
     assert_eq!(stored["place"], AttributeValue::M([("city".to_owned(), s("Oslo"))].into()));
 }
 
-async fn a_put_takes_a_dead_head_out_of_the_queue_like_an_update(shop: &Shop) {
+async fn a_put_takes_an_expired_head_out_of_the_queue_like_an_update(shop: &Shop) {
     let table = samples(shop, 700).await;
     let long_ago = AttributeValue::L(vec![s("dead:0/1000/1")]);
     table.raw.set("a", "_queue", long_ago).await;
     table.raw.set("a", "_fence", n(7)).await;
-    let mut samples = table.items.get("a").await.unwrap().unwrap();
-    samples.values = measurements(700, 2);
+    let samples = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.values = measurements(700, 2));
     assert_eq!(table.items.update(samples).await.unwrap().version(), 2);
     assert_eq!(table.raw.get("a").await.unwrap()["m0"], n(2));
 }
@@ -304,10 +293,9 @@ async fn a_put_is_sent_again_after_a_lease_that_came_and_went(shop: &Shop) {
 
 async fn a_put_of_an_item_that_its_holder_has_written_is_locked(shop: &Shop) {
     let table = samples(shop, 700).await;
-    let mut samples = table.items.get("a").await.unwrap().unwrap();
+    let samples = table.items.get("a").await.unwrap().unwrap();
     let mut lease = table.others.lock("a").await.unwrap();
     lease.update(|samples| samples.values.0.extend([("m0".to_owned(), 9)])).await.unwrap();
-    samples.values = measurements(700, 2);
-    expect_error!(table.items.update(samples).await, Error::Locked(_));
+    expect_error!(table.items.update(changed(samples, |it| it.values = measurements(700, 2))).await, Error::Locked(_));
     lease.release().await.unwrap();
 }

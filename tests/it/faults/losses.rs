@@ -20,48 +20,30 @@ async fn increments(shop: &Shop, indeterminate: usize) {
     assert!(tally.open * 10_000 <= 2_000 * indeterminate, "{tally:?}");
 }
 
+/// Replies that are lost of all requests, or of the writes alone, and how many of 10,000 may be indeterminate.
+fn losses() -> [(Faults, usize); 3] {
+    let losses = |seed, rate| Faults::seeded(seed).rate(Fault::LoseReply, rate);
+    [(losses(1, 0.01), 5), (losses(5, 0.05).only(WRITES), 25), (losses(20, 0.2), 100)]
+}
+
 /// The engine in the process answers at once: as many writes as can be fall between two attempts of one.
-async fn at_once(faults: Faults, indeterminate: usize) {
-    increments(&Shop::in_process(faults), indeterminate).await;
+#[tokio::test]
+async fn increments_at_1_5_and_20_percent_lost_replies_are_applied_once_each() {
+    for (faults, indeterminate) in losses() {
+        increments(&Shop::in_process(faults), indeterminate).await;
+    }
 }
 
 /// At a round trip of 5 ms.
-async fn far_away(faults: Faults, indeterminate: usize) {
-    let shop = Shop::in_process(faults);
-    for operation in ["GetItem", "PutItem", "UpdateItem"] {
-        shop.rival.before_each(operation, || travel(millis(5)));
+#[tokio::test(start_paused = true)]
+async fn increments_far_away_at_1_5_and_20_percent_lost_replies_are_applied_once_each() {
+    for (faults, indeterminate) in losses() {
+        let shop = Shop::in_process(faults);
+        for operation in ["GetItem", "PutItem", "UpdateItem"] {
+            shop.rival.before_each(operation, || travel(millis(5)));
+        }
+        increments(&shop, indeterminate).await;
     }
-    increments(&shop, indeterminate).await;
-}
-
-#[tokio::test]
-async fn increments_at_1_percent_lost_replies_are_applied_once_each() {
-    at_once(Faults::seeded(1).rate(Fault::LoseReply, 0.01), 5).await;
-}
-
-#[tokio::test]
-async fn increments_at_5_percent_lost_replies_are_applied_once_each() {
-    at_once(Faults::seeded(5).rate(Fault::LoseReply, 0.05).only(WRITES), 25).await;
-}
-
-#[tokio::test]
-async fn increments_at_20_percent_lost_replies_are_applied_once_each() {
-    at_once(Faults::seeded(20).rate(Fault::LoseReply, 0.2), 100).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn increments_far_away_at_1_percent_lost_replies_are_applied_once_each() {
-    far_away(Faults::seeded(1).rate(Fault::LoseReply, 0.01), 5).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn increments_far_away_at_5_percent_lost_replies_are_applied_once_each() {
-    far_away(Faults::seeded(5).rate(Fault::LoseReply, 0.05), 25).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn increments_far_away_at_20_percent_lost_replies_are_applied_once_each() {
-    far_away(Faults::seeded(20).rate(Fault::LoseReply, 0.2).only(WRITES), 100).await;
 }
 
 #[tokio::test(start_paused = true)]

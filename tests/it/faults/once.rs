@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use dynalock::{
-    Error, Pace, Result, Stored, Versioned,
+    Error, Pace, Result, Stored,
     local::{Fault, Faults},
 };
-use serde::{Deserialize, Serialize};
 
 use super::tally::increment;
-use crate::support::{Product, Shop, Table, expect_error, millis, n, secs, settle, travel};
+use crate::support::{Archive, Product, Shop, Table, changed, expect_error, millis, n, secs, settle, travel};
 
 fn tokens(shop: &Shop) -> Vec<String> {
     let token = |request: &serde_json::Value| request["ClientRequestToken"].as_str().unwrap().to_owned();
@@ -19,8 +18,7 @@ fn tokens(shop: &Shop) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn each_write_is_a_transaction_of_one() {
     let (shop, table) = Shop::with_table::<Product>().await;
-    let mut product = table.items.create(Product::new("a", 5)).exactly_once().await.unwrap();
-    product.stock = 6;
+    let product = changed(table.items.create(Product::new("a", 5)).exactly_once().await.unwrap(), |it| it.stock = 6);
     let product = table.items.update(product).exactly_once().await.unwrap();
     let product = table.items.replace(product).exactly_once().await.unwrap();
     let product = table.items.touch(product).exactly_once().await.unwrap();
@@ -118,12 +116,9 @@ async fn conflicts_are_the_same_as_without() {
     let (_, table) = Shop::with_table::<Product>().await;
     let stale = table.others.create(Product::new("a", 5)).await.unwrap();
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
-    let mut changed = stale.clone();
-    changed.stock = 6;
-    let met = expect_error!(
-        table.items.create(Product::new("a", 1)).exactly_once().await,
-        Error::AlreadyExists(met) => met
-    );
+    let changed = changed(stale.clone(), |it| it.stock = 6);
+    let result = table.items.create(Product::new("a", 1)).exactly_once().await;
+    let met = expect_error!(result, Error::AlreadyExists(met) => met);
     assert_eq!(met.current::<Product>().unwrap(), Some(current.clone()));
     let lost = expect_error!(table.items.update(changed).exactly_once().await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Product>().unwrap(), Some(current.clone()));
@@ -172,7 +167,7 @@ async fn every_code_of_a_cancellation_means_what_it_says() {
 }
 
 /// An upsert that may create, whose first copy arrives late, beside somebody who creates the item and deletes it again.
-async fn upsert_beside_another_life(
+async fn upsert_with_another_life(
     delays: [Fault; 3],
     life: Duration,
 ) -> (Shop, Table<Product>, Result<Stored<Product>>) {
@@ -199,7 +194,7 @@ async fn an_upsert_is_not_applied_twice_when_its_create_arrives_late() {
     let mut open = 0;
     for _ in 0..20 {
         let delays = [Fault::DeliverLate(millis(70)), Fault::Delay(millis(50)), Fault::Delay(millis(0))];
-        let (_, table, result) = upsert_beside_another_life(delays, millis(50)).await;
+        let (_, table, result) = upsert_with_another_life(delays, millis(50)).await;
         let stock = table.others.get("a").await.unwrap().map(|product| product.stock);
         assert!(matches!(stock, None | Some(1)), "{stock:?} after {result:?}");
         open += usize::from(matches!(result, Err(Error::Indeterminate { .. })));
@@ -210,7 +205,7 @@ async fn an_upsert_is_not_applied_twice_when_its_create_arrives_late() {
 #[tokio::test(start_paused = true)]
 async fn an_upsert_returns_what_is_stored_or_says_that_it_cannot_tell() {
     let delays = [Fault::DeliverLate(millis(300)), Fault::Delay(millis(50)), Fault::Delay(millis(400))];
-    let (_, table, result) = upsert_beside_another_life(delays, millis(90)).await;
+    let (_, table, result) = upsert_with_another_life(delays, millis(90)).await;
     expect_error!(result, Error::Indeterminate { expected: None, found: Some(1), .. });
     assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 1, "the late copy was applied");
 }
@@ -218,24 +213,15 @@ async fn an_upsert_returns_what_is_stored_or_says_that_it_cannot_tell() {
 #[tokio::test(start_paused = true)]
 async fn a_create_in_doubt_is_not_called_locked_by_a_lease_that_may_end() {
     for once in [false, true] {
-        let (shop, table) = Shop::with_items([Archive { id: "a".to_owned(), pages: 1 }]).await;
+        let (shop, table) = Shop::with_items([Archive::new("a", 1)]).await;
         let lease = table.others.lock("a").await.unwrap();
         table.others.delete_unchecked("a").await.unwrap();
         shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(5)));
-        let create = table.items.create(Archive { id: "a".to_owned(), pages: 9 });
+        let create = table.items.create(Archive::new("a", 9));
         let result = if once { create.exactly_once().await } else { create.await };
         expect_error!(result, Error::Indeterminate { expected: None, .. });
         drop(lease);
         settle().await;
-        assert_eq!(table.others.get("a").await.unwrap().unwrap().pages, 9, "the late copy was applied");
+        assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 9, "the late copy was applied");
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "archives")]
-#[lockable(ttl = "10s", separate)]
-struct Archive {
-    #[dynalock(partition_key)]
-    id: String,
-    pages: u32,
 }

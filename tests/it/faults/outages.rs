@@ -12,7 +12,7 @@ use dynalock::{
     local::{Database, Fault},
 };
 
-use crate::support::{Product, Shop, expect_error, millis, n, secs};
+use crate::support::{Product, Shop, changed, expect_error, millis, n, secs};
 
 #[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 async fn timed<F: IntoFuture>(call: F) -> (F::Output, Duration) {
@@ -36,13 +36,10 @@ async fn a_read_from_a_server_that_never_answers_ends_at_the_deadline() {
         let items = table.items.clone().attempt_timeout(attempt_timeout);
         let before = shop.requests();
         let (result, took) = timed(items.get("a").deadline(deadline)).await;
-        let (attempts, elapsed, last) = expect_error!(
-            result,
-            Error::Exhausted { spent, last, .. } => (spent.attempts, spent.elapsed, last)
-        );
+        let (spent, last) = expect_error!(result, Error::Exhausted { spent, last, .. } => (spent, last));
         ends_at(deadline, attempt_timeout.min(deadline), took);
-        assert_eq!(elapsed, took);
-        assert_eq!(usize::try_from(attempts).unwrap(), shop.requests() - before);
+        assert_eq!(spent.elapsed, took);
+        assert_eq!(usize::try_from(spent.attempts).unwrap(), shop.requests() - before);
         expect_error!(Err::<(), _>(*last), Error::Unavailable(Unavailable::Timeout));
     }
 }
@@ -64,8 +61,7 @@ async fn a_write_to_a_server_that_never_answers_is_indeterminate_at_the_deadline
     for fault in [Fault::NeverAnswer, Fault::NeverAnswerAfterApply] {
         let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
         let product = table.items.get("a").await.unwrap().unwrap();
-        let mut changed = product.clone();
-        changed.stock = 6;
+        let changed = changed(product.clone(), |it| it.stock = 6);
         shop.faults.always(fault);
         let create = timed(table.items.create(Product::new("b", 5)).deadline(secs(3))).await;
         let update = timed(table.items.update(changed).deadline(secs(3))).await;
@@ -77,13 +73,9 @@ async fn a_write_to_a_server_that_never_answers_is_indeterminate_at_the_deadline
         let unchecked = timed(table.items.delete_unchecked("a").deadline(secs(3))).await;
         let writes = [create, update, replace, touch, once].map(|(result, took)| (result.map(drop), took));
         for (result, took) in writes.into_iter().chain([delete, unchecked]) {
-            let (attempts, elapsed, last) = expect_error!(
-                result,
-                Error::Indeterminate { spent, last, .. } => (spent.attempts, spent.elapsed, last)
-            );
+            let (spent, last) = expect_error!(result, Error::Indeterminate { spent, last, .. } => (spent, last));
             ends_at(secs(3), secs(1), took);
-            assert!(attempts >= 2, "{attempts}");
-            assert_eq!(elapsed, took);
+            assert!(spent.attempts >= 2 && spent.elapsed == took, "{spent:?} {took:?}");
             expect_error!(Err::<(), _>(*last.unwrap()), Error::Unavailable(Unavailable::Timeout));
         }
     }
@@ -187,8 +179,7 @@ async fn a_transaction_on_the_same_item_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_transaction_that_does_not_end_is_a_typed_error() {
     let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
-    product.stock = 6;
+    let product = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.stock = 6);
     shop.faults.always(Fault::TransactionConflict);
     let (result, took) = timed(table.items.update(product)).await;
     let last = expect_error!(result, Error::Exhausted { last, .. } => last);
@@ -203,8 +194,7 @@ async fn a_write_in_doubt_that_is_throttled_or_refused_until_the_end_is_indeterm
     for doubt in [Fault::LoseReply, Fault::LoseRequest, Fault::ServerError, Fault::NeverAnswer] {
         for then in [Fault::Throttle, Fault::TransactionConflict, Fault::Refused, Fault::AccessDenied] {
             let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;
-            let mut product = table.items.get("a").await.unwrap().unwrap();
-            product.stock = 6;
+            let product = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.stock = 6);
             shop.faults.always(then.clone());
             shop.faults.script(0, doubt.clone());
             let (attempts, last) = expect_error!(
@@ -266,15 +256,11 @@ async fn attempts_bound_the_retries_of_lost_requests() {
     shop.faults.always(Fault::LoseRequest);
     for allowed in 1..=4 {
         let before = shop.requests();
-        let attempts = expect_error!(
-            table.items.get("a").attempts(allowed).await,
-            Error::Exhausted { spent, .. } => spent.attempts
-        );
+        let result = table.items.get("a").attempts(allowed).await;
+        let attempts = expect_error!(result, Error::Exhausted { spent, .. } => spent.attempts);
         assert_eq!(attempts, allowed);
-        let attempts = expect_error!(
-            table.items.create(Product::new("b", 5)).attempts(allowed).await,
-            Error::Indeterminate { spent, .. } => spent.attempts
-        );
+        let result = table.items.create(Product::new("b", 5)).attempts(allowed).await;
+        let attempts = expect_error!(result, Error::Indeterminate { spent, .. } => spent.attempts);
         assert_eq!(attempts, allowed);
         assert_eq!(shop.requests() - before, 2 * usize::try_from(allowed).unwrap());
     }

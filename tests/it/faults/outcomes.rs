@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Result, error::Unavailable, local::Fault};
 
-use crate::support::{Product, Shop, Table, n, s, secs};
+use crate::support::{LOST_REPLIES, Product, Shop, Table, changed, n, s, secs};
 
 /// The public writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,15 +106,8 @@ fn before_it_is_applied() -> Vec<Fault> {
 
 /// Faults that hide that it was.
 fn after_it_is_applied() -> Vec<Fault> {
-    vec![
-        Fault::LoseReply,
-        Fault::ErrorAfterApply,
-        Fault::GarbageAfterApply,
-        Fault::TruncatedAfterApply,
-        Fault::EmptyAfterApply,
-        Fault::NeverAnswerAfterApply,
-        Fault::Delay(secs(20)),
-    ]
+    let more = [Fault::TruncatedAfterApply, Fault::Delay(secs(20))];
+    LOST_REPLIES.into_iter().chain(more).collect()
 }
 
 /// Every write, also exactly once, and every fault.
@@ -206,8 +199,7 @@ async fn a_write_whose_every_attempt_fails_is_exhausted_or_indeterminate_by_what
 #[tokio::test(start_paused = true)]
 async fn a_value_whose_write_failed_is_at_its_old_version_and_can_be_written_again() {
     let (shop, table) = shop(Update).await;
-    let mut product = table.items.get("a").await.unwrap().unwrap();
-    product.stock = 6;
+    let product = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.stock = 6);
     for fault in [Fault::Refused, Fault::Throttle] {
         shop.faults.always(fault);
         table.items.update(product.clone()).await.unwrap_err();
@@ -224,8 +216,7 @@ async fn an_error_keeps_content_to_itself_also_when_a_write_fails() {
     let (shop, table) = shop(Update).await;
     table.raw.set("a", "note", s(SECRET)).await;
     for fault in before_it_is_applied().into_iter().chain(after_it_is_applied()) {
-        let mut product = table.others.get("a").await.unwrap().unwrap();
-        product.stock += 1;
+        let product = changed(table.others.get("a").await.unwrap().unwrap(), |it| it.stock += 1);
         shop.faults.always(fault);
         let error = table.items.update(product).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains(SECRET), "{error} {error:?}");

@@ -6,31 +6,17 @@ use dynalock::{
 };
 
 use super::tally::increment;
-use crate::support::{Product, Shop, millis, secs, settle};
+use crate::support::{FAULTS, Product, Shop, millis, secs, settle};
 
 /// A third of all requests meets something.
 fn storm(seed: u64) -> Faults {
-    let faults = [
-        Fault::LoseRequest,
-        Fault::LoseReply,
-        Fault::ErrorAfterApply,
-        Fault::GarbageAfterApply,
-        Fault::TruncatedAfterApply,
+    let more = [
         Fault::EmptyAfterApply,
-        Fault::ServerError,
-        Fault::Throttle,
-        Fault::TransactionConflict,
-        Fault::Refused,
-        Fault::NeverAnswer,
-        Fault::NeverAnswerAfterApply,
         Fault::Delay(millis(20)),
-        Fault::Delay(millis(1500)),
         Fault::DeliverLate(millis(1)),
         Fault::DeliverLate(millis(50)),
-        Fault::DeliverLate(secs(2)),
-        Fault::DeliverTwice,
     ];
-    faults.into_iter().fold(Faults::seeded(seed), |faults, fault| faults.rate(fault, 0.02))
+    FAULTS.into_iter().chain(more).fold(Faults::seeded(seed), |faults, fault| faults.rate(fault, 0.02))
 }
 
 #[tokio::test(start_paused = true)]

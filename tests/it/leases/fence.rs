@@ -2,7 +2,7 @@
 
 use dynalock::{Error, LeaseGuard, LockToken, error::Lost, local::Fault};
 
-use crate::support::{Crate, Shop, Table, commit_under, expect_error, millis, n, secs, travel};
+use crate::support::{Crate, Shop, Table, changed, commit_under, expect_error, millis, n, secs, travel};
 
 /// The time after which a copy of the first acquire arrives.
 const LATE: std::time::Duration = secs(10);
@@ -67,12 +67,9 @@ async fn a_transaction_under_a_lease_is_refused_though_the_name_of_its_holder_is
     let (ground, lease) = Ground::new().await;
     let items = &ground.table.items;
     ground.comes_back(lease.fence()).await;
-    let mut read = items.get("a").await.unwrap().unwrap();
-    read.items = 99;
-    expect_error!(
-        commit_under(&lease, &ground.shop.client, |tx| tx.update(items, read)).await,
-        Error::Lost(Lost::Expired)
-    );
+    let read = changed(items.get("a").await.unwrap().unwrap(), |it| it.items = 99);
+    let result = commit_under(&lease, &ground.shop.client, |tx| tx.update(items, read)).await;
+    expect_error!(result, Error::Lost(Lost::Expired));
     assert_eq!(ground.items().await, "5");
 }
 
@@ -97,11 +94,8 @@ async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stan
     travel(secs(5) + millis(100)).await;
     let waiters = table.raw.get("a").await.unwrap()["_queue"].as_l().unwrap().len();
     assert_eq!(waiters, 1, "the copy has brought it back: the test can fail");
-    let mut read = table.items.get("a").await.unwrap().unwrap();
-    read.items = 99;
-    expect_error!(
-        commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await,
-        Error::Lost(Lost::Expired)
-    );
+    let read = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.items = 99);
+    let result = commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await;
+    expect_error!(result, Error::Lost(Lost::Expired));
     assert!(lease.fence() == first && table.raw.get("a").await.unwrap()["items"] == n(5));
 }

@@ -1,9 +1,10 @@
 use std::time::UNIX_EPOCH;
 
-use dynalock::{Error, Expiry, Repository, Versioned};
+use aws_sdk_dynamodb::types::AttributeValue;
+use dynalock::{Error, Expiry, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Shop, expect_error, kill, millis, n, now, s, secs, travel};
+use crate::support::{Shop, Table, expect_error, kill, millis, n, now, s, secs, travel};
 
 /// A table that another program locks too, by names and a unit of its own.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -15,12 +16,19 @@ struct Job {
     runs: u32,
 }
 
+/// A job with these attributes of another program.
+async fn job<const N: usize>(attributes: [(&str, AttributeValue); N]) -> (Shop, Table<Job>) {
+    let (shop, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
+    for (name, value) in attributes {
+        table.raw.set("a", name, value).await;
+    }
+    (shop, table)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
-    let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
-    table.raw.set("a", "lockedBy", s("cron-7")).await;
     let now = epoch();
-    table.raw.set("a", "lockTime", n(now + 30)).await;
+    let (_, table) = job([("lockedBy", s("cron-7")), ("lockTime", n(now + 30))]).await;
     let locked =
         expect_error!(table.items.update_with("a", |job| job.runs += 1).await, Error::Locked(locked) => locked);
     assert_eq!(&*locked.owner, "cron-7");
@@ -33,8 +41,7 @@ async fn a_lock_of_another_program_is_respected_until_it_has_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_ends_early() {
-    let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
-    table.raw.set("a", "comment", s("keep")).await;
+    let (_, table) = job([("comment", s("keep"))]).await;
     let lease = table.items.lock("a").owner("me").await.unwrap();
     let row = table.raw.get("a").await.unwrap();
     assert_eq!(row["lockedBy"], s(&format!("{}:{}", lease.owner(), lease.nonce())));
@@ -55,10 +62,8 @@ fn epoch() -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
-    let (_, table) = Shop::with_table::<Job>().await;
-    let stored = table.others.create(Job { id: "a".to_owned(), runs: 0 }).await.unwrap();
-    table.raw.set("a", "lockedBy", s("cron-7")).await;
-    table.raw.set("a", "lockTime", n(epoch() + 3)).await;
+    let (_, table) = job([("lockedBy", s("cron-7")), ("lockTime", n(epoch() + 3))]).await;
+    let stored = table.others.get("a").await.unwrap().unwrap();
     let mut refused = 0;
     while let Err(error) = table.items.touch(stored.clone()).await {
         expect_error!(Err::<(), _>(error), Error::Locked(_));
@@ -72,9 +77,7 @@ async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
 async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
     // A beat may be left from a holder before.
     for beat in [None, Some(3)] {
-        let (_, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
-        table.raw.set("a", "lockedBy", s("cron-7")).await;
-        table.raw.set("a", "lockTime", n(epoch() + 30)).await;
+        let (_, table) = job([("lockedBy", s("cron-7")), ("lockTime", n(epoch() + 30))]).await;
         if let Some(beat) = beat {
             table.raw.set("a", "_beat", n(beat)).await;
         }
@@ -90,19 +93,12 @@ async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
     }
 }
 
-/// A job that another program has locked, and let go by removing its name alone.
-async fn job_with_an_end(shop: &Shop, end: u64) -> (Repository<Job>, Repository<Job>) {
-    let table = shop.table_of([Job { id: "a".to_owned(), runs: 0 }]).await;
-    table.raw.set("a", "lockTime", n(end)).await;
-    (table.items, table.others)
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
     // An hour ago, and a moment ago.
     for ago in [3_600, 3] {
-        let shop = Shop::without_faults();
-        let (items, others) = job_with_an_end(&shop, epoch() - ago).await;
+        // The other program has let it go by removing its name alone.
+        let (_shop, Table { items, others, .. }) = job([("lockTime", n(epoch() - ago))]).await;
         let mut lease = items.lock("a").fair().heartbeat(false).await.unwrap();
         let locked = expect_error!(others.lock("a").fair().wait(millis(500)).await, Error::Locked(it) => it);
         assert_eq!((&*locked.owner, locked.fence), (lease.owner(), lease.fence()));
@@ -116,8 +112,7 @@ async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fair_holder_that_dies_is_taken_out_where_another_program_has_left_its_end() {
-    let shop = Shop::without_faults();
-    let (items, others) = job_with_an_end(&shop, epoch() - 3_600).await;
+    let (_shop, Table { items, others, .. }) = job([("lockTime", n(epoch() - 3_600))]).await;
     let fence = kill(items.lock("a").fair().await.unwrap());
     travel(secs(13)).await;
     let next = others.try_lock("a").await.unwrap().unwrap();
@@ -128,9 +123,7 @@ async fn a_fair_holder_that_dies_is_taken_out_where_another_program_has_left_its
 async fn an_expired_lock_of_a_program_with_numeric_owners_is_taken_over() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         for is_fair in [false, true] {
-            let (shop, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
-            table.raw.set("a", "lockedBy", n(4711)).await;
-            table.raw.set("a", "lockTime", n(epoch() + 5)).await;
+            let (shop, table) = job([("lockedBy", n(4711)), ("lockTime", n(epoch() + 5))]).await;
             let items = table.items.clone().expiry(expiry);
             let lease = match is_fair {
                 false => items.lock("a").wait(secs(40)).await,

@@ -2,8 +2,8 @@ use dynalock::{Error, LockToken, Transaction, local::Fault, private::ClockAhead 
 
 use super::separate::{action, actions};
 use crate::support::{
-    Crate, Kept, LOST_REPLIES, SKEW, Shop, TTL, expect_error, for_both_kinds, kill, millis, n, now, secs, settle,
-    stolen_by, travel,
+    Crate, Kept, LOST_REPLIES, SKEW, Shop, TTL, changed, expect_error, for_both_kinds, kill, millis, n, now, secs,
+    settle, stolen_by, travel,
 };
 
 for_both_kinds![
@@ -228,8 +228,7 @@ async fn a_unit_of_work_under_a_lock_by_name_happens_only_while_it_is_held() {
     let add = async || {
         dynalock::transact(&shop.client, |tx| async move {
             tx.guard(held);
-            let mut it = tx.get(items, "a").await?.expect("an item");
-            it.items += 1;
+            let it = changed(tx.get(items, "a").await?.expect("an item"), |it| it.items += 1);
             tx.update(items, it);
             Ok::<_, Error>(())
         })

@@ -10,7 +10,7 @@ for_both_kinds![
     writes_of_other_callers_are_refused_and_name_the_holder,
     a_write_that_ignores_the_lease_passes_and_the_holder_continues_from_it,
     a_write_after_the_end_of_a_lease_removes_it_so_that_no_late_heartbeat_renews_it,
-    an_observing_writer_waits_for_the_release_of_a_dead_lease,
+    an_observing_writer_waits_for_the_release_of_an_expired_lease,
 ];
 
 async fn writes_of_other_callers_are_refused_and_name_the_holder<T: Kept>() {
@@ -70,7 +70,7 @@ async fn a_write_after_the_end_of_a_lease_removes_it_so_that_no_late_heartbeat_r
     }
 }
 
-async fn an_observing_writer_waits_for_the_release_of_a_dead_lease<T: Kept>() {
+async fn an_observing_writer_waits_for_the_release_of_an_expired_lease<T: Kept>() {
     let (_, table) = Shop::with_two::<T>().await;
     kill(table.items.lock("a").await.unwrap());
     travel(secs(1000)).await;

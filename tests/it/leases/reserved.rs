@@ -31,8 +31,7 @@ macro_rules! carries {
     ($test:ident, $type:ident, $name:literal, $row:literal) => {
         #[tokio::test(start_paused = true)]
         async fn $test() {
-            let shop = Shop::without_faults();
-            let table = shop.table::<$type>().await;
+            let (shop, table) = Shop::with_table::<$type>().await;
             let (items, raw) = (&table.items, &table.raw);
             // One that another program has written, without a version.
             raw.put(item([("id", s("a")), ("litres", n(1)), ($name, n(7))])).await;

@@ -103,12 +103,7 @@ impl<T: Counted> Process<T> {
             // Without heartbeats a long pause is a process that stands still.
             let pause = if rng.f64() < 0.1 { rng.u64(8_000..20_000) } else { rng.u64(0..3_000) };
             travel(millis(pause)).await;
-            let mut lease = self.ground.lock().unwrap().take(grant);
-            let mark = grant.mark(round);
-            let written = lease.update(|it| it.write(&mark)).await;
-            let mut ground = self.ground.lock().unwrap();
-            ground.put(lease);
-            ground.wrote(mark, &written);
+            self.update(grant, grant.mark(round)).await;
         }
         let lease = self.ground.lock().unwrap().leave(grant);
         if self.lives == Lives::Many && rng.f64() < 0.3 {
@@ -127,6 +122,15 @@ impl<T: Counted> Process<T> {
         }
     }
 
+    /// Writes under the lease, and notes what it was told.
+    async fn update(&self, grant: Grant, mark: String) {
+        let mut lease = self.ground.lock().unwrap().take(grant);
+        let written = lease.update(|it| it.write(&mark)).await;
+        let mut ground = self.ground.lock().unwrap();
+        ground.put(lease);
+        ground.wrote(mark, &written);
+    }
+
     /// Dies and leaves a token. Another process goes on with that, if the lease has not ended by then.
     async fn die(&self, lease: LeaseGuard<T>, rng: &mut Rng) {
         let token = lease.detach();
@@ -135,13 +139,8 @@ impl<T: Counted> Process<T> {
         let grant = Grant::of(&lease);
         self.ground.lock().unwrap().resume(lease);
         travel(millis(rng.u64(0..3_000))).await;
-        let mut lease = self.ground.lock().unwrap().take(grant);
-        let mark = grant.mark("resumed");
-        let written = lease.update(|it| it.write(&mark)).await;
-        let mut ground = self.ground.lock().unwrap();
-        ground.put(lease);
-        ground.wrote(mark, &written);
-        drop(ground.leave(grant).detach());
+        self.update(grant, grant.mark("resumed")).await;
+        drop(self.ground.lock().unwrap().leave(grant).detach());
     }
 
     /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
@@ -255,7 +254,7 @@ fn a_storm_lets_one_at_a_time_write_an_item_and_each_acknowledged_write_counts_o
 }
 
 #[test]
-fn a_storm_lets_one_at_a_time_write_an_item_with_its_lease_beside_it() {
+fn a_storm_lets_one_at_a_time_write_an_item_with_a_separate_lease() {
     storms_of::<Archive>(Weather::ROUGH, seeds(SEEDS));
 }
 
@@ -279,7 +278,7 @@ fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_each_life_of_an_item(
 }
 
 #[test]
-fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_an_item_with_its_lease_beside_it() {
+fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_an_item_with_a_separate_lease() {
     storms_of_lives::<Archive>(seeds(SEEDS));
 }
 

@@ -5,14 +5,13 @@ use std::time::Duration;
 use dynalock::{Error, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Crate, Shop, commit, commit_under, expect_error, millis, n, s, secs, travel};
+use crate::support::{Crate, Shop, changed, commit, commit_under, expect_error, millis, n, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_finds_its_change_made_releases() {
     let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let lease = table.items.lock("a").await.unwrap();
-    let mut read = table.items.get("a").await.unwrap().unwrap();
-    read.items = 4;
+    let read = changed(table.items.get("a").await.unwrap().unwrap(), |it| it.items = 4);
     commit_under(&lease, &shop.client, |tx| tx.update(&table.items, read)).await.unwrap();
     let stored = lease.commit(|it| it.items = 4).await.unwrap();
     assert_eq!((stored.items, stored.version()), (4, 2));
@@ -47,8 +46,7 @@ async fn a_transaction_of_leased_types_can_be_made_again_under_its_token() {
     let (shop, table) = Shop::with_table::<Crate>().await;
     let stored = table.others.create(Crate::new("a", 5)).await.unwrap();
     for _ in 0..3 {
-        let mut stored = stored.clone();
-        stored.items = 4;
+        let stored = changed(stored.clone(), |it| it.items = 4);
         let mut tx = Transaction::new(&shop.client).token("once");
         tx.update(&table.items, stored);
         tx.create(&table.items, Crate::new("b", 1));

@@ -18,6 +18,13 @@ fn is_timeout(error: &Error) -> bool {
     matches!(**last, Error::Unavailable(Unavailable::Timeout))
 }
 
+fn all_end_at(calls: &[(Error, Duration)], time: Duration) {
+    for (call, (error, took)) in calls.iter().enumerate() {
+        assert!(is_timeout(error), "{call}: {error:?}");
+        assert_eq!(*took, time, "{call}");
+    }
+}
+
 /// Shorter and longer than all that is there by default.
 const TIMES: [Duration; 4] = [millis(200), secs(1), secs(7), secs(30)];
 
@@ -36,10 +43,7 @@ async fn a_deadline_ends_each_kind_of_call_at_its_time() {
             unanswered(locks.acquire_all(["f", "g"]).fair()).await,
             unanswered(locks.acquire("h").wait(secs(300))).await,
         ];
-        for (call, (error, took)) in calls.iter().enumerate() {
-            assert!(is_timeout(error), "{call}: {error:?}");
-            assert_eq!(*took, time, "{call}");
-        }
+        all_end_at(&calls, time);
     }
 }
 
@@ -54,10 +58,7 @@ async fn a_wait_ends_each_kind_of_call_at_its_time() {
             unanswered(locks.acquire("d").fair().wait(time)).await,
             unanswered(locks.acquire_all(["f", "g"]).fair().wait(time)).await,
         ];
-        for (call, (error, took)) in calls.iter().enumerate() {
-            assert!(is_timeout(error), "{call}: {error:?}");
-            assert_eq!(*took, time, "{call}");
-        }
+        all_end_at(&calls, time);
     }
 }
 

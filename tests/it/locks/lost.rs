@@ -9,7 +9,7 @@ use std::{
 
 use dynalock::{Error, error::Lost, local::Fault};
 
-use crate::support::{Shop, TTL, expect_error, kill, millis, secs, travel};
+use crate::support::{Shop, TTL, acquire, expect_error, kill, millis, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn work_is_dropped_before_anybody_else_may_enter() {
@@ -125,7 +125,8 @@ async fn an_acquire_that_is_dropped_leaves_no_lock_behind() {
     for polls in 0..500_u32 {
         let mut acquire = locks.acquire(format!("report-{polls}")).into_future();
         for _ in 0..polls % 7 {
-            if futures_poll(&mut acquire).await.is_some() {
+            let polled = std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut acquire).poll(context))).await;
+            if polled.is_ready() {
                 break;
             }
             tokio::task::yield_now().await;
@@ -151,31 +152,15 @@ async fn a_waiter_that_is_dropped_does_not_enter_later() {
     assert!(others.try_acquire("report").await.unwrap().is_some());
 }
 
-/// One poll.
-async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    std::future::poll_fn(|context| match std::pin::Pin::new(&mut *future).poll(context) {
-        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
-        std::task::Poll::Pending => std::task::Poll::Ready(None),
-    })
-    .await
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_its_guard_has_released_says_so() {
-    let shop = Shop::without_faults();
-    let (locks, _) = shop.locks().await;
+    let (_, locks, _) = Shop::with_locks().await;
     for is_fair in [false, true] {
-        let acquire = || async {
-            match is_fair {
-                false => locks.acquire("report").await.unwrap(),
-                true => locks.acquire("report").fair().await.unwrap(),
-            }
-        };
-        let held = acquire().await;
+        let held = acquire(&locks, "report", is_fair).await.unwrap();
         let lost = held.lost();
         held.release().await.unwrap();
         assert_eq!(lost.await, Lost::Released);
-        let held = acquire().await;
+        let held = acquire(&locks, "report", is_fair).await.unwrap();
         let lost = held.lost();
         drop(held);
         assert_eq!(lost.await, Lost::Released);
@@ -188,8 +173,7 @@ async fn a_lock_that_its_guard_has_released_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_release_after_the_end_of_the_lease_keeps_the_first_cause() {
-    let shop = Shop::without_faults();
-    let (locks, _) = shop.locks().await;
+    let (_, locks, _) = Shop::with_locks().await;
     let held = locks.acquire("report").heartbeat(false).await.unwrap();
     travel(TTL).await;
     let lost = held.lost();

@@ -37,7 +37,7 @@ async fn a_takeover_costs_two_writes_and_twenty_reads_in_a_ttl_and_comes_at_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_takeover_of_several_locks_takes_the_dead_owner_away_first() {
+async fn a_takeover_of_several_locks_takes_the_expired_owner_away_first() {
     for expiry in EXPIRIES {
         let (shop, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));

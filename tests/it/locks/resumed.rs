@@ -23,7 +23,7 @@ async fn dies_beating(shop: &Shop, held: LockGuard, heartbeats: usize, late: std
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_heartbeat_of_a_dead_process_does_not_shorten_the_lease_of_the_one_that_resumed_it() {
+async fn a_late_heartbeat_of_a_crashed_process_does_not_shorten_the_lease_of_the_one_that_resumed_it() {
     for is_fair in [false, true] {
         for heartbeats in [1, 2, 3] {
             let (shop, locks, others) = Shop::with_locks().await;

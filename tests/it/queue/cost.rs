@@ -64,21 +64,11 @@ async fn a_free_lock_costs_two_writes_and_a_cheap_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_clients_in_turn_cost_two_writes_each() {
-    let (_, units) = busy(2, 50).await;
-    assert!(units <= 210, "{units}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn sixteen_waiting_clients_cost_two_writes_each() {
-    let (_, units) = busy(16, 12).await;
-    assert!(units <= 210, "{units}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn twenty_waiting_clients_cost_two_writes_each() {
-    let (_, units) = busy(20, 12).await;
-    assert!(units <= 210, "{units}");
+async fn two_sixteen_and_twenty_waiting_clients_cost_two_writes_each() {
+    for (clients, rounds) in [(2, 50), (16, 12), (20, 12)] {
+        let (_, units) = busy(clients, rounds).await;
+        assert!(units <= 210, "{clients} clients: {units}");
+    }
 }
 
 /// The units that the last place taken and the first leave cost, by the larger of the row before and after.

@@ -12,9 +12,9 @@ const TTL: Duration = secs(20);
 /// How the line is cut: the first request of the place is applied in any case.
 const CUTS: [Fault; 4] = [Fault::LoseRequest, Fault::LoseReply, Fault::NeverAnswer, Fault::NeverAnswerAfterApply];
 
-async fn queues(shop: &Shop) -> (Locks, Locks) {
-    let (mine, others) = shop.locks().await;
-    (mine.ttl(TTL), others.ttl(TTL))
+async fn queues() -> (Shop, Locks, Locks) {
+    let (shop, mine, others) = Shop::with_locks().await;
+    (shop, mine.ttl(TTL), others.ttl(TTL))
 }
 
 /// Cuts the line for this time, from the moment at which the first place has been taken.
@@ -34,8 +34,7 @@ async fn release<G>(held: Result<G, Error>, release: impl AsyncFnOnce(G) -> Resu
 async fn a_client_that_was_cut_off_while_it_entered_leaves_no_place_when_it_is_back() {
     for fault in CUTS {
         for time in [4, 6, 8, 12, 18, 30] {
-            let shop = Shop::without_faults();
-            let (locks, others) = queues(&shop).await;
+            let (shop, locks, others) = queues().await;
             shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
             let one =
                 tokio::spawn(async move { release(locks.acquire("printer").fair().await, LockGuard::release).await });
@@ -54,8 +53,7 @@ async fn a_client_that_was_cut_off_while_it_entered_leaves_no_place_when_it_is_b
 #[tokio::test(start_paused = true)]
 async fn a_client_that_was_cut_off_while_it_entered_several_queues_leaves_no_place_when_it_is_back() {
     for time in [6, 12, 18] {
-        let shop = Shop::without_faults();
-        let (locks, others) = queues(&shop).await;
+        let (shop, locks, others) = queues().await;
         shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
         let all = locks.acquire_all(["a", "b"]).fair().into_future();
         let all = tokio::spawn(async move {
@@ -73,8 +71,7 @@ async fn a_client_that_was_cut_off_while_it_entered_several_queues_leaves_no_pla
 #[tokio::test(start_paused = true)]
 async fn a_client_that_was_cut_off_while_it_waited_leaves_no_place_when_it_is_back() {
     for is_dropped in [false, true] {
-        let shop = Shop::without_faults();
-        let (locks, others) = queues(&shop).await;
+        let (shop, locks, others) = queues().await;
         let first = others.acquire("printer").fair().await.unwrap();
         let waiting = tokio::spawn(locks.acquire("printer").fair().wait(secs(60)).into_future());
         travel(secs(1)).await;
@@ -96,8 +93,7 @@ async fn a_client_that_was_cut_off_while_it_waited_leaves_no_place_when_it_is_ba
 #[tokio::test(start_paused = true)]
 async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once() {
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
-        let shop = Shop::without_faults();
-        let (locks, others) = queues(&shop).await;
+        let (shop, locks, others) = queues().await;
         let first = others.acquire("printer").fair().await.unwrap();
         let asking = tokio::spawn(async move {
             let mut failed = 0;
@@ -125,8 +121,7 @@ async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once
 /// What came of clients of which half are cut off for this time while all keep asking: the longest wait of the others, and how often the queue was
 /// full.
 async fn busy_over_a_cut(fault: Fault, time: Duration) -> (Duration, u32) {
-    let shop = Shop::without_faults();
-    queues(&shop).await;
+    let (shop, ..) = queues().await;
     let mut tasks = JoinSet::new();
     let started = now();
     for client in 0..8_u64 {
@@ -174,8 +169,7 @@ async fn clients_that_keep_asking_while_they_are_cut_off_do_not_fill_the_queue()
 
 #[tokio::test(start_paused = true)]
 async fn a_place_that_is_given_up_over_a_line_that_stays_cut_is_given_up_for_ten_minutes_with_a_pause() {
-    let shop = Shop::without_faults();
-    let (locks, _) = queues(&shop).await;
+    let (shop, locks, _) = queues().await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     shop.faults.always(Fault::LoseRequest);
     expect_error!(locks.acquire("printer").fair().await, Error::Exhausted { .. });

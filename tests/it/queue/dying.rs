@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Somebody who dies while waiting: nobody hears of its requests any more.
-async fn dead_waiter(shop: &Shop) -> JoinHandle<()> {
+async fn crashed_waiter(shop: &Shop) -> JoinHandle<()> {
     let (waiter, locks) = shop.another_process();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(millis(100)).await;
@@ -29,7 +29,7 @@ async fn a_waiter_that_died_costs_one_ttl_at_the_head() {
         let (shop, locks, others) = Shop::with_locks().await;
         let first = others.acquire("printer").fair().await.unwrap();
         for _ in 0..dead {
-            dead_waiter(&shop).await;
+            crashed_waiter(&shop).await;
         }
         let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
         travel(secs(60)).await;

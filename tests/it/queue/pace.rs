@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynalock::{Expiry, LockGuard, Locks, Wait, lock::QueueTicket};
+use dynalock::{Expiry, LockGuard, lock::QueueTicket};
 
 use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 
@@ -10,16 +10,8 @@ use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTicket<LockGuard>)> {
     let mut all = Vec::new();
     for _ in 0..count {
-        let line = shop.beside();
-        let queued = Locks::new(&line.client, "locks")
-            .ttl(ttl)
-            .wait(Wait::Forever)
-            .acquire("printer")
-            .fair()
-            .enter()
-            .await
-            .unwrap();
-        all.push((line, queued));
+        let (line, locks) = shop.another_process();
+        all.push((line, locks.ttl(ttl).acquire("printer").fair().enter().await.unwrap()));
     }
     all
 }
@@ -66,7 +58,7 @@ async fn a_turn_is_taken_within_the_pause_of_the_next_place_by_one_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() {
+async fn an_expired_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ended() {
     for expiry in [Expiry::default(), Expiry::Observed] {
         let (shop, locks, others) = Shop::with_locks().await;
         let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));

@@ -19,7 +19,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use crate::support::{endpoint, millis, secs};
+use crate::support::{changed, endpoint, millis, secs};
 
 const TTL: Duration = secs(1);
 /// All workers are on one machine: their clocks are the same.
@@ -53,8 +53,7 @@ async fn print_pages(url: &str) {
             Err(Error::Evicted { .. }) => continue,
             Err(other) => panic!("{other:?}"),
         };
-        let mut page = printed.get("printer").await.unwrap().unwrap();
-        page.pages += 1;
+        let page = changed(printed.get("printer").await.unwrap().unwrap(), |it| it.pages += 1);
         let mut print = Transaction::new(&client);
         print.guard(&held);
         print.update(&printed, page);

@@ -156,7 +156,7 @@ fn a_storm_serves_a_queue_in_its_order_whatever_the_clocks_show() {
 deviations! {
     storm;
     the_storm_shows_a_plain_acquire_that_does_not_look_at_the_queue: AcquireBesideTheQueue, ROUGH, overlaps;
-    the_storm_shows_heartbeats_of_those_who_are_not_the_head: BeatWithoutTheHead, TARDY, overlaps;
+    the_storm_shows_heartbeats_of_waiters_that_are_not_the_head: BeatWithoutTheHead, TARDY, overlaps;
     the_storm_shows_heads_that_leave_without_a_condition: LeaveAlways, TARDY, overlaps;
     the_storm_shows_leases_that_are_counted_from_the_answer: CountFromTheAnswer, SLOW, overlaps;
 }

@@ -130,7 +130,7 @@ async fn a_ticket_keeps_what_it_has_without_heartbeats_of_its_holder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn holders_without_a_queue_are_waited_for_alive_and_dead() {
+async fn plain_holders_are_waited_for_alive_and_expired() {
     let (_, locks, others) = Shop::with_locks().await;
     let plain = others.acquire("b").await.unwrap();
     let ticket = tokio::spawn(locks.acquire_all(["a", "b", "c"]).fair().into_future());

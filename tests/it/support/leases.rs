@@ -23,7 +23,7 @@ impl Shop {
 
     /// Another process with the same locks, behind faults of its own.
     pub(crate) fn another_process(&self) -> (Self, Locks) {
-        let shop = self.beside();
+        let shop = self.another_client();
         let locks = Locks::new(&shop.client, "locks").ttl(TTL).wait(Wait::Forever);
         (shop, locks)
     }

@@ -1,17 +1,15 @@
 //! Where the tests run, and what they look at.
 
-pub(crate) mod account;
 pub(crate) mod answers;
 pub(crate) mod attributes;
 pub(crate) mod digest;
 pub(crate) mod endpoint;
+pub(crate) mod items;
 pub(crate) mod kept;
 pub(crate) mod layer;
 pub(crate) mod leases;
-pub(crate) mod line;
 pub(crate) mod order;
 pub(crate) mod partial;
-pub(crate) mod product;
 mod refused;
 pub(crate) mod rival;
 mod sent;
@@ -19,14 +17,12 @@ pub(crate) mod shop;
 
 mod raw;
 
-pub(crate) use account::Account;
 pub(crate) use attributes::{Item, b, item, n, s};
 pub(crate) use digest::Digest;
+pub(crate) use items::{Account, Line, Product};
 pub(crate) use kept::{Archive, Crate, Kept, Parcel, for_both_kinds};
 pub(crate) use leases::{SKEW, TTL, acquire, kill, row_of};
-pub(crate) use line::Line;
 pub(crate) use order::Order;
-pub(crate) use product::Product;
 pub(crate) use refused::{FAILED, NONE, Refused, cancelled, codes, invalid, met};
 pub(crate) use sent::{written, written_by_the_user};
 pub(crate) use shop::{Shop, Table};
@@ -34,7 +30,9 @@ pub(crate) use shop::{Shop, Table};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Transaction, error::Lost, local::Fault, lock::Guard, transaction::Committed};
+use dynalock::{
+    Error, Repository, Stored, Transaction, Versioned, error::Lost, local::Fault, lock::Guard, transaction::Committed,
+};
 
 pub(crate) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -43,6 +41,24 @@ pub(crate) const fn secs(seconds: u64) -> Duration {
 pub(crate) const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
+
+/// Faults over which any request is sent again, and those that change nothing for the caller.
+pub(crate) const FAULTS: [Fault; 14] = [
+    Fault::LoseRequest,
+    Fault::Refused,
+    Fault::LoseReply,
+    Fault::ErrorAfterApply,
+    Fault::GarbageAfterApply,
+    Fault::TruncatedAfterApply,
+    Fault::ServerError,
+    Fault::Throttle,
+    Fault::TransactionConflict,
+    Fault::NeverAnswer,
+    Fault::NeverAnswerAfterApply,
+    Fault::Delay(millis(1_500)),
+    Fault::DeliverLate(secs(2)),
+    Fault::DeliverTwice,
+];
 
 /// The faults that apply a request and lose its reply.
 pub(crate) const LOST_REPLIES: [Fault; 5] = [
@@ -77,6 +93,23 @@ pub(crate) fn stolen_by(lost: &Lost) -> (&str, u64) {
     match lost {
         Lost::Stolen { by, fence, .. } => (by, *fence),
         other => panic!("expected a stolen lock, not {other:?}"),
+    }
+}
+
+/// The value with a change.
+pub(crate) fn changed<V, Out>(mut value: V, change: impl FnOnce(&mut V) -> Out) -> V {
+    change(&mut value);
+    value
+}
+
+/// Adds the operation of this kind, of a value that was read.
+pub(crate) fn add<T: Versioned>(tx: &mut Transaction, kind: &str, items: &Repository<T>, read: Stored<T>) {
+    match kind {
+        "update" => drop(tx.update(items, read)),
+        "replace" => drop(tx.replace(items, read)),
+        "delete" => drop(tx.delete(items, read)),
+        "check" => drop(tx.check(items, &read)),
+        other => panic!("no operation is called {other}"),
     }
 }
 

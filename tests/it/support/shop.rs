@@ -80,7 +80,7 @@ impl Shop {
     }
 
     /// Another process with the same database, behind faults of its own.
-    pub(crate) fn beside(&self) -> Self {
+    pub(crate) fn another_client(&self) -> Self {
         let http = self.plain.config().http_client().expect("a client of the engine in the process");
         Self::new(self.plain.clone(), http, Faults::none())
     }

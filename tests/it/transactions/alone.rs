@@ -23,6 +23,18 @@ async fn take(client: &Client, accounts: &Repository<Account>) -> Result<Option<
     .await
 }
 
+/// Creates the account, if there is none as far as it has read.
+async fn give(client: Client, accounts: Repository<Account>, reads: bool) -> Result<(), Error> {
+    let accounts = &accounts;
+    transact(&client, |tx| async move {
+        if !reads || tx.get(accounts, "a").await?.is_none() {
+            tx.create(accounts, Account::new("a", 100));
+        }
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_units_of_work_never_take_the_same_item() {
     for fault in [Fault::LoseRequest, Fault::LoseReply, Fault::DeliverLate(millis(700)), Fault::DeliverTwice] {
@@ -46,19 +58,7 @@ async fn a_unit_of_work_that_creates_does_not_undo_a_delete() {
     let (shop, table) = Shop::with_table::<Account>().await;
     script(&shop, 0, &Fault::LoseReply);
     script(&shop, 1, &Fault::Delay(millis(500)));
-    let (client, accounts) = (shop.client.clone(), table.items.clone());
-    let create = tokio::spawn(async move {
-        transact(&client, |tx| {
-            let accounts = &accounts;
-            async move {
-                if tx.get(accounts, "a").await?.is_none() {
-                    tx.create(accounts, Account::new("a", 100));
-                }
-                Ok::<_, Error>(())
-            }
-        })
-        .await
-    });
+    let create = tokio::spawn(give(shop.client.clone(), table.items.clone(), true));
     travel(millis(100)).await;
     let account = table.others.get("a").await.unwrap().unwrap();
     commit(&shop.plain, |tx| tx.delete(&table.others, account)).await.unwrap();
@@ -71,17 +71,7 @@ async fn a_create_in_doubt_that_met_an_item_is_indeterminate_and_may_still_happe
     let (shop, table) = Shop::with_table::<Account>().await;
     script(&shop, 0, &Fault::DeliverLate(millis(700)));
     script(&shop, 1, &Fault::Delay(millis(100)));
-    let (client, accounts) = (shop.client.clone(), table.items.clone());
-    let create = tokio::spawn(async move {
-        transact(&client, |tx| {
-            let accounts = &accounts;
-            async move {
-                tx.create(accounts, Account::new("a", 100));
-                Ok::<_, Error>(())
-            }
-        })
-        .await
-    });
+    let create = tokio::spawn(give(shop.client.clone(), table.items.clone(), false));
     travel(millis(10)).await;
     table.others.create(Account::new("a", 7)).await.unwrap();
     expect_error!(create.await.unwrap(), Error::Indeterminate { .. });

@@ -112,10 +112,8 @@ async fn contention_to_the_end_is_exhausted_with_the_cancellation_inside() {
         let (shop, table) = Shop::with_table::<Account>().await;
         let (tx, handles) = creates(&shop, &table);
         shop.faults.always(Fault::canceled(reported));
-        let (attempts, last) = expect_error!(
-            tx.attempts(5).commit().await,
-            Error::Exhausted { spent, last, .. } => (spent.attempts, last)
-        );
+        let result = tx.attempts(5).commit().await;
+        let (attempts, last) = expect_error!(result, Error::Exhausted { spent, last, .. } => (spent.attempts, last));
         assert_eq!((attempts, shop.counts([TRANSACT])), (5, [5]));
         let cancelled = cancelled(Err::<(), _>(*last));
         assert_eq!(codes(&cancelled), reported);
@@ -187,7 +185,7 @@ async fn a_unit_of_work_runs_again_only_where_that_can_help() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn contention_beside_a_conflict_is_decided_anew() {
+async fn contention_together_with_a_conflict_is_decided_anew() {
     let (shop, table) = purse().await;
     shop.rival.before_through(&table.others, TRANSACT, 1, async |others| {
         others.update_with("check", |account| account.cents = 9).await.unwrap();

@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction, local::Fault};
 
-use crate::support::{Account, Shop, Table, cancelled, expect_error, item, n, s, secs, travel};
+use crate::support::{Account, Shop, Table, cancelled, changed, expect_error, item, n, s, secs, travel};
 
 /// Whether a transaction has the user's own condition as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,10 +10,6 @@ enum Condition {
     None,
     /// That `alice` has taken part in a transfer.
     OfTheUser,
-}
-
-async fn accounts(shop: &Shop) -> Table<Account> {
-    shop.table_of([Account::new("alice", 5)]).await
 }
 
 async fn read(table: &Table<Account>) -> Stored<Account> {
@@ -24,12 +20,11 @@ async fn read(table: &Table<Account>) -> Stored<Account> {
 async fn commit(
     shop: &Shop,
     table: &Table<Account>,
-    mut alice: Stored<Account>,
+    alice: Stored<Account>,
     condition: Condition,
 ) -> dynalock::Result<()> {
     let mut tx = Transaction::new(&shop.client);
-    alice.cents += 1;
-    tx.update(&table.items, alice);
+    tx.update(&table.items, changed(alice, |it| it.cents += 1));
     tx.create(&table.items, Account::new("late", 5));
     if condition == Condition::OfTheUser {
         tx.when(&table.items, "alice", Account::ATTR.transfers.eq(1));
@@ -45,8 +40,7 @@ async fn has_arrived(table: &Table<Account>) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_false_condition_on_an_item_that_is_updated_too_may_become_true() {
-    let shop = Shop::without_faults();
-    let table = accounts(&shop).await;
+    let (shop, table) = Shop::with_items([Account::new("alice", 5)]).await;
     let result = commit(&shop, &table, read(&table).await, Condition::OfTheUser).await;
     expect_error!(result, Error::Indeterminate { .. });
     table.raw.set("alice", "transfers", n(1)).await;
@@ -73,8 +67,7 @@ async fn the_content_of_an_item_without_a_version_or_without_ids_may_come_back()
 
 #[tokio::test(start_paused = true)]
 async fn ids_that_another_program_took_out_may_be_put_back() {
-    let shop = Shop::without_faults();
-    let table = accounts(&shop).await;
+    let (shop, table) = Shop::with_items([Account::new("alice", 5)]).await;
     let (alice, whole) = (read(&table).await, table.raw.get("alice").await.unwrap());
     table.raw.remove("alice", "_writes").await;
     expect_error!(commit(&shop, &table, alice, Condition::None).await, Error::Indeterminate { .. });
@@ -84,8 +77,7 @@ async fn ids_that_another_program_took_out_may_be_put_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_version_that_another_program_put_back_may_fit_again() {
-    let shop = Shop::without_faults();
-    let table = accounts(&shop).await;
+    let (shop, table) = Shop::with_items([Account::new("alice", 5)]).await;
     let alice = read(&table).await;
     table.others.update_with("alice", |alice| alice.transfers = 0).await.unwrap();
     table.others.touch(read(&table).await).await.unwrap();
@@ -97,8 +89,7 @@ async fn a_version_that_another_program_put_back_may_fit_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_version_that_another_program_counted_is_over() {
-    let shop = Shop::without_faults();
-    let table = accounts(&shop).await;
+    let (shop, table) = Shop::with_items([Account::new("alice", 5)]).await;
     let alice = read(&table).await;
     table.raw.set("alice", "_version", n(2)).await;
     cancelled(commit(&shop, &table, alice, Condition::None).await);
@@ -108,8 +99,7 @@ async fn a_version_that_another_program_counted_is_over() {
 #[tokio::test(start_paused = true)]
 async fn a_life_that_is_over_never_comes_back() {
     for created_again in [false, true] {
-        let shop = Shop::without_faults();
-        let table = accounts(&shop).await;
+        let (shop, table) = Shop::with_items([Account::new("alice", 5)]).await;
         let alice = read(&table).await;
         table.others.delete_unchecked("alice").await.unwrap();
         if created_again {

@@ -77,8 +77,7 @@ async fn an_unreadable_item_is_not_shown_by_its_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_that_cannot_be_sent_says_what_to_do() {
-    let shop = Shop::without_faults();
-    let table = &shop.table::<Product>().await;
+    let (shop, table) = &Shop::with_table::<Product>().await;
     let unit = async |escape: bool| {
         let unit = transact(&shop.client, |tx| async move {
             tx.create(&table.items, secret("a"));
@@ -127,8 +126,7 @@ async fn a_token_that_was_used_is_one_sentence_that_says_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn what_carries_items_is_shown_without_them() {
-    let shop = Shop::without_faults();
-    let table = &shop.table::<Product>().await;
+    let (shop, table) = &Shop::with_table::<Product>().await;
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, secret(SECRET));
     let mut get = Transaction::get(&shop.client);

@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Result, Transaction, transact};
 
-use crate::support::{Account, Item, Shop, Table, secs};
+use crate::support::{Account, Item, Shop, Table, changed, secs};
 
 /// How it is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,7 @@ pub(super) async fn run(shop: &Shop, table: &Table<Account>, way: Way) -> Result
 /// The same as a transaction, of values that were read elsewhere.
 pub(super) async fn transaction(shop: &Shop, table: &Table<Account>) -> Transaction {
     let read = async |owner| table.others.get(owner).await.unwrap().expect("an item");
-    let mut update = read("update").await;
-    update.cents += 1;
+    let update = changed(read("update").await, |it| it.cents += 1);
     let mut tx = Transaction::new(&shop.client);
     tx.update(&table.items, update);
     tx.create(&table.items, Account::new("create", 5));

@@ -72,17 +72,13 @@ async fn a_transaction_in_progress_is_waited_for() {
 async fn attempts_and_deadline_bound_it() {
     let (shop, table) = &purse().await;
     shop.faults.always(Fault::Throttle);
-    let attempts = expect_error!(
-        transaction(shop, table).await.attempts(3).commit().await,
-        Error::Exhausted { spent, .. } => spent.attempts
-    );
+    let result = transaction(shop, table).await.attempts(3).commit().await;
+    let attempts = expect_error!(result, Error::Exhausted { spent, .. } => spent.attempts);
     assert_eq!((attempts, shop.counts([TRANSACT])), (3, [3]));
     shop.faults.clear();
     shop.faults.always(Fault::canceled(["TransactionConflict", "None", "None", "None"]));
-    let (elapsed, last) = expect_error!(
-        transaction(shop, table).await.deadline(secs(2)).commit().await,
-        Error::Exhausted { spent, last, .. } => (spent.elapsed, last)
-    );
+    let result = transaction(shop, table).await.deadline(secs(2)).commit().await;
+    let (elapsed, last) = expect_error!(result, Error::Exhausted { spent, last, .. } => (spent.elapsed, last));
     assert!(elapsed <= secs(2) && matches!(*last, Error::Cancelled(_)), "{elapsed:?} {last:?}");
     shop.faults.clear();
     shop.faults.always(Fault::NeverAnswer);
@@ -118,10 +114,8 @@ async fn a_unit_that_meets_conflicts_for_ever_ends_at_its_deadline() {
         tx.create(&table.items, Account::new("create", 5));
         Ok::<_, Error>(())
     });
-    let (elapsed, last) = expect_error!(
-        unit.deadline(millis(300)).await,
-        Error::Exhausted { spent, last, .. } => (spent.elapsed, last)
-    );
+    let result = unit.deadline(millis(300)).await;
+    let (elapsed, last) = expect_error!(result, Error::Exhausted { spent, last, .. } => (spent.elapsed, last));
     assert!(elapsed > millis(150) && elapsed <= millis(300), "{elapsed:?}");
     assert!(matches!(*last, Error::Cancelled(_)), "{last:?}");
     assert_eq!(table.raw.get("create").await, None);

@@ -2,15 +2,11 @@
 
 use dynalock::{Error, transact};
 
-use crate::support::{Account, Shop, Table, commit, secs};
+use crate::support::{Account, Shop, Table, changed, commit, secs};
 
 /// Who is on call; each may leave while somebody else stays.
 async fn on_call(shop: &Shop, round: usize) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    for owner in owners(round) {
-        table.others.create(Account::new(&owner, 1)).await.unwrap();
-    }
-    table
+    shop.table_of(owners(round).map(|owner| Account::new(&owner, 1))).await
 }
 
 fn owners(round: usize) -> [String; 2] {
@@ -28,10 +24,9 @@ async fn staying(table: &Table<Account>, round: usize) -> i64 {
 async fn leave_in_a_unit(shop: &Shop, table: &Table<Account>, me: String, other: String) {
     let (me, other) = (&me, &other);
     let unit = transact(&shop.client, |tx| async move {
-        let mut mine = tx.get(&table.items, me.as_str()).await?.unwrap();
+        let mine = tx.get(&table.items, me.as_str()).await?.unwrap();
         if tx.get(&table.items, other.as_str()).await?.unwrap().cents == 1 {
-            mine.cents = 0;
-            tx.update(&table.items, mine);
+            tx.update(&table.items, changed(mine, |it| it.cents = 0));
         }
         Ok::<_, Error>(())
     });
@@ -39,10 +34,9 @@ async fn leave_in_a_unit(shop: &Shop, table: &Table<Account>, me: String, other:
 }
 
 async fn leave_without_a_check(shop: &Shop, table: &Table<Account>, me: String, other: String) {
-    let mut mine = table.items.get(me.as_str()).await.unwrap().unwrap();
+    let mine = table.items.get(me.as_str()).await.unwrap().unwrap();
     if table.items.get(other).await.unwrap().unwrap().cents == 1 {
-        mine.cents = 0;
-        commit(&shop.client, |tx| tx.update(&table.items, mine)).await.unwrap();
+        commit(&shop.client, |tx| tx.update(&table.items, changed(mine, |it| it.cents = 0))).await.unwrap();
     }
 }
 
@@ -65,7 +59,7 @@ macro_rules! rounds {
 }
 
 #[tokio::test]
-async fn of_two_who_leave_at_the_same_time_one_stays() {
+async fn of_two_people_that_leave_at_the_same_time_one_stays() {
     let stayed = rounds!(leave_in_a_unit);
     assert!(stayed.iter().all(|staying| *staying == 1), "{stayed:?}");
 }
@@ -73,5 +67,5 @@ async fn of_two_who_leave_at_the_same_time_one_stays() {
 #[tokio::test]
 async fn without_the_check_nobody_stays() {
     let stayed = rounds!(leave_without_a_check);
-    assert!(stayed.contains(&0), "the test beside this one can fail");
+    assert!(stayed.contains(&0), "the test above can fail");
 }

@@ -7,14 +7,13 @@ use dynalock::{Error, Transaction, Versioned, error::Spent, local::Fault};
 use serde::{Deserialize, Serialize};
 
 use super::purse::{Stored, purse, stored, transaction};
-use crate::support::{Account, Shop, Table, cancelled, codes, expect_error, secs, settle, travel};
+use crate::support::{Account, Shop, Table, add, cancelled, changed, codes, expect_error, secs, settle, travel};
 
 const TRANSACT: &str = "TransactWriteItems";
 
 /// A transfer of one account to another, as two processes make it that have read the same.
 fn update(shop: &Shop, table: &Table<Account>, read: &dynalock::Stored<Account>) -> Transaction {
-    let mut account = read.clone();
-    account.cents += 1;
+    let account = changed(read.clone(), |it| it.cents += 1);
     let mut tx = Transaction::new(&shop.client).token("payment-7").deadline(secs(60));
     tx.update(&table.items, account);
     tx.check_exists(&table.items, "check");
@@ -51,10 +50,8 @@ async fn after_ten_minutes_the_items_show_that_it_was_committed() {
     let read = table.others.get("update").await.unwrap().unwrap();
     update(&shop, &table, &read).commit().await.unwrap();
     settle().await;
-    expect_error!(
-        update(&shop, &table, &read).commit().await,
-        Error::AlreadyCommitted { spent: Spent { attempts: 1, .. }, .. }
-    );
+    let result = update(&shop, &table, &read).commit().await;
+    expect_error!(result, Error::AlreadyCommitted { spent: Spent { attempts: 1, .. }, .. });
     let account = table.others.get("update").await.unwrap().unwrap();
     assert_eq!((account.cents, account.version()), (6, 2));
 }
@@ -187,10 +184,7 @@ async fn without_a_token_and_without_an_id_it_cannot_be_told() {
     let mut tx = Transaction::new(&shop.client);
     tx.delete(&table.items, table.others.get("delete").await.unwrap().unwrap());
     tx.check_exists(&table.items, "check");
-    let of = expect_error!(
-        until_the_token_is_forgotten(&shop, tx).await,
-        Error::Indeterminate { table, .. } => table
-    );
+    let of = expect_error!(until_the_token_is_forgotten(&shop, tx).await, Error::Indeterminate { table, .. } => table);
     assert_eq!(*of, *table.name());
     assert_eq!(table.raw.get("delete").await, None);
 }
@@ -227,17 +221,11 @@ async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
 async fn a_refusal_for_a_version_is_certain_for_late_copies_too() {
     for kind in ["update", "replace", "delete", "check"] {
         let (shop, table) = purse().await;
-        let mut read = table.others.get("update").await.unwrap().unwrap();
-        read.cents = 9;
+        let read = changed(table.others.get("update").await.unwrap().unwrap(), |it| it.cents = 9);
         table.others.update_with("update", |account| account.cents += 1).await.unwrap();
         let mut tx = Transaction::new(&shop.client);
         tx.create(&table.items, Account::new("late", 5));
-        match kind {
-            "update" => drop(tx.update(&table.items, read)),
-            "replace" => drop(tx.replace(&table.items, read)),
-            "delete" => drop(tx.delete(&table.items, read)),
-            _ => drop(tx.check(&table.items, &read)),
-        }
+        add(&mut tx, kind, &table.items, read);
         let cancelled = cancelled(late(&shop, tx).await);
         assert_eq!(codes(&cancelled)[..2], ["None", "ConditionalCheckFailed"], "{kind}");
         for _ in 0..3 {

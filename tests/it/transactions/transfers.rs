@@ -9,7 +9,7 @@ use dynalock::{
     transact,
 };
 
-use crate::support::{Account, Shop, Table, millis, secs, settle};
+use crate::support::{Account, FAULTS, Shop, Table, millis, secs, settle};
 
 const OWNERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
 const OPENING: i64 = 10_000;
@@ -105,29 +105,16 @@ async fn sixteen_tasks_transfer_200_times_each_while_the_sum_is_watched() {
 
 /// What may happen to any request.
 fn faults() -> Vec<Fault> {
-    vec![
-        Fault::LoseRequest,
-        Fault::Refused,
-        Fault::LoseReply,
-        Fault::ErrorAfterApply,
-        Fault::GarbageAfterApply,
-        Fault::TruncatedAfterApply,
+    let more = [
         Fault::EmptyAfterApply,
-        Fault::ServerError,
         Fault::Error { code: "ServiceUnavailable".to_owned(), status: 503 },
-        Fault::Throttle,
         Fault::error("RequestLimitExceeded"),
         Fault::ProvisionedThroughputExceeded,
-        Fault::TransactionConflict,
         Fault::TransactionInProgress,
-        Fault::Delay(millis(1500)),
         Fault::DeliverLate(millis(1)),
         Fault::DeliverLate(millis(50)),
-        Fault::DeliverLate(secs(2)),
-        Fault::DeliverTwice,
-        Fault::NeverAnswer,
-        Fault::NeverAnswerAfterApply,
-    ]
+    ];
+    FAULTS.into_iter().chain(more).collect()
 }
 
 /// What may happen to a transaction alone.

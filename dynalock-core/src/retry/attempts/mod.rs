@@ -268,7 +268,7 @@ impl Attempts {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Returns whether DynamoDB still knows the ClientRequestTokens of this call.
+    /// Returns whether DynamoDB still knows the client request tokens of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
         self.elapsed() < TOKEN_LIFE
     }

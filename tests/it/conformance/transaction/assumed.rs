@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Stored, Transaction};
 
-use crate::support::{FAILED, NONE, Product, Shop, cancelled, codes, commit, expect_error, item, met, n, s};
+use crate::support::{FAILED, NONE, Product, Shop, add, cancelled, codes, commit, expect_error, item, met, n, s};
 
 cases![
     assumed_values_are_read_once_and_written,
@@ -51,19 +51,13 @@ async fn an_assumed_value_that_says_nothing_new_is_a_check(shop: &Shop) {
 }
 
 async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     let current = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     for kind in ["update", "replace", "delete", "check"] {
-        let assumed = Stored::assume(Product::new("a", 6), etag.clone());
+        let assumed = Stored::assume(Product::new("a", 6), created.etag());
         let mut tx = Transaction::new(&shop.client);
         tx.create(&table.items, Product::new("b", 5));
-        match kind {
-            "update" => drop(tx.update(&table.items, assumed)),
-            "replace" => drop(tx.replace(&table.items, assumed)),
-            "delete" => drop(tx.delete(&table.items, assumed)),
-            _ => drop(tx.check(&table.items, &assumed)),
-        }
+        add(&mut tx, kind, &table.items, assumed);
         let cancelled = cancelled(tx.commit().await);
         assert_eq!(codes(&cancelled), [NONE, FAILED], "{kind}");
         let now = cancelled.reasons().nth(1).unwrap().current::<Product>().unwrap();
@@ -74,13 +68,12 @@ async fn an_assumed_value_of_an_older_state_sends_no_write(shop: &Shop) {
 }
 
 async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
     let mut tx = Transaction::new(&shop.client);
-    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), etag));
+    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), created.etag()));
     tx.create(&table.items, Product::new("b", 5));
     let now = met(&cancelled(tx.commit().await), &update).unwrap();
     assert_eq!((now.version(), now.stock), (2, 9));
@@ -88,23 +81,20 @@ async fn an_assumed_value_is_a_conflict_if_the_item_changes_after_its_read(shop:
 }
 
 async fn an_assumed_value_of_a_deleted_item_is_a_conflict(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.raw.delete("a").await;
     let mut tx = Transaction::new(&shop.client);
-    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), etag));
+    let update = tx.update(&table.items, Stored::assume(Product::new("a", 6), created.etag()));
     assert_eq!(met(&cancelled(tx.commit().await), &update), None);
     assert_eq!(table.raw.get("a").await, None);
 }
 
 async fn an_etag_of_another_key_is_refused(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    let etag = table.others.create(Product::new("a", 5)).await.unwrap().etag();
+    let (table, created) = shop.stored(Product::new("a", 5)).await;
     table.others.create(Product::new("b", 5)).await.unwrap();
-    expect_error!(
-        commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), etag))).await,
-        Error::KeyChanged { .. }
-    );
+    let result =
+        commit(&shop.client, |tx| tx.update(&table.items, Stored::assume(Product::new("b", 6), created.etag()))).await;
+    expect_error!(result, Error::KeyChanged { .. });
     assert_eq!(shop.requests(), 0);
 }
 

@@ -3,7 +3,9 @@
 use dynalock::{Error, Stored, Transaction, Versioned, transaction::Reason};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Account, FAILED, NONE, Product, Shop, cancelled, codes, expect_error, item, met, n, s};
+use crate::support::{
+    Account, FAILED, NONE, Product, Shop, add, cancelled, changed, codes, expect_error, item, met, n, s,
+};
 
 cases![
     what_each_operation_left_can_be_written_again_without_a_read,
@@ -30,10 +32,8 @@ struct Page {
 }
 
 async fn what_each_operation_left_can_be_written_again_without_a_read(shop: &Shop) {
-    let products = shop.table::<Product>().await;
-    let accounts = shop.table::<Account>().await;
-    let mut updated = products.others.create(Product::new("updated", 1)).await.unwrap();
-    let mut replaced = accounts.others.create(Account::new("replaced", 1)).await.unwrap();
+    let (products, mut updated) = shop.stored(Product::new("updated", 1)).await;
+    let (accounts, mut replaced) = shop.stored(Account::new("replaced", 1)).await;
     updated.stock = 2;
     replaced.cents = 2;
     let mut tx = Transaction::new(&shop.client);
@@ -76,8 +76,7 @@ async fn an_update_that_changes_nothing_leaves_the_version(shop: &Shop) {
     let left = tx.commit().await.unwrap().get(update).unwrap();
     assert_eq!((left.version(), left.etag(), left.stock), (1, same.etag(), 5));
     assert_eq!(table.others.get("a").await.unwrap(), Some(left.clone()));
-    let mut left = left;
-    left.stock = 6;
+    let left = changed(left, |it| it.stock = 6);
     assert_eq!(table.items.update(left).await.unwrap().version(), 2);
 }
 
@@ -99,8 +98,7 @@ async fn foreign_attributes_survive_an_update_and_not_a_replace(shop: &Shop) {
         table.others.create(Product::new(key, 5)).await.unwrap();
         table.raw.set(key, "color", s("red")).await;
     }
-    let mut update = table.items.get("update").await.unwrap().unwrap();
-    update.stock = 6;
+    let update = changed(table.items.get("update").await.unwrap().unwrap(), |it| it.stock = 6);
     tx.update(&table.items, update);
     tx.replace(&table.items, table.items.get("replace").await.unwrap().unwrap());
     tx.commit().await.unwrap();
@@ -130,8 +128,7 @@ async fn a_handle_of_another_transaction_is_an_error(shop: &Shop) {
 
 async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) {
     let table = shop.table_of([Product::new("taken", 5)]).await;
-    let mut kept = table.others.create(Product::new("a", 5)).await.unwrap();
-    kept.stock = 6;
+    let kept = changed(table.others.create(Product::new("a", 5)).await.unwrap(), |it| it.stock = 6);
     let mut tx = Transaction::new(&shop.client);
     tx.update(&table.items, kept.clone());
     tx.create(&table.items, Product::new("taken", 9));
@@ -147,13 +144,10 @@ async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) 
 }
 
 async fn an_item_without_a_version_is_adopted(shop: &Shop) {
-    let table = shop.table::<Product>().await;
-    for key in ["update", "replace", "delete", "check"] {
-        table.raw.put(item([("sku", s(key)), ("stock", n(5)), ("color", s("red"))])).await;
-    }
+    let foreign = |key| item([("sku", s(key)), ("stock", n(5)), ("color", s("red"))]);
+    let table = shop.table_of_raw::<Product>(["update", "replace", "delete", "check"].map(foreign)).await;
     let read = async |key: &str| table.items.get(key).await.unwrap().unwrap();
-    let mut changed = read("update").await;
-    changed.stock = 6;
+    let changed = changed(read("update").await, |it| it.stock = 6);
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, changed);
     let replace = tx.replace(&table.items, read("replace").await);
@@ -173,19 +167,11 @@ async fn an_item_without_a_version_is_not_adopted_if_it_changed(shop: &Shop) {
     for kind in ["update", "replace", "delete", "check"] {
         let foreign = item([("sku", s(kind)), ("stock", n(5)), ("color", s("red"))]);
         table.raw.put(foreign).await;
-        let mut read = table.items.get(kind).await.unwrap().unwrap();
+        let read = table.items.get(kind).await.unwrap().unwrap();
         table.raw.set(kind, "stock", n(9)).await;
         let mut tx = Transaction::new(&shop.client);
         tx.check_absent(&table.items, "nothing");
-        match kind {
-            "update" => {
-                read.stock = 6;
-                tx.update(&table.items, read);
-            }
-            "replace" => drop(tx.replace(&table.items, read)),
-            "delete" => drop(tx.delete(&table.items, read)),
-            _ => drop(tx.check(&table.items, &read)),
-        }
+        add(&mut tx, kind, &table.items, if kind == "update" { changed(read, |it| it.stock = 6) } else { read });
         let cancelled = cancelled(tx.commit().await);
         assert_eq!(codes(&cancelled), [NONE, FAILED], "{kind}");
         let stored = table.raw.get(kind).await.unwrap();
@@ -198,12 +184,7 @@ async fn a_changed_key_is_refused_before_sending(shop: &Shop) {
     stored.sku = "b".to_owned();
     for kind in ["update", "replace", "delete", "check"] {
         let mut tx = Transaction::new(&shop.client);
-        match kind {
-            "update" => drop(tx.update(&table.items, stored.clone())),
-            "replace" => drop(tx.replace(&table.items, stored.clone())),
-            "delete" => drop(tx.delete(&table.items, stored.clone())),
-            _ => drop(tx.check(&table.items, &stored)),
-        }
+        add(&mut tx, kind, &table.items, stored.clone());
         let result = tx.commit().await;
         assert!(matches!(result, Err(Error::KeyChanged { .. })), "{kind}: {result:?}");
     }
@@ -214,8 +195,7 @@ async fn a_changed_key_is_refused_before_sending(shop: &Shop) {
 async fn a_version_in_the_struct_mirrors_what_was_written(shop: &Shop) {
     let table = shop.table::<Page>().await;
     let page = |path: &str, text: &str| Page { path: path.to_owned(), revision: 77, text: text.to_owned() };
-    let mut stored = table.others.create(page("a", "one")).await.unwrap();
-    stored.text = "two".to_owned();
+    let stored = changed(table.others.create(page("a", "one")).await.unwrap(), |it| it.text = "two".to_owned());
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, stored);
     let create = tx.create(&table.items, page("b", "one"));

@@ -3,7 +3,7 @@
 use dynalock::{Error, Versioned, transact};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Line, Product, Shop, n};
+use crate::support::{Line, Product, Shop, changed, n};
 
 cases![
     items_come_in_the_order_of_their_keys,
@@ -86,8 +86,7 @@ async fn keys_of_two_parts_and_of_numbers_find_their_items(shop: &Shop) {
 }
 
 async fn what_is_read_in_many_is_checked_like_any_read(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 1)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 1)]).await;
     table.others.create(Product::new("sum", 0)).await.unwrap();
     let others = table.others.clone();
     shop.rival.before("TransactWriteItems", 0, async move || drop(others.create(Product::new("b", 2)).await.unwrap()));
@@ -97,8 +96,7 @@ async fn what_is_read_in_many_is_checked_like_any_read(shop: &Shop) {
     let unit = transact(&shop.client, |tx| async move {
         let items = tx.get_many(&table.items, ["sum", "a", "b"]).await?;
         let stock = items[1..].iter().flatten().map(|item| item.stock).sum();
-        let mut sum = items.into_iter().next().flatten().unwrap();
-        sum.stock = stock;
+        let sum = changed(items.into_iter().next().flatten().unwrap(), |it| it.stock = stock);
         tx.update(&table.items, sum);
         Ok::<_, Error>(())
     });

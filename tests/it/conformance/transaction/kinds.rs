@@ -7,7 +7,7 @@ use dynalock::{
     transaction::{Op, Reason},
 };
 
-use crate::support::{Account, FAILED, Line, NONE, Product, Shop, Table, cancelled};
+use crate::support::{Account, FAILED, Line, NONE, Product, Shop, Table, cancelled, changed};
 
 cases![
     all_kinds_happen_together_in_any_order,
@@ -131,13 +131,11 @@ impl<'s> Items<'s> {
         match kind {
             Create => ask(tx.create(&products.items, Product::new(&key, 6))),
             Update => {
-                let mut account = accounts.others.get(key).await.unwrap().unwrap();
-                account.cents = 6;
+                let account = changed(accounts.others.get(key).await.unwrap().unwrap(), |it| it.cents = 6);
                 ask(tx.update(&accounts.items, account))
             }
             Replace => {
-                let mut product = products.others.get(key).await.unwrap().unwrap();
-                product.stock = 6;
+                let product = changed(products.others.get(key).await.unwrap().unwrap(), |it| it.stock = 6);
                 ask(tx.replace(&products.items, product))
             }
             Delete => {

@@ -6,7 +6,7 @@ use dynalock::{
     transaction::{Op, Reason},
 };
 
-use crate::support::{Account, Product, Shop, Table, cancelled, expect_error, invalid, n};
+use crate::support::{Account, Product, Shop, Table, add, cancelled, changed, expect_error, invalid, n};
 
 cases![
     a_transaction_without_operations_is_refused,
@@ -105,8 +105,7 @@ async fn an_item_of_400_kilobytes_is_refused(shop: &Shop) {
         tx.check_absent(&table.items, "a");
         match kind {
             "create" => drop(tx.create(&table.items, large("c", 400 * 1024))),
-            "update" => drop(tx.update(&table.items, stored.clone())),
-            _ => drop(tx.replace(&table.items, stored.clone())),
+            kind => add(&mut tx, kind, &table.items, stored.clone()),
         }
         let why = invalid(tx.commit().await);
         match &why {
@@ -125,15 +124,12 @@ async fn two_writes_of_one_item_are_refused_by_their_names(shop: &Shop) {
     for second in ["create", "update", "replace", "delete"] {
         let mut tx = Transaction::new(&shop.client);
         tx.check_exists(&table.items, "a");
-        let mut first = stored.clone();
-        first.stock = 6;
+        let first = changed(stored.clone(), |it| it.stock = 6);
         tx.update(&table.items, first);
         tx.create(&table.items, Product::new("b", 5));
         match second {
             "create" => drop(tx.create(&table.items, Product::new("a", 5))),
-            "update" => drop(tx.update(&table.items, stored.clone())),
-            "replace" => drop(tx.replace(&table.items, stored.clone())),
-            _ => drop(tx.delete(&table.items, stored.clone())),
+            kind => add(&mut tx, kind, &table.items, stored.clone()),
         }
         let why = invalid(tx.commit().await);
         assert!(matches!(&why, InvalidTransaction::SameItem { first: 1, second: 3, .. }), "{second}: {why:?}");

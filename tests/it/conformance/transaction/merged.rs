@@ -7,14 +7,14 @@ use dynalock::{
     transaction::{Op, Reason},
 };
 
-use crate::support::{FAILED, NONE, Product, Shop, Table, cancelled, codes, commit, met, n};
+use crate::support::{FAILED, NONE, Product, Shop, Table, cancelled, changed, codes, commit, met, n};
 
 cases![
     a_check_and_a_write_of_one_item_are_one_conditional_write,
     several_checks_of_one_item_are_one_check,
     merged_operations_share_their_reason,
     each_condition_of_a_merged_write_decides,
-    conditions_of_every_form_stand_beside_others,
+    conditions_of_every_form_stand_next_to_others,
     a_condition_is_about_the_item_before_the_write,
     a_condition_alone_may_have_every_form,
     a_check_of_another_state_than_the_write_rests_on_is_refused,
@@ -54,8 +54,7 @@ fn conditions() -> Vec<(Condition<Product>, Condition<Product>)> {
 async fn a_check_and_a_write_of_one_item_are_one_conditional_write(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let stored = product(&table).await;
-    let mut changed = stored.clone();
-    changed.stock = 6;
+    let changed = changed(stored.clone(), |it| it.stock = 6);
     let mut tx = Transaction::new(&shop.client);
     tx.check_exists(&table.items, "a");
     tx.create(&table.items, Product::new("b", 5));
@@ -97,8 +96,7 @@ async fn several_checks_of_one_item_are_one_check(shop: &Shop) {
 async fn merged_operations_share_their_reason(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let stored = product(&table).await;
-    let mut changed = stored.clone();
-    changed.stock = 6;
+    let changed = changed(stored.clone(), |it| it.stock = 6);
     table.others.update_with("a", |product| product.stock = 9).await.unwrap();
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, Product::new("b", 5));
@@ -119,8 +117,7 @@ async fn each_condition_of_a_merged_write_decides(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let stored = product(&table).await;
     for falsified in 0..3 {
-        let mut changed = stored.clone();
-        changed.stock = 6;
+        let changed = changed(stored.clone(), |it| it.stock = 6);
         let mut tx = Transaction::new(&shop.client);
         tx.when(&table.items, "a", Product::ATTR.stock.eq(if falsified == 0 { 4 } else { 5 }));
         tx.update(&table.items, changed);
@@ -134,7 +131,7 @@ async fn each_condition_of_a_merged_write_decides(shop: &Shop) {
     }
 }
 
-async fn conditions_of_every_form_stand_beside_others(shop: &Shop) {
+async fn conditions_of_every_form_stand_next_to_others(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let mut stored = product(&table).await;
     for (holds, fails) in conditions() {
@@ -172,8 +169,7 @@ async fn a_condition_alone_may_have_every_form(shop: &Shop) {
 
 async fn a_condition_is_about_the_item_before_the_write(shop: &Shop) {
     let table = shop.table::<Product>().await;
-    let mut stored = product(&table).await;
-    stored.stock = 6;
+    let stored = changed(product(&table).await, |it| it.stock = 6);
     let mut tx = Transaction::new(&shop.client);
     tx.update(&table.items, stored.clone());
     tx.when(&table.items, "a", Product::ATTR.stock.eq(6));
@@ -184,8 +180,7 @@ async fn a_condition_is_about_the_item_before_the_write(shop: &Shop) {
 async fn a_check_of_another_state_than_the_write_rests_on_is_refused(shop: &Shop) {
     let table = shop.table::<Product>().await;
     let old = product(&table).await;
-    let mut new = table.others.update_with("a", |product| product.stock = 9).await.unwrap();
-    new.stock = 10;
+    let new = changed(table.others.update_with("a", |product| product.stock = 9).await.unwrap(), |it| it.stock = 10);
     let mut tx = Transaction::new(&shop.client);
     tx.check(&table.items, &old);
     let update = tx.update(&table.items, new);

@@ -1,6 +1,5 @@
 //! Several items, which are written together or not at all.
 
-mod adopted;
 mod assumed;
 mod committed;
 mod keys;

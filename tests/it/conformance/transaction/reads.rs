@@ -1,10 +1,9 @@
-//! What a unit of work has read is what its writes rest on.
+//! What a unit of work has read is what its writes rest on, also where another program wrote it without a version.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
+use crate::support::{Account, Product, Shop, Table, cancelled, changed, codes, invalid, item, n, s};
 use dynalock::{Error, Stored, error::InvalidTransaction, transact};
-
-use crate::support::{Account, Product, Shop, cancelled, codes, invalid, n};
 
 cases![
     an_item_that_is_only_read_is_checked,
@@ -16,6 +15,9 @@ cases![
     an_item_can_be_read_after_it_was_checked,
     a_recreated_item_is_another_one_though_its_version_fits,
     a_value_from_elsewhere_is_written_as_what_it_is,
+    an_item_without_a_version_is_adopted,
+    an_item_without_a_version_that_changes_is_decided_anew,
+    an_item_without_a_version_that_is_only_read_is_checked_by_its_content,
 ];
 
 async fn an_item_that_is_only_read_is_checked(shop: &Shop) {
@@ -29,8 +31,7 @@ async fn an_item_that_is_only_read_is_checked(shop: &Shop) {
     let stock = transact(&shop.client, |tx| async move {
         runs.fetch_add(1, SeqCst);
         let product = tx.get(&products.items, "a").await?.unwrap();
-        let mut account = tx.get(&accounts.items, "a").await?.unwrap();
-        account.cents = product.stock;
+        let account = changed(tx.get(&accounts.items, "a").await?.unwrap(), |it| it.cents = product.stock);
         tx.update(&accounts.items, account);
         Ok::<_, Error>(product.stock)
     });
@@ -63,18 +64,16 @@ async fn an_absent_item_that_is_only_read_is_checked_for_absence(shop: &Shop) {
 }
 
 async fn an_item_that_is_read_twice_is_the_same_whatever_others_write(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 5)]).await;
     let runs = &AtomicU32::new(0);
     let product = transact(&shop.client, |tx| async move {
-        let mut one = tx.get(&table.items, "a").await?.unwrap();
+        let one = tx.get(&table.items, "a").await?.unwrap();
         if runs.fetch_add(1, SeqCst) == 0 {
             table.others.update_with("a", |product| product.stock = 9).await?;
         }
         let other = tx.get_many(&table.items, ["a"]).await?.pop().flatten().unwrap();
         assert_eq!(one, other);
-        one.stock += 1;
-        tx.update(&table.items, one);
+        tx.update(&table.items, changed(one, |it| it.stock += 1));
         Ok::<_, Error>(other)
     });
     assert_eq!(product.await.unwrap().stock, 9);
@@ -83,8 +82,7 @@ async fn an_item_that_is_read_twice_is_the_same_whatever_others_write(shop: &Sho
 }
 
 async fn an_item_that_is_read_twice_at_the_same_time_is_the_same(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 5)]).await;
     shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
         others.update_with("a", |product| product.stock = 9).await.unwrap();
     });
@@ -99,10 +97,7 @@ async fn an_item_that_is_read_twice_at_the_same_time_is_the_same(shop: &Shop) {
 }
 
 async fn reads_may_run_at_the_same_time(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    for key in ["a", "b"] {
-        table.others.create(Product::new(key, 5)).await.unwrap();
-    }
+    let table = &shop.table_of(["a", "b"].map(|key| Product::new(key, 5))).await;
     let move_one = transact(&shop.client, |tx| async move {
         let (from, to) = tokio::try_join!(tx.get(&table.items, "a"), tx.get(&table.items, "b"))?;
         let (mut from, mut to) = (from.unwrap(), to.unwrap());
@@ -166,8 +161,7 @@ async fn an_item_can_be_read_after_it_was_checked(shop: &Shop) {
 }
 
 async fn a_recreated_item_is_another_one_though_its_version_fits(shop: &Shop) {
-    let table = &shop.table::<Product>().await;
-    table.others.create(Product::new("a", 5)).await.unwrap();
+    let table = &shop.table_of([Product::new("a", 5)]).await;
     let (raw, others) = (table.raw.clone(), table.others.clone());
     shop.rival.before("TransactWriteItems", 0, async move || {
         raw.delete("a").await;
@@ -190,13 +184,12 @@ async fn a_value_from_elsewhere_is_written_as_what_it_is(shop: &Shop) {
         let write = async |stored: &Stored<Product>| {
             let stored = stored.clone();
             let unit = transact(&shop.client, |tx| {
-                let mut stored = stored.clone();
+                let stored = stored.clone();
                 async move {
                     tx.create(&table.items, Product::new(kind, 5));
                     match kind {
                         "update" => {
-                            stored.note = Some(kind.to_owned());
-                            tx.update(&table.items, stored);
+                            tx.update(&table.items, changed(stored, |it| it.note = Some(kind.to_owned())));
                         }
                         "check" => tx.check(&table.items, &stored),
                         _ => {
@@ -216,4 +209,68 @@ async fn a_value_from_elsewhere_is_written_as_what_it_is(shop: &Shop) {
         assert_eq!(table.raw.get(kind).await.unwrap()["stock"], n(5), "{kind}");
     }
     assert_eq!(table.others.get("a").await.unwrap().unwrap().note.as_deref(), Some("assumed"));
+}
+
+async fn foreign(shop: &Shop) -> Table<Product> {
+    let foreign = |key| item([("sku", s(key)), ("stock", n(5)), ("note", s("none")), ("color", s("red"))]);
+    shop.table_of_raw(["a", "b"].map(foreign)).await
+}
+
+async fn an_item_without_a_version_is_adopted(shop: &Shop) {
+    let table = &foreign(shop).await;
+    for keys in [&["a"][..], &["a", "b"]] {
+        let unit = transact(&shop.client, |tx| async move {
+            for key in keys {
+                let product = changed(tx.get(&table.items, *key).await?.unwrap(), |it| it.stock += 1);
+                tx.update(&table.items, product);
+            }
+            Ok::<_, Error>(())
+        });
+        unit.await.unwrap();
+    }
+    let stored = table.raw.get("a").await.unwrap();
+    assert_eq!((&stored["_version"], &stored["stock"], &stored["color"]), (&n(2), &n(7), &s("red")));
+    let stored = table.raw.get("b").await.unwrap();
+    assert_eq!((&stored["_version"], &stored["stock"], &stored["color"]), (&n(1), &n(6), &s("red")));
+    assert_eq!(shop.counts(["UpdateItem", "TransactWriteItems"]), [1, 1]);
+}
+
+async fn an_item_without_a_version_that_changes_is_decided_anew(shop: &Shop) {
+    for alone in [true, false] {
+        let table = &foreign(shop).await;
+        let raw = table.raw.clone();
+        let operation = if alone { "UpdateItem" } else { "TransactWriteItems" };
+        // Not what the unit writes, but what it may have decided on.
+        shop.rival.before(operation, 0, async move || raw.set("a", "note", s("fragile")).await);
+        let runs = &AtomicU32::new(0);
+        let unit = transact(&shop.client, |tx| async move {
+            runs.fetch_add(1, SeqCst);
+            let mut product = tx.get(&table.items, "a").await?.unwrap();
+            product.stock = if product.note.as_deref() == Some("fragile") { 1 } else { 9 };
+            tx.update(&table.items, product);
+            if !alone {
+                tx.create(&table.items, Product::new("c", 5));
+            }
+            Ok::<_, Error>(())
+        });
+        unit.await.unwrap();
+        let stored = table.raw.get("a").await.unwrap();
+        assert_eq!((&stored["stock"], &stored["note"], &stored["_version"]), (&n(1), &s("fragile"), &n(1)));
+        assert_eq!(runs.load(SeqCst), 2, "alone: {alone}");
+    }
+}
+
+async fn an_item_without_a_version_that_is_only_read_is_checked_by_its_content(shop: &Shop) {
+    let table = &foreign(shop).await;
+    let raw = table.raw.clone();
+    shop.rival.before("TransactWriteItems", 0, async move || raw.set("a", "stock", n(50)).await);
+    let unit = transact(&shop.client, |tx| async move {
+        let stock = tx.get(&table.items, "a").await?.unwrap().stock;
+        tx.create(&table.items, Product::new("c", stock));
+        Ok::<_, Error>(())
+    });
+    unit.await.unwrap();
+    assert_eq!(table.raw.get("c").await.unwrap()["stock"], n(50));
+    assert_eq!(table.raw.get("a").await.unwrap().get("_version"), None);
+    assert_eq!(shop.counts(["GetItem", "TransactWriteItems"]), [1, 2]);
 }

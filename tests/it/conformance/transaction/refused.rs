@@ -2,7 +2,9 @@
 
 use dynalock::{Error, Transaction, error::CancellationClass, transaction::Reason};
 
-use crate::support::{Account, FAILED, Item, NONE, Product, Shop, cancelled, codes, expect_error, item, met, n, s};
+use crate::support::{
+    Account, FAILED, Item, NONE, Product, Shop, add, cancelled, changed, codes, expect_error, item, met, n, s,
+};
 
 cases![
     an_item_that_does_not_fit_is_a_conflict_that_shows_its_attributes,
@@ -50,8 +52,7 @@ async fn the_current_item_can_be_written_without_a_read(shop: &Shop) {
     let mut tx = Transaction::new(&shop.client);
     let create = tx.create(&table.items, Product::new("a", 1));
     tx.create(&table.items, Product::new("b", 1));
-    let mut current = met(&cancelled(tx.commit().await), &create).unwrap();
-    current.stock += 1;
+    let current = changed(met(&cancelled(tx.commit().await), &create).unwrap(), |it| it.stock += 1);
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, current);
     tx.create(&table.items, Product::new("b", 1));
@@ -61,10 +62,8 @@ async fn the_current_item_can_be_written_without_a_read(shop: &Shop) {
 }
 
 async fn the_current_item_can_be_read_in_a_loop(shop: &Shop) {
-    let products = shop.table::<Product>().await;
-    let accounts = shop.table::<Account>().await;
-    let product = products.others.create(Product::new("a", 5)).await.unwrap();
-    let account = accounts.others.create(Account::new("a", 7)).await.unwrap();
+    let (products, product) = shop.stored(Product::new("a", 5)).await;
+    let (accounts, account) = shop.stored(Account::new("a", 7)).await;
     let mut tx = Transaction::new(&shop.client);
     tx.create(&products.items, Product::new("a", 1));
     tx.create(&accounts.items, Account::new("a", 1));
@@ -86,14 +85,9 @@ async fn a_recreated_item_is_another_one_though_its_version_fits(shop: &Shop) {
     for kind in ["check", "update", "unchanged", "replace", "delete"] {
         let mut tx = Transaction::new(&shop.client);
         tx.create(&table.items, Product::new("b", 5));
-        let mut changed = old.clone();
-        changed.stock = 6;
         match kind {
-            "check" => drop(tx.check(&table.items, &old)),
-            "update" => drop(tx.update(&table.items, changed)),
             "unchanged" => drop(tx.update(&table.items, old.clone())),
-            "replace" => drop(tx.replace(&table.items, changed)),
-            _ => drop(tx.delete(&table.items, changed)),
+            kind => add(&mut tx, kind, &table.items, changed(old.clone(), |it| it.stock = 6)),
         }
         let cancelled = cancelled(tx.commit().await);
         assert_eq!(codes(&cancelled), [NONE, FAILED], "{kind}");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Pace, transact};
 
-use crate::support::{Account, Refused, Shop, Table, n};
+use crate::support::{Account, Refused, Shop, Table, changed, n};
 
 cases![
     an_immediate_retry_reads_nothing_and_one_after_a_pause_everything,
@@ -76,8 +76,7 @@ async fn a_plain_write_is_retried_without_a_read_too(shop: &Shop) {
     let table = &accounts(shop).await;
     interfere(shop, table, "UpdateItem", 1);
     let pay = transact(&shop.client, |tx| async move {
-        let mut alice = tx.get(&table.items, "alice").await?.unwrap();
-        alice.cents += 10;
+        let alice = changed(tx.get(&table.items, "alice").await?.unwrap(), |it| it.cents += 10);
         tx.update(&table.items, alice);
         Ok::<_, Error>(())
     });
@@ -98,8 +97,7 @@ async fn an_item_that_is_gone_is_read_again(shop: &Shop) {
             alice.cents += bob.cents;
             tx.delete(&table.items, bob);
         }
-        alice.transfers += 1;
-        tx.update(&table.items, alice);
+        tx.update(&table.items, changed(alice, |it| it.transfers += 1));
         Ok::<_, Error>(())
     });
     close.await.unwrap();
@@ -114,12 +112,11 @@ async fn a_refusal_after_a_conflict_ends_it(shop: &Shop) {
         others.update_with("alice", |alice| alice.cents = 10).await.unwrap();
     });
     let unit = transact(&shop.client, |tx| async move {
-        let mut from = tx.get(&table.items, "alice").await?.unwrap();
+        let from = tx.get(&table.items, "alice").await?.unwrap();
         if from.cents < 30 {
             return Refused::here(format!("only {}", from.cents));
         }
-        from.cents -= 30;
-        tx.update(&table.items, from);
+        tx.update(&table.items, changed(from, |it| it.cents -= 30));
         tx.create(&table.items, Account::new("carol", 30));
         Ok(())
     });
@@ -137,10 +134,9 @@ async fn runs_may_read_other_items(shop: &Shop) {
     // Whoever has money pays: alice at first, bob in the end.
     let unit = transact(&shop.client, |tx| async move {
         for owner in ["alice", "bob"] {
-            let mut payer = tx.get(&table.items, owner).await?.unwrap();
+            let payer = tx.get(&table.items, owner).await?.unwrap();
             if payer.cents >= 30 {
-                payer.cents -= 30;
-                tx.update(&table.items, payer);
+                tx.update(&table.items, changed(payer, |it| it.cents -= 30));
                 tx.create(&table.items, Account::new("carol", 30));
                 break;
             }

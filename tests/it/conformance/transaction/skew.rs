@@ -4,21 +4,17 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Stored, Transaction, transact};
 
-use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, codes, commit, n};
+use crate::support::{Account, FAILED, NONE, Shop, Table, cancelled, changed, codes, commit, n};
 
 cases![
-    two_who_leave_at_the_same_time_do_not_both_leave,
+    two_people_that_leave_at_the_same_time_do_not_both_leave,
     without_the_check_both_leave,
     with_a_check_the_second_is_refused,
 ];
 
 /// Two who are on call; each may leave while the other stays.
 async fn on_call(shop: &Shop) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    for owner in ["alice", "bob"] {
-        table.others.create(Account::new(owner, 1)).await.unwrap();
-    }
-    table
+    shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 1))).await
 }
 
 async fn left(table: &Table<Account>) -> [bool; 2] {
@@ -33,27 +29,25 @@ fn bob_leaves(shop: &Shop, table: &Table<Account>) {
         let items = &items;
         let unit = transact(&client, |tx| async move {
             let alice = tx.get(items, "alice").await?.unwrap();
-            let mut bob = tx.get(items, "bob").await?.unwrap();
+            let bob = tx.get(items, "bob").await?.unwrap();
             assert_eq!((alice.cents, bob.cents), (1, 1));
-            bob.cents = 0;
-            tx.update(items, bob);
+            tx.update(items, changed(bob, |it| it.cents = 0));
             Ok::<_, Error>(())
         });
         unit.await.unwrap();
     });
 }
 
-async fn two_who_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
+async fn two_people_that_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
     let table = &on_call(shop).await;
     bob_leaves(shop, table);
     let runs = &AtomicU32::new(0);
     let unit = transact(&shop.client, |tx| async move {
         runs.fetch_add(1, SeqCst);
-        let mut alice = tx.get(&table.items, "alice").await?.unwrap();
+        let alice = tx.get(&table.items, "alice").await?.unwrap();
         let bob = tx.get(&table.items, "bob").await?.unwrap();
         if bob.cents == 1 {
-            alice.cents = 0;
-            tx.update(&table.items, alice);
+            tx.update(&table.items, changed(alice, |it| it.cents = 0));
         }
         Ok::<_, Error>(())
     });

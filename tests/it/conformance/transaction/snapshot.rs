@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dynalock::{Error, Transaction, error::InvalidTransaction};
 
-use crate::support::{Account, Line, Product, Shop, expect_error, invalid, item, n, s};
+use crate::support::{Account, Line, Product, Shop, changed, expect_error, invalid, item, n, s};
 
 cases![
     several_tables_are_read_in_one_request,
@@ -16,10 +16,8 @@ cases![
 ];
 
 async fn several_tables_are_read_in_one_request(shop: &Shop) {
-    let products = shop.table::<Product>().await;
-    let lines = shop.table::<Line>().await;
-    let product = products.others.create(Product::new("a", 5)).await.unwrap();
-    let line = lines.others.create(Line::new("a", -7, 5)).await.unwrap();
+    let (products, product) = shop.stored(Product::new("a", 5)).await;
+    let (lines, line) = shop.stored(Line::new("a", -7, 5)).await;
     let mut get = Transaction::get(&shop.client);
     let absent = get.item(&products.items, "b");
     let a_line = get.item(&lines.items, ("a", -7));
@@ -31,8 +29,7 @@ async fn several_tables_are_read_in_one_request(shop: &Shop) {
     assert_eq!((seen.get(absent).unwrap(), seen.get(absent_line).unwrap()), (None, None));
     assert_eq!((shop.counts(["TransactGetItems"]), shop.requests()), ([1], 1));
 
-    let mut read = seen.get(a_product).unwrap().unwrap();
-    read.stock = 6;
+    let read = changed(seen.get(a_product).unwrap().unwrap(), |it| it.stock = 6);
     assert_eq!(products.items.update(read).await.unwrap().version(), 2);
 }
 
@@ -89,10 +86,7 @@ async fn an_item_that_does_not_fit_is_an_error_of_its_own_handle(shop: &Shop) {
 
 async fn the_sum_is_exact_while_money_moves(shop: &Shop) {
     const OWNERS: [&str; 3] = ["alice", "bob", "carol"];
-    let table = shop.table::<Account>().await;
-    for owner in OWNERS {
-        table.others.create(Account::new(owner, 100)).await.unwrap();
-    }
+    let table = shop.table_of(OWNERS.map(|owner| Account::new(owner, 100))).await;
     let ask = Arc::new(());
     let (running, client, items) = (Arc::downgrade(&ask), shop.plain.clone(), table.others.clone());
     let mover = tokio::spawn(async move {

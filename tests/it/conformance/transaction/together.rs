@@ -19,11 +19,7 @@ cases![
 
 /// Accounts that hold 100 together, at each moment.
 async fn accounts(shop: &Shop) -> Table<Account> {
-    let table = shop.table::<Account>().await;
-    for (owner, cents) in [("a", 60), ("b", 30), ("c", 10), ("log", 0)] {
-        table.others.create(Account::new(owner, cents)).await.unwrap();
-    }
-    table
+    shop.table_of([("a", 60), ("b", 30), ("c", 10), ("log", 0)].map(|(owner, cents)| Account::new(owner, cents))).await
 }
 
 /// Before the `nth` request of an operation, somebody moves 10 from one account to another, both at once.

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use dynalock::{Error, Tx, error::InvalidTransaction, transact};
 
-use crate::support::{FAILED, NONE, Product, Refused, Shop, Table, cancelled, codes, expect_error, invalid, n};
+use crate::support::{
+    FAILED, NONE, Product, Refused, Shop, Table, cancelled, changed, codes, expect_error, invalid, n,
+};
 
 cases![
     one_update_and_nothing_else_is_a_plain_write,
@@ -19,11 +21,7 @@ cases![
 ];
 
 async fn products(shop: &Shop) -> Table<Product> {
-    let table = shop.table::<Product>().await;
-    for key in ["update", "replace", "delete"] {
-        table.others.create(Product::new(key, 5)).await.unwrap();
-    }
-    table
+    shop.table_of(["update", "replace", "delete"].map(|key| Product::new(key, 5))).await
 }
 
 async fn one_update_and_nothing_else_is_a_plain_write(shop: &Shop) {
@@ -37,9 +35,8 @@ async fn one_update_and_nothing_else_is_a_plain_write(shop: &Shop) {
             let read = tx.get(&table.items, kind).await?;
             match (kind, read) {
                 (_, None) => tx.create(&table.items, Product::new(kind, 5)),
-                ("update", Some(mut product)) => {
-                    product.stock = 6;
-                    tx.update(&table.items, product);
+                ("update", Some(product)) => {
+                    tx.update(&table.items, changed(product, |it| it.stock = 6));
                 }
                 ("replace", Some(product)) => tx.replace(&table.items, product),
                 (_, Some(product)) => tx.delete(&table.items, product),
@@ -62,8 +59,7 @@ async fn one_update_with_a_condition_of_its_own_item_is_a_plain_write(shop: &Sho
     let table = &products(shop).await;
     for (least, written) in [(5, true), (7, false)] {
         let unit = transact(&shop.client, |tx| async move {
-            let mut product = tx.get(&table.items, "update").await?.unwrap();
-            product.stock += 1;
+            let product = changed(tx.get(&table.items, "update").await?.unwrap(), |it| it.stock += 1);
             tx.when(&table.items, "update", Product::ATTR.stock.ge(least));
             tx.update(&table.items, product);
             Ok::<_, Error>(())
@@ -81,8 +77,7 @@ async fn a_unit_that_writes_nothing_sends_nothing_but_its_reads(shop: &Shop) {
     let table = &products(shop).await;
     let read = transact(&shop.client, |tx| async move {
         let update = tx.get(&table.items, "update").await?.unwrap();
-        let mut replace = tx.get(&table.items, "replace").await?.unwrap();
-        replace.stock += 0;
+        let replace = changed(tx.get(&table.items, "replace").await?.unwrap(), |it| it.stock += 0);
         tx.update(&table.items, replace.clone());
         Ok::<_, Error>(update.stock + replace.stock)
     });
@@ -97,10 +92,9 @@ async fn a_unit_that_refuses_sends_nothing_but_its_reads(shop: &Shop) {
     let runs = &AtomicU32::new(0);
     let unit = transact(&shop.client, |tx| async move {
         runs.fetch_add(1, SeqCst);
-        let mut product = tx.get(&table.items, "update").await?.unwrap();
+        let product = tx.get(&table.items, "update").await?.unwrap();
         let _ = tx.get(&table.items, "replace").await?;
-        product.stock = 0;
-        tx.update(&table.items, product);
+        tx.update(&table.items, changed(product, |it| it.stock = 0));
         tx.create(&table.items, Product::new("new", 5));
         Refused::here::<()>("no")
     });
@@ -196,16 +190,13 @@ async fn a_unit_that_never_gets_through_gives_up_after_its_attempts(shop: &Shop)
         async move { drop(others.update_with("update", |product| product.stock += 1).await.unwrap()) }
     });
     let unit = transact(&shop.client, |tx| async move {
-        let mut product = tx.get(&table.items, "update").await?.unwrap();
-        product.stock = 0;
+        let product = changed(tx.get(&table.items, "update").await?.unwrap(), |it| it.stock = 0);
         tx.update(&table.items, product);
         tx.check_exists(&table.items, "replace");
         Ok::<_, Error>(())
     });
-    let (attempts, last) = expect_error!(
-        unit.attempts(6).await,
-        Error::Exhausted { spent, last, .. } => (spent.attempts, last)
-    );
+    let result = unit.attempts(6).await;
+    let (attempts, last) = expect_error!(result, Error::Exhausted { spent, last, .. } => (spent.attempts, last));
     assert_eq!((attempts, shop.counts(["TransactWriteItems"])), (6, [6]));
     let cancelled = expect_error!(Err::<(), _>(*last), Error::Cancelled(cancelled) => cancelled);
     assert!(matches!(codes(&cancelled)[..], [FAILED, NONE]), "{cancelled:?}");

@@ -1,6 +1,5 @@
 //! Leases in a row beside the item: what holds of others holds of them, and the item is written by its writes alone.
 
-mod doubt;
 mod holder;
 mod keys;
 mod others;

@@ -6,8 +6,8 @@ use dynalock::{
 
 use super::{action, actions};
 use crate::support::{
-    Archive, Product, SKEW, Shop, TTL, codes, commit_under, expect_error, invalid, kill, met, millis, n, stolen_by,
-    travel,
+    Archive, Product, SKEW, Shop, TTL, changed, codes, commit_under, expect_error, invalid, kill, met, millis, n,
+    stolen_by, travel,
 };
 
 #[tokio::test(start_paused = true)]
@@ -49,15 +49,12 @@ async fn a_transaction_brings_the_row_of_each_item_that_it_writes() {
     let mut tx = Transaction::new(&shop.client);
     tx.delete(&table.items, updated);
     tx.update(&table.items, stale);
-    expect_error!(
-        tx.commit().await,
-        Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. })
-    );
+    let result = tx.commit().await;
+    expect_error!(result, Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. }));
     table.others.update_with("b", |it| it.items = 9).await.unwrap();
     let mut tx = Transaction::new(&shop.client);
     tx.create(&table.items, Archive::new("d", 1));
-    let mut changed = second;
-    changed.items = 1;
+    let changed = changed(second, |it| it.items = 1);
     let update = tx.update(&table.items, changed);
     tx.create(&table.items, Archive::new("a", 1));
     let cancelled = expect_error!(tx.commit().await, Error::Cancelled(cancelled) => cancelled);
@@ -101,10 +98,8 @@ async fn a_transaction_under_a_guard_asks_the_row_once_and_happens_only_while_th
 
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
-    expect_error!(
-        commit_under(&lease, &shop.client, |tx| tx.create(&table.items, Archive::new("d", 1))).await,
-        Error::Lost(Lost::Stolen { .. })
-    );
+    let result = commit_under(&lease, &shop.client, |tx| tx.create(&table.items, Archive::new("d", 1))).await;
+    expect_error!(result, Error::Lost(Lost::Stolen { .. }));
     drop(next);
     assert_eq!(table.raw.get("d").await, None);
 }
@@ -121,8 +116,7 @@ async fn a_unit_of_work_runs_again_after_a_conflict_and_happens_under_a_guard() 
         dynalock::transact(&shop.client, |tx| async move {
             tx.guard(lease);
             for id in ["a", "b"] {
-                let mut it = tx.get(items, id).await?.expect("an item");
-                it.items += 1;
+                let it = changed(tx.get(items, id).await?.expect("an item"), |it| it.items += 1);
                 tx.update(items, it);
             }
             Ok::<_, Error>(())

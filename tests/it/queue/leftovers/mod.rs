@@ -6,7 +6,7 @@ mod moments;
 use dynalock::{LockGuard, Locks, local::Fault};
 
 use super::attributes;
-use crate::support::{SKEW, Shop, TTL, kill, n, secs, travel};
+use crate::support::{SKEW, Shop, TTL, acquire, kill, n, secs, travel};
 
 async fn fence_alone_is_left(shop: &Shop) {
     assert_eq!(attributes(shop, "printer").await, ["_fence"]);
@@ -88,10 +88,7 @@ async fn an_expired_holder_leaves_only_the_fence() {
         let (shop, locks, others) = Shop::with_locks().await;
         let fence = kill(fair(&others).await);
         travel(TTL + SKEW + secs(1)).await;
-        let next = match is_fair {
-            true => fair(&locks).await,
-            false => locks.acquire("printer").await.unwrap(),
-        };
+        let next = acquire(&locks, "printer", is_fair).await.unwrap();
         assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
         next.release().await.unwrap();
         // A plain holder leaves its name as well, for late copies of its request.
@@ -110,10 +107,7 @@ async fn an_expired_holder_leaves_only_the_fence() {
 async fn a_lock_that_an_operator_broke_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
     for is_fair in [true, false] {
-        let broken = match is_fair {
-            true => fair(&locks).await,
-            false => locks.acquire("printer").await.unwrap(),
-        };
+        let broken = acquire(&locks, "printer", is_fair).await.unwrap();
         assert!(others.break_lock("printer", broken.fence()).await.unwrap());
         assert!(!others.break_lock("printer", broken.fence()).await.unwrap());
         drop(broken);

@@ -2,13 +2,9 @@
 
 use super::explore::{Outcome, explore};
 use super::property::Property;
-use super::rules::Kind::{Fair, Plain};
-use super::rules::{Clock, Flaw, Kind, Rules};
+use super::rules::Kind::Plain;
+use super::rules::{Clock, Flaw, Kind, ONE_AND_PLAIN, Rules, THREE, TWO, TWO_AND_PLAIN};
 
-const THREE: &[Kind] = &[Fair, Fair, Fair];
-const TWO: &[Kind] = &[Fair, Fair];
-const TWO_AND_PLAIN: &[Kind] = &[Fair, Fair, Plain];
-const ONE_AND_PLAIN: &[Kind] = &[Fair, Plain];
 const THREE_PLAIN: &[Kind] = &[Plain, Plain, Plain];
 
 /// The shortest way to break that property.
@@ -99,7 +95,7 @@ fn only_the_head_may_leave() {
 }
 
 #[test]
-fn who_gives_up_must_not_remove_by_the_index_alone() {
+fn a_waiter_that_gives_up_must_not_remove_by_the_index_alone() {
     let rules = Rules { patience: true, ..with(Flaw::AbandonIgnoresId, THREE) };
     breaks(rules, Property::NobodyIsSkipped);
     breaks(rules, Property::NothingIsLeft);

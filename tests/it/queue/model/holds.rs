@@ -2,12 +2,8 @@
 
 use super::explore::{Outcome, explore};
 use super::rules::Kind::{Fair, Plain, Writer};
-use super::rules::{Clock, Flaw, Kind, Rules};
+use super::rules::{Clock, Flaw, Kind, ONE_AND_PLAIN, Rules, THREE, TWO, TWO_AND_PLAIN};
 
-const THREE: &[Kind] = &[Fair, Fair, Fair];
-const TWO: &[Kind] = &[Fair, Fair];
-const TWO_AND_PLAIN: &[Kind] = &[Fair, Fair, Plain];
-const ONE_AND_PLAIN: &[Kind] = &[Fair, Plain];
 const ONE_OF_EACH: &[Kind] = &[Fair, Plain, Writer];
 
 /// The second clock is ahead by as much as is allowed.
@@ -23,7 +19,7 @@ fn states(rules: Rules) -> usize {
 }
 
 #[test]
-fn three_waiters_are_served_in_turn_whoever_crashes_stalls_or_gives_up() {
+fn three_waiters_are_served_in_turn_though_some_crash_stall_or_give_up() {
     let rules = Rules { crashes: true, patience: true, losses: 1, ..Rules::calm(THREE) };
     assert!(states(rules) > 50_000);
 }
@@ -39,7 +35,7 @@ fn stale_reads_and_a_longer_ttl_change_nothing() {
 }
 
 #[test]
-fn who_finds_the_queue_full_is_told() {
+fn a_caller_that_finds_the_queue_full_is_told() {
     assert!(states(Rules { max_queue: 2, crashes: true, losses: 1, ..Rules::calm(THREE) }) > 10_000);
 }
 
@@ -74,14 +70,14 @@ fn a_plain_release_that_removes_the_beat_lets_a_beat_repeat_a_number() {
 
 /// Two grants never have the same fence, so a beat that names it need not name the head.
 #[test]
-fn the_fence_alone_says_whose_beat_it_is() {
+fn the_fence_alone_says_which_holder_a_beat_comes_from() {
     let wrong = |kinds| Rules { flaw: Some(Flaw::BeatIgnoresHead), copies: 1, losses: 1, ..Rules::calm(kinds) };
     assert!(states(wrong(TWO)) > 4_000);
     assert!(states(wrong(ONE_AND_PLAIN)) > 4_000);
 }
 
 #[test]
-fn a_writer_from_outside_and_a_plain_asker_make_their_way_past_dead_heads() {
+fn a_writer_from_outside_and_a_plain_caller_pass_expired_heads() {
     assert!(states(Rules { crashes: true, ..Rules::calm(ONE_OF_EACH) }) > 3_000);
     assert!(states(Rules { crashes: true, clock: CLOCK, ..Rules::calm(ONE_OF_EACH) }) > 10_000);
 }

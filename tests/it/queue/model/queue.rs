@@ -38,14 +38,7 @@ impl Queue {
     }
 
     pub(super) fn position(self, id: Id) -> Option<usize> {
-        let mut place = 0;
-        while place < self.0.len() {
-            if self.0[place].id == id {
-                return Some(place);
-            }
-            place += 1;
-        }
-        None
+        self.0.iter().position(|entry| entry.id == id)
     }
 
     pub(super) fn has(self, id: Id) -> bool {

@@ -50,6 +50,11 @@ pub(super) enum Kind {
     Writer,
 }
 
+pub(super) const THREE: &[Kind] = &[Kind::Fair, Kind::Fair, Kind::Fair];
+pub(super) const TWO: &[Kind] = &[Kind::Fair, Kind::Fair];
+pub(super) const TWO_AND_PLAIN: &[Kind] = &[Kind::Fair, Kind::Fair, Kind::Plain];
+pub(super) const ONE_AND_PLAIN: &[Kind] = &[Kind::Fair, Kind::Plain];
+
 /// The rule by `_until`, or `_turn` and the time of the entry, and the wall clocks, which differ by the given ticks.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {

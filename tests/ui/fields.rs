@@ -1,4 +1,4 @@
-//! Numbers that DynamoDB cannot hold.
+//! Types that the derive sees at the field: numbers that DynamoDB cannot hold, and keys that depend on a parameter.
 
 use std::collections::HashMap;
 
@@ -38,6 +38,32 @@ mod text {
         let text: String = serde::Deserialize::deserialize(from)?;
         text.parse().map_err(serde::de::Error::custom)
     }
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct OfItsParameter<K> {
+    #[dynalock(partition_key)]
+    id: K,
+    #[dynalock(sort_key)]
+    number: Wrapped<Box<K>>,
+}
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "orders")]
+struct OfItself {
+    #[dynalock(partition_key)]
+    id: <Self as Named>::Name,
+}
+
+type Wrapped<T> = T;
+
+trait Named {
+    type Name;
+}
+
+impl Named for OfItself {
+    type Name = String;
 }
 
 fn main() {}
