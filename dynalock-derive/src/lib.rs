@@ -98,11 +98,11 @@
 //! For a struct `Order`, the derive generates these items, with the visibility of the struct:
 //!
 //! - `impl Versioned for Order`;
-//! - //! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain
+//! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain
 //!   types of the key fields, by value and by reference (`&str` for a `String`). If there is a sort
 //!   key, the plain types are a tuple;
 //! - `Order::repository(&client)`;
-//! - //! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under
+//! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under
 //!   the name of the field. A field that serde does not write, does not read or flattens has no
 //!   handle. A field with `with` or `serialize_with` has an `Opaque` handle.
 //!

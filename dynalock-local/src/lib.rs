@@ -26,7 +26,7 @@
 //!
 //! - [`client()`]: a client on a fresh database in memory, for one test.
 //! - [`Database`]: several clients on one database, in memory or in a file.
-//! - //! - [`Faults`]: lost replies, duplicate requests, throttling and more. They are scripted, or
+//! - [`Faults`]: lost replies, duplicate requests, throttling and more. They are scripted, or
 //!   drawn from a seed.
 //! - `serve` (feature `serve`): the database behind a loopback port, for several processes.
 //!
@@ -86,14 +86,14 @@
 //!
 //! # What it needs, and what it does not do
 //!
-//! - //! - A C compiler, because the engine uses SQLite. The crate links `sqlite3`, which a program
+//! - A C compiler, because the engine uses SQLite. The crate links `sqlite3`, which a program
 //!   can link only once. If another crate uses SQLite, both must agree on the version of
 //!   `libsqlite3-sys`.
-//! - //! - A tokio runtime. A request is applied on the task that sends it, and the task waits for
+//! - A tokio runtime. A request is applied on the task that sends it, and the task waits for
 //!   it. The engine is for tests and tools, not for production.
-//! - //! - The engine has no transaction conflicts, throttling or stale reads, because it applies
+//! - The engine has no transaction conflicts, throttling or stale reads, because it applies
 //!   one request at a time. Inject them as faults.
-//! - //! - It has no access control, no backups and no global tables. [`engine`] compares it with
+//! - It has no access control, no backups and no global tables. [`engine`] compares it with
 //!   DynamoDB row by row.
 
 mod database;

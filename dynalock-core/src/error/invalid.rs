@@ -11,7 +11,7 @@ pub enum InvalidTransaction {
     /// The transaction touches more items than DynamoDB allows.
     #[error(
         "it touches {items} items, each separate lease row being one more, and DynamoDB takes 100; \
-         split it where its parts may be seen apart"
+         split it into transactions that may be observed separately"
     )]
     #[non_exhaustive]
     TooManyItems {
@@ -20,7 +20,7 @@ pub enum InvalidTransaction {
     },
     /// The items of the transaction are larger than DynamoDB allows.
     #[error(
-        "its items have {bytes} bytes, and DynamoDB takes 4194304 (4 MB); split it where its parts may be seen apart \
+        "its items have {bytes} bytes, and DynamoDB takes 4194304 (4 MB); split it into transactions that may be observed separately \
          (the largest is that of operation {largest}, in table `{table}`)"
     )]
     #[non_exhaustive]
