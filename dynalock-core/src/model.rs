@@ -278,8 +278,8 @@ impl LockModel {
 /// restrict leading keys have to allow the key of the row.
 ///
 /// All programs that write the items must keep the leases in the same place. A program that
-/// restores a whole item, for example from a backup, must leave out the attributes of the lease.
-/// Otherwise a restored fence is granted a second time.
+/// restores a whole item, for example from a backup, must leave out the attributes of the lease. If
+/// the attributes were restored, the next grant could have the same fence as an earlier grant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",

@@ -49,8 +49,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Applies the changes to an item in memory. The aliases of changed attributes are removed as
-    /// well.
+    /// Applies the changes to an item in memory. The change of an attribute also removes its
+    /// aliases.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);

@@ -1,5 +1,5 @@
 //! The conditions and effects of the lease protocol. Requests on lease rows and writes of items
-//! share them. All functions are pure.
+//! share these functions. All functions are pure.
 
 use std::sync::Arc;
 

@@ -72,10 +72,10 @@ pub(crate) struct LockRecord {
 pub(crate) struct QueueEntry {
     /// The stored text of the entry.
     pub(crate) owner: Arc<str>,
-    /// The ttl of the waiter. `None` if another program wrote an entry without it.
+    /// The ttl of the waiter. `None` if another program wrote the entry without a ttl.
     pub(crate) ttl: Option<Duration>,
-    /// The time of the request in epoch milliseconds. `None` if another program wrote an entry
-    /// without it.
+    /// The time of the request in epoch milliseconds. `None` if another program wrote the
+    /// entry without a time.
     pub(crate) entered: Option<u64>,
 }
 

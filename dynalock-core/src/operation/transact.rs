@@ -12,8 +12,8 @@ use crate::error::Refusal;
 /// A TransactWriteItems. Each repetition has the same bytes, because DynamoDB Local treats another
 /// order of map entries as another request under the same token.
 pub(crate) struct Transact {
-    /// The actions. The first send takes them out, because a copy would be as expensive as a new
-    /// request.
+    /// The actions. The first send takes the actions out, because a copy would be as expensive as a
+    /// new request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,

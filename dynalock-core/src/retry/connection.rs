@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
-    /// Removals of queue entries that are not done yet, by the table and the key of the row.
+    /// Queue entries whose removal is not complete, by the table and the key of the row.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     thread: Mutex<Weak<Thread>>,
 }

@@ -202,9 +202,10 @@ impl Transaction {
     /// An item keeps the write id during its next 15 writes. After more writes, compare the items
     /// with the intended result before you commit again.
     ///
-    /// The content must be equal to the byte. A `HashSet` or a `HashMap` has a different order each
-    /// time. The commit then fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`]
-    /// if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or a `Vec`.
+    /// The content must have exactly the same bytes. A `HashSet` or a `HashMap` has a different
+    /// order each time. The commit then fails with [`Error::TokenReused`], or with
+    /// [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or
+    /// a `Vec`.
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after its item was deleted. A new item would get the same incarnation, and

@@ -24,7 +24,8 @@ pub(crate) struct Plan {
     /// and for a check.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
-    /// refused write is judged with the same time. `None` if the write does not compare the end.
+    /// refused write is judged with the same time. `None` if the write does not compare the end of
+    /// a lease.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, if the write is an update of a transaction.
     pub(crate) changed_bytes: usize,
