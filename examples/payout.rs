@@ -21,7 +21,7 @@ use std::{
 use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned, Wait};
 use serde::{Deserialize, Serialize};
 
-/// How long a lease lasts without a sign of life. As short as this only so that the example ends soon.
+/// The time after which a lease ends without a heartbeat. It is short so that the example ends soon.
 const TTL: Duration = Duration::from_secs(1);
 
 /// By how much the clocks of the workers' machines may differ.

@@ -153,7 +153,7 @@ async fn show() -> Result<(), Failure> {
     let (lines, mut said) = mpsc::unbounded_channel();
     let mut board = Board::new();
 
-    // Somebody prints while the clients come, each after the one before has its place.
+    // One client prints while the others enter the queue, one after the other.
     let first = locks.acquire(PRINTER).owner("a long job").fair().await?;
     let mut clients = Vec::new();
     for name in CLIENTS {

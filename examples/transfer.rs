@@ -90,7 +90,7 @@ async fn explain_a_refusal(client: &Client, accounts: &Repository<Account>) -> R
     let (Some(mut alice), Some(bob)) = (accounts.get("alice").await?, accounts.get("bob").await?) else {
         return Err("an account is gone".into());
     };
-    // Somebody else is first.
+    // Another caller writes first.
     accounts.update_with("bob", |bob| bob.cents += 1).await?;
 
     let mut tx = Transaction::new(client);

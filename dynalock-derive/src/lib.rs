@@ -33,14 +33,14 @@
 //! `#[expect(clippy::duplicated_attributes)]` on the struct.
 //!
 //! `#[lockable]` allows leases on the items:
-//! [`Repository::lock`](https://docs.rs/dynalock/latest/dynalock/struct.Repository.html#method.lock).
+//! `Repository::lock`.
 //!
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
 //! | `ttl = "30s"` | the time that a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year. The default is 20 seconds |
 //! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease. The defaults are `_owner` and so on. `crashed` is reserved: no request writes it, and no value shows it |
 //! | `unit = "seconds"` | the unit of the epoch time in `until`. The default is milliseconds |
-//! | `separate` | stores the lease in a separate row. Use it for large items, and for fences that always grow, even if an item is deleted and created again: see [`Lockable`](https://docs.rs/dynalock/latest/dynalock/trait.Lockable.html) |
+//! | `separate` | stores the lease in a separate row. Use it for large items, and for fences that always grow, even if an item is deleted and created again: see the trait `Lockable` |
 //!
 //! # On a field
 //!

@@ -79,7 +79,7 @@ pub enum InvalidTransaction {
     Escaped,
     /// The token is empty, or longer than 36 characters.
     #[error(
-        "a ClientRequestToken has 1 to 36 characters, and this one has {characters}; choose another, or leave it to be drawn"
+        "a ClientRequestToken has 1 to 36 characters, and this one has {characters}; choose another, or leave out `.token(..)`"
     )]
     #[non_exhaustive]
     Token {

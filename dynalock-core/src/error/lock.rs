@@ -66,7 +66,7 @@ impl fmt::Display for Locked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, name, owner, fence, remaining, spent } = self;
         match &**owner {
-            "" => f.write_str("somebody")?,
+            "" => f.write_str("another caller")?,
             owner => write!(f, "`{owner}`")?,
         }
         match name {

@@ -128,8 +128,8 @@ pub enum Error {
     /// The process or its runtime was paused for that time, or DynamoDB could not be reached. A new
     /// call enters at the end of the queue.
     #[error(
-        "the place in the queue of a lock in table `{table}` was taken away, since it did not show itself when its turn had come \
-         ({spent}); ask again"
+        "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
+         for a whole ttl ({spent}); call again to enter at the end of the queue"
     )]
     #[non_exhaustive]
     Evicted {
@@ -221,7 +221,7 @@ pub enum Error {
     /// Read the item to see its current state. A new write that starts from this state is safe,
     /// because its condition protects it. A repetition of this write may apply it twice.
     #[error(
-        "it cannot be told whether a write to table `{table}` was applied ({spent}); \
+        "a write to table `{table}` may or may not have been applied, and the item does not show it ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]

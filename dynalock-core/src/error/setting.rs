@@ -15,7 +15,7 @@ pub enum InvalidSetting {
     #[error("no lock is named; name at least one")]
     NoLocks,
     /// `max_queue(0)` was set, which lets no caller enter the queue.
-    #[error("`max_queue(0)` lets nobody into the queue; allow at least 1")]
+    #[error("`max_queue(0)` leaves no place in the queue; allow at least 1")]
     MaxQueue,
     /// `attempts(0)` was set, which allows no request.
     #[error("`attempts(0)` allows no request; allow at least 1")]

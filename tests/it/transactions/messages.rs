@@ -97,7 +97,7 @@ async fn a_transaction_that_cannot_be_sent_says_what_to_do() {
     keeps_to_itself(&foreign);
     for (why, advice) in [
         (invalid(Transaction::new(&shop.client).commit().await), "add one, or do not commit it"),
-        (invalid(Transaction::new(&shop.client).token("").commit().await), "choose another, or leave it to be drawn"),
+        (invalid(Transaction::new(&shop.client).token("").commit().await), "choose another, or leave out `.token(..)`"),
         (unit(false).await, "read it before, and keep the value"),
         (unit(true).await, "await what the closure has spawned, and do not keep `Tx`"),
     ] {
