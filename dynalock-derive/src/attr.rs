@@ -182,7 +182,7 @@ fn word(key: &Ident, value: &Value) -> TokenStream {
     }
 }
 
-/// Reports a key that nobody knows here.
+/// Reports a key that is unknown here.
 pub(crate) fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
     let name = key.to_string();
     let message = if there.contains(&name.as_str()) {

@@ -29,7 +29,7 @@
 //! | `keys_only`, `include(lines, total)` | it holds the keys alone, or these fields too: a query of it returns keys |
 //!
 //! A key of an index is a `KeyAttribute` or an `Option` of one. An `Option` needs `#[serde(skip_serializing_if = "Option::is_none")]`: an item without
-//! the attribute is not in the index. Where two indexes have an equal part, for example `keys_only`, clippy takes it for a mistake: write
+//! the attribute is not in the index. If two indexes have an equal part, for example `keys_only`, clippy reports a duplicate attribute. Write
 //! `#[expect(clippy::duplicated_attributes)]` on the struct.
 //!
 //! `#[lockable]` allows leases on the items:

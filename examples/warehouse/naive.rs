@@ -13,7 +13,7 @@ use crate::{
 
 /// Books one line, and whatever was booked on the same product between the get and the put is lost.
 ///
-/// It counts the version up as it should. A version that nobody checks protects nothing.
+/// The put increments the version correctly. A version that no condition checks protects nothing.
 pub(crate) async fn book(client: Client, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     let failure = |reason| Failure::NaiveBooking { number, reason };

@@ -162,8 +162,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of a stored value's type, for errors. It does not describe the elements of a
-/// list or a map.
+/// Returns the name of a stored value's type, for errors. For a list or a map, the name does not
+/// contain the types of the elements.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -108,7 +108,8 @@ impl Fingerprints {
         Ok(keys.differ)
     }
 
-    /// Returns the attributes of `value` that differ from the fingerprints.
+    /// Returns the attributes of `value` that were added, changed or removed since the fingerprints
+    /// were taken.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: &self.0,

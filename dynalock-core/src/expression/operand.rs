@@ -17,7 +17,7 @@ use crate::key::KeyAttribute;
     note = "an `Option<V>` is compared with a `V` too, a `String` with a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns a value that serde writes like the type of the attribute.
+    /// Returns the operand in a form that serde serializes in the same way as the attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -54,7 +54,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns a value that serde writes like the type of the attribute.
+    /// Returns the operand in a form that serde serializes in the same way as the attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 

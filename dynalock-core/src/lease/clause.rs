@@ -95,7 +95,8 @@ impl LeaseClause {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
-    /// Applies the effect to an item in memory.
+    /// Changes the lease attributes of an item in memory in the same way as the write changes them
+    /// in the table.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
         let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);

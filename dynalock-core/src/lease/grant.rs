@@ -34,7 +34,7 @@ pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    /// The limit of a heartbeat that a caller waits for.
+    /// The longest time that a caller waits for one heartbeat, with all its retries.
     pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,

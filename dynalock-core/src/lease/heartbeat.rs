@@ -10,6 +10,9 @@ use crate::{
     retry::{Answered, Attempts, Connection, Limits},
 };
 
+/// The longest pause between two heartbeats of one call.
+const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
+
 /// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
@@ -22,28 +25,52 @@ impl Grant {
     /// Renews the lease by one heartbeat. The heartbeat is repeated until it succeeds, or until the lease or the
     /// deadline of the call ends.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
-        let (started, before) = (clock::now(), self.last_beat());
-        let beat = clock::within(self.deadline, self.beat_with(None)).await;
-        beat.unwrap_or_else(|| {
-            // Each request has a number of its own.
-            let requests = u32::try_from(self.last_beat().saturating_sub(before)).unwrap_or(u32::MAX);
-            let spent = Spent::new(requests, clock::now().duration_since(started));
-            Err(Error::Exhausted { spent, last: Box::new(Error::Unavailable(Unavailable::Timeout)) })
-        })
+        self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Like [`beat`](Self::beat), with a payload to store.
+    /// Like [`beat`](Self::beat), with a payload to store, and without a deadline of its own.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
-        self.beat_over(&self.connection, payload).await
+        self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    async fn beat_over(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<(), Error> {
-        let pause = self.options.ttl / 40;
+    /// The pause between two heartbeats of a call. A call ends after seconds, even if the lease
+    /// lasts for hours.
+    fn pause_of_calls(&self) -> Duration {
+        self.pause().min(LONGEST_PAUSE_OF_CALLS)
+    }
+
+    /// The pause between two heartbeats of the background task.
+    fn pause(&self) -> Duration {
+        self.options.ttl / 40
+    }
+
+    /// Sends heartbeats until one succeeds, or until the lease or the deadline ends.
+    async fn renew(
+        &self,
+        connection: &Arc<Connection>,
+        payload: Option<&[u8]>,
+        deadline: Duration,
+        pause: Duration,
+    ) -> Result<(), Error> {
+        let started = clock::now();
+        let left = || deadline.saturating_sub(clock::now().duration_since(started));
+        let mut requests = 0;
         loop {
             if let Some(lost) = self.lost_now() {
                 return Err(Error::Lost(lost));
             }
-            match self.beat_once(connection, payload).await {
+            let result = match left() {
+                Duration::ZERO => None,
+                left => {
+                    requests += 1;
+                    clock::within(left, self.beat_once(connection, payload)).await
+                }
+            };
+            let Some(result) = result else {
+                let spent = Spent::new(requests, clock::now().duration_since(started));
+                return Err(Error::Exhausted { spent, last: Box::new(Error::Unavailable(Unavailable::Timeout)) });
+            };
+            match result {
                 Ok(BeatResult::Renewed) => return Ok(()),
                 Ok(BeatResult::Overtaken) => {}
                 Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
@@ -64,7 +91,7 @@ impl Grant {
             }
             // Without this pause, two processes that overtake each other would send heartbeats in a
             // tight loop.
-            clock::sleep(pause.min(self.remaining())).await;
+            clock::sleep(pause.min(self.remaining()).min(left())).await;
         }
     }
 
@@ -108,7 +135,7 @@ impl Grant {
             if last.is_some_and(|last| clock::now() >= last) {
                 return;
             }
-            pause = match grant.beat_over(&over, None).await {
+            pause = match grant.renew(&over, None, Duration::MAX, grant.pause()).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
                 // The cause may be temporary, for example expired credentials. Heartbeats are

@@ -46,7 +46,7 @@ pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
     /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// The time of the request in epoch milliseconds. It is the first fence of a new row.
+    /// The time of the request in epoch milliseconds. A new row uses this time as its first fence.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }

@@ -21,7 +21,8 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// Returns the text of an item's key, which replaces the name in the token of an item lease.
+    /// Encodes the key of an item as text. The token of an item lease stores this text in place of a
+    /// lock name.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -85,7 +86,8 @@ impl LockToken {
 /// The prefix of the name in the token of an item lease. No lock name begins with this prefix.
 const ITEM: &str = "\u{0}";
 
-/// Returns the first key value of a text, and the rest of the text.
+/// Parses one key value from the start of `text`. Returns it with the remaining text, or `None` if
+/// the text is invalid.
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {
     let (head, rest) = text.split_once(':')?;
     let (kind, length) = head.split_at_checked(1)?;

@@ -157,7 +157,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the lock may have been taken away. The call can be repeated.
+    /// If the future is dropped, the lock may or may not have been taken from its holder. The call can be repeated.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name.as_ref())?;

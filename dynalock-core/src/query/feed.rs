@@ -35,7 +35,7 @@ struct SegmentFeed {
 
 /// The next page of a segment.
 enum Next {
-    /// It begins after this key, and nobody has asked for it.
+    /// It begins after this key, and has not been requested.
     After(Option<Item>),
     /// It was asked for ahead of the caller, and the request failed. It is asked for again when the caller waits for it.
     Failed(Option<Item>),
@@ -120,7 +120,7 @@ impl Feed {
 }
 
 impl SegmentFeed {
-    /// Asks for the next page if nobody has, and looks whether it is here.
+    /// Requests the next page if it has not been requested, and polls for its answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {

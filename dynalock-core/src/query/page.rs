@@ -50,7 +50,8 @@ pub(super) struct RawPage {
 /// The most requests that one page sends, if it finds too few items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads from the place that a token names until so many items are found, or any item if no number is given.
+/// Reads a page that starts after the position in `token`. Stops at `most` items or, if `most` is `None`, as soon as
+/// an item is found.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,

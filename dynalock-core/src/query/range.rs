@@ -32,11 +32,11 @@ pub trait SortRange<S, M> {
     fn into_bounds(self) -> SortBounds;
 }
 
-/// The mark of a [`SortRange`] that is one value.
+/// The marker type of a [`SortRange`] that is a single value.
 #[derive(Debug)]
 pub enum Value {}
 
-/// The mark of a [`SortRange`] with bounds.
+/// The marker type of a [`SortRange`] with bounds.
 #[derive(Debug)]
 pub enum Bounds {}
 

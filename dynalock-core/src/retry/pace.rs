@@ -8,8 +8,8 @@ use crate::clock::Instant;
 ///
 /// The first attempts after a conflict follow immediately, and start from the item that the
 /// conflict returned. Before each later attempt, the call sleeps and then reads the item again. The
-/// length of the sleep depends on the load of the item, which the version shows: it doubles above
-/// 0.6 writes per round trip, and halves below 0.3. The sleep stays between one and fifty round
+/// call measures the write rate of the item from the growth of its version. Above 0.6 writes per
+/// round trip, the sleep doubles. Below 0.3, the sleep halves. It stays between one and fifty round
 /// trips. These numbers come from a simulation.
 ///
 /// An item takes about one write per round trip. If the load is higher for longer than the

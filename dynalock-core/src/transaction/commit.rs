@@ -55,8 +55,9 @@ struct Refused<'a> {
 }
 
 impl Token {
-    /// Returns the caller's token, or a generated one, with its stamps. The stamps are derived from
-    /// the caller's token, so that a repeated transaction is the same request.
+    /// Returns the caller's token, or a generated one, with the write ids and
+    /// incarnations of the transaction. They are generated from the caller's token, so a repeated
+    /// transaction sends the same request.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),

@@ -81,7 +81,8 @@ impl Ring {
         Incarnation(bytes)
     }
 
-    /// Returns the ring after one more write. The new id is first, and the oldest ids are removed.
+    /// Returns a copy of this ring with the id of one more write at the front. The oldest ids are
+    /// removed.
     pub(crate) fn push(&self, id: WriteId, keep: u8) -> Self {
         // The new id takes one of the `keep` places.
         let kept = self.ids().take(usize::from(keep).saturating_sub(1));

@@ -30,8 +30,8 @@ pub(crate) enum Requirement {
     Condition(UserCondition),
 }
 
-/// A condition of the caller, without the type of its item. The function returns its text for a
-/// table.
+/// A condition of the caller, without the type of its item. The function takes the name of a
+/// table and returns the text of the condition expression.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
 /// Returns a check of an item. The check of a guard tests the row that contains the lease.

@@ -1,4 +1,5 @@
-//! Changes of one item, and the plans for writing them. All functions are pure.
+//! Changes of one item, and the plans for writing them. The functions send nothing. The plan of an
+//! update under a lease takes the next heartbeat number of its grant.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 

@@ -146,7 +146,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Makes a plain grant without heartbeats.
+    /// Returns the grant of an acquire without a queue. Does not start its heartbeats.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

@@ -59,7 +59,7 @@ pub(super) enum ItemOrigin {
 }
 
 impl KnownItem {
-    /// Makes an item that an earlier run has left.
+    /// Records an item whose content comes from an earlier run of the closure.
     pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
         Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }
