@@ -27,7 +27,7 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Credentials, Region},
 };
 use clap::Parser;
-use dynalock::{Error, Expiry, LockGuard, LockToken, Locks, Versioned, local, transact};
+use dynalock::{Error, Expiry, LockGuard, LockToken, Locks, Versioned, Wait, local, transact};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -81,7 +81,7 @@ async fn work(url: &str, name: &str) -> Result<(), Failure> {
     let locks = locks_of(&client);
     println!("{name} waits");
     create_tables(&client).await?;
-    let held = locks.acquire(LOCK).owner(name).await?;
+    let held = locks.acquire(LOCK).owner(name).wait(Wait::Forever).await?;
     println!("{name} leads fence={} token={}", held.fence(), held.token());
     let steps = held.run(async {
         for step in 1_u32.. {

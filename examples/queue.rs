@@ -28,7 +28,7 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Credentials, Region},
 };
 use clap::Parser;
-use dynalock::{Expiry, Locks, local};
+use dynalock::{Expiry, Locks, Wait, local};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -75,7 +75,7 @@ fn locks_at(url: &str) -> Locks {
 async fn print(url: &str, name: &str) -> Result<(), Failure> {
     let locks = locks_at(url);
     locks.create_table().await?;
-    let mut queued = locks.acquire(PRINTER).owner(name).fair().enter().await?;
+    let mut queued = locks.acquire(PRINTER).owner(name).fair().wait(Wait::Forever).enter().await?;
     while let Some(waiting) = queued.next().await {
         match waiting.estimate {
             Some(estimate) => println!("{name} waits at {}, {estimate:.1?} or so", waiting.position),
@@ -165,6 +165,8 @@ async fn show() -> Result<(), Failure> {
             }
         }
     }
+    // The channel ends when all clients have ended.
+    drop(lines);
     first.release().await?;
 
     let mut served: Vec<(String, Instant)> = Vec::new();
