@@ -11,18 +11,19 @@ pub use dynalock_core::{condition, lock, query, request, table};
 /// What errors carry.
 pub mod error {
     pub use dynalock_core::error::{
-        CancellationClass, Cancelled, CodecError, CodecReason, Conflict, InvalidSetting, InvalidTransaction, Locked,
-        Lost, Misconfigured, OperationReason, ParseEtagError, ParseLockTokenError, Refusal, Spent, Unavailable,
+        CancellationClass, Cancelled, CodecError, CodecReason, Conflict, InvalidPatch, InvalidSetting,
+        InvalidTransaction, Locked, Lost, Misconfigured, OperationReason, ParseEtagError, ParseLockTokenError, Refusal,
+        Spent, Unavailable,
     };
 }
 
 /// Transactions before they are committed, their handles and their results.
 pub mod transaction {
-    pub use dynalock_core::transaction::{Committed, Op, Reason, Snapshot, TransactionGet, UnitOfWork};
+    pub use dynalock_core::transaction::{Committed, Op, PatchOp, Reason, Snapshot, TransactionGet, UnitOfWork};
 }
 
 #[cfg(feature = "derive")]
-pub use dynalock_derive::{KeyAttribute, Versioned};
+pub use dynalock_derive::{Attributes, KeyAttribute, Versioned};
 
 #[cfg(feature = "local")]
 pub use dynalock_local as local;

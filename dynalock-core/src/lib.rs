@@ -50,7 +50,11 @@ pub use transaction::{Transaction, Tx, transact};
 
 /// The types of the conditions that a caller adds to its writes, and of their operands.
 pub mod condition {
-    pub use crate::expression::{AsBound, AsOperand, AsPart, AsPrefix, Attribute, Condition, Opaque};
+    pub use crate::expression::{
+        AsBound, AsOperand, AsPart, AsPrefix, Attribute, AttributeType, BinarySet, Changeable, Condition, Defaulted,
+        Fixed, HasSize, List, Map, Nested, Number, NumberSet, Opaque, Path, Place, Removable, Required, Set,
+        SetElement, Size, StringSet,
+    };
 }
 
 #[doc = include_str!("lease/protocol.md")]
@@ -58,7 +62,7 @@ pub mod condition {
 pub mod lock {
     pub use crate::{
         lease::{AnyOne, AnyOrder, Fair, QueueStatus, QueueTicket},
-        leased_item::LeaseRequest,
+        leased_item::{GuardPatch, LeaseRequest},
         named::{Acquire, LockInfo, LockList, LockSetGuard, QueuePlace},
         write::Guard,
     };
@@ -67,8 +71,8 @@ pub mod lock {
 /// The calls of a [`Repository`] before they are awaited.
 pub mod request {
     pub use crate::repository::{
-        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Request, TryUpdateWith, Update, UpdateWith,
-        UpsertWith,
+        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Patch, Request, TryUpdateWith, Update,
+        UpdateWith, UpsertWith,
     };
 }
 

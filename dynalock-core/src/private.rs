@@ -8,7 +8,7 @@ pub use crate::{
     Repository,
     clock::ClockAhead,
     codec::key_value,
-    expression::{Attribute, Opaque},
+    expression::{Attribute, BinarySet, Defaulted, Fixed, Missing, NumberSet, Opaque, Required, StringSet},
     key::{AsKey, IndexAttribute, Key, KeyAttribute, KeyType, KeyValue},
     model::{
         Aliases, IndexModel, IndexScope, KeyModel, LockModel, LockPlace, Lockable, Model, Projection, TimeUnit,
@@ -21,8 +21,17 @@ pub use crate::{
 };
 
 /// Returns the handle of an attribute that serde writes under this name.
-pub const fn attribute<T, V>(name: &'static str) -> Attribute<T, V> {
-    Attribute::named(name)
+pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
+    Attribute::new(name, &[], Missing::Refused)
+}
+
+/// Makes the handle of an attribute that may be missing, or that is stored under aliases.
+pub const fn attribute_with<T, V, R>(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    missing: Missing<V>,
+) -> Attribute<T, V, R> {
+    Attribute::new(name, aliases, missing)
 }
 
 /// The handle of the index at this place of the model.

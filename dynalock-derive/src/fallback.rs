@@ -45,7 +45,7 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
 /// Returns the handles of all fields that could be read.
 fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let model = Struct::read(input, &mut Errors::default())?;
-    let handles: Vec<Handle<'_>> = model.fields.iter().filter_map(Handle::of).collect();
+    let handles = Handle::all(&model);
     (!handles.is_empty()).then(|| handles::expand(input, krate, &handles))
 }
 

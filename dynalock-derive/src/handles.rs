@@ -3,10 +3,10 @@
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{DeriveInput, Path, Type, ext::IdentExt as _};
+use syn::{DeriveInput, ExprPath, LitStr, Path, Type, ext::IdentExt as _};
 
 use crate::{
-    check::{Attribute, Handle},
+    check::{Default, Handle, Missing, Values},
     expand::{generated, generated_ident, type_ident},
 };
 
@@ -37,14 +37,15 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     let vis = &input.vis;
     let generics = &input.generics;
     let (_, ty_generics, where_clause) = generics.split_for_impl();
-    let doc = format!("The attributes of a `{}`, to make conditions of.", input.ident.unraw());
+    let doc = format!("The attributes of a `{}`, for conditions and patches.", input.ident.unraw());
     let fields = handles.iter().map(|handle| {
         let field = field(handle);
         let values = values(handle, input, krate);
-        let doc = format!("The attribute `{}`.", handle.attribute().name);
+        let role = Ident::new(handle.role, generated(handle.attribute.ident.span()));
+        let doc = format!("The attribute `{}`.", handle.attribute.name);
         quote! {
             #[doc = #doc]
-            #vis #field: #krate::private::Attribute<#ident #ty_generics, #values>
+            #vis #field: #krate::private::Attribute<#ident #ty_generics, #values, #krate::private::#role>
         }
     });
 
@@ -110,16 +111,16 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     let attributes = attributes_ident(input);
     let vis = &input.vis;
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
-    let doc = format!("The attributes of a `{}`, to make conditions of.", input.ident.unraw());
+    let doc = format!("The attributes of a `{}`, for conditions and patches.", input.ident.unraw());
     let fields = handles.iter().map(field);
-    let names = handles.iter().map(|handle| &handle.attribute().name);
+    let values = handles.iter().map(|handle| value(handle, input, krate));
 
     quote! {
         #[allow(dead_code, deprecated)]
         impl #impl_generics #ident #ty_generics #where_clause {
             #[doc = #doc]
             #vis const ATTR: #attributes #ty_generics = #attributes {
-                #(#fields: #krate::private::attribute(#names)),*
+                #(#fields: #values),*
             };
         }
     }
@@ -127,14 +128,62 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
 
 /// Returns a field of `OrderAttributes`.
 fn field(handle: &Handle<'_>) -> Ident {
-    generated_ident(handle.attribute().ident)
+    generated_ident(handle.attribute.ident)
+}
+
+/// Returns the expression of a handle.
+fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
+    let Handle { attribute, missing, aliases, .. } = handle;
+    let name = &attribute.name;
+    let missing = match missing {
+        Missing::Refused if aliases.is_empty() => return quote!(#krate::private::attribute(#name)),
+        Missing::Refused => quote!(Refused),
+        Missing::Empty => quote!(Empty),
+        Missing::Default(default) => {
+            let function = default_function(default, handle, input);
+            quote!(Default(#function))
+        }
+    };
+    quote!(#krate::private::attribute_with(#name, &[#(#aliases),*], #krate::private::Missing::#missing))
+}
+
+/// Returns a function that returns the default value of the field.
+fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveInput) -> TokenStream {
+    let field = field(handle);
+    match default {
+        Default::OfType(ty) => {
+            let ty = outside(ty, input);
+            quote!(<#ty as ::core::default::Default>::default)
+        }
+        Default::OfPath(path) => function(path, input),
+        Default::OfStruct => quote!(|| <Self as ::core::default::Default>::default().#field),
+        Default::OfStructPath(path) => {
+            let function = function(path, input);
+            quote!(|| {
+                let value: Self = #function();
+                value.#field
+            })
+        }
+    }
+}
+
+/// Returns a path that serde has already checked.
+fn function(path: &LitStr, input: &DeriveInput) -> TokenStream {
+    let path = path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default();
+    let ident = type_ident(input);
+    let (_, ty_generics, _) = input.generics.split_for_impl();
+    without_self(path, &quote!(<#ident #ty_generics>))
 }
 
 /// Returns the value type of an attribute.
 fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
-    match handle {
-        Handle::Typed(Attribute { ty, .. }) => outside(ty, input),
-        Handle::Opaque(_) => quote!(#krate::private::Opaque),
+    match handle.values {
+        Values::Typed => outside(handle.attribute.ty, input),
+        Values::Opaque => quote!(#krate::private::Opaque),
+        Values::Set(name) => {
+            let name = Ident::new(name, generated(handle.attribute.ident.span()));
+            quote!(#krate::private::#name)
+        }
     }
 }
 

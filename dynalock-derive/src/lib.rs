@@ -179,6 +179,14 @@ pub fn derive_versioned(input: TokenStream) -> TokenStream {
     derive(&input).into()
 }
 
+/// Generates the attribute handles of a struct that items contain: `Address::ATTR`. See the crate's
+/// documentation.
+#[proc_macro_derive(Attributes, attributes(dynalock))]
+pub fn derive_attributes(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    nested(&input).into()
+}
+
 /// Allows a newtype, or an enum without fields, as a key attribute. Its key is the string, number
 /// or bytes that serde writes.
 ///
@@ -195,5 +203,20 @@ fn derive(input: &DeriveInput) -> proc_macro2::TokenStream {
     match errors.finish(item) {
         Ok(item) => expand::expand(&item),
         Err(error) => fallback::expand(input, &error),
+    }
+}
+
+fn nested(input: &DeriveInput) -> proc_macro2::TokenStream {
+    let mut errors = Errors::default();
+    let krate = attr::StructAttrs::read(&input.attrs, &mut Errors::default()).krate();
+    let model = Struct::read(input, &mut errors);
+    let handles = model.as_ref().map(|model| check::check_nested(model, &mut errors)).unwrap_or_default();
+    let code = (!handles.is_empty()).then(|| handles::expand(input, &krate, &handles));
+    match errors.finish(Some(())) {
+        Ok(()) => quote::quote!(#code),
+        Err(error) => {
+            let error = error.to_compile_error();
+            quote::quote!(#error #code)
+        }
     }
 }

@@ -22,6 +22,16 @@ pub(crate) struct StructAttrs {
     pub(crate) rename_all: Option<Ident>,
     /// The words by which the fields would not be the attributes of the item.
     pub(crate) refused: Vec<Ident>,
+    /// The value of missing fields.
+    pub(crate) default: Option<DefaultAttr>,
+}
+
+/// The attribute `default` of a struct or of a field.
+pub(crate) enum DefaultAttr {
+    /// `default`
+    OfType,
+    /// `default = "path"`
+    Path(LitStr),
 }
 
 /// `#[serde(..)]` on a field.
@@ -43,6 +53,10 @@ pub(crate) struct FieldAttrs {
     pub(crate) sometimes_written: Option<Ident>,
     /// `with`, `serialize_with` and `deserialize_with`.
     pub(crate) with: Vec<Ident>,
+    /// The module of `with`.
+    pub(crate) module: Option<LitStr>,
+    /// The value of the field if it is missing.
+    pub(crate) default: Option<DefaultAttr>,
 }
 
 impl StructAttrs {
@@ -66,10 +80,21 @@ impl StructAttrs {
                 }
                 self.rename_all = Some(key);
             }
+            "default" => self.default = DefaultAttr::of(value),
             "from" | "try_from" | "into" | "transparent" | "tag" | "untagged" | "remote" => {
                 self.refused.push(key);
             }
             _ => {}
+        }
+    }
+}
+
+impl DefaultAttr {
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Absent => Some(Self::OfType),
+            Value::Text(path) => Some(Self::Path(path)),
+            Value::Number(_) | Value::List(_) | Value::Other(_) => None,
         }
     }
 }
@@ -107,6 +132,17 @@ impl FieldAttrs {
         self.with.iter().any(|word| word != "serialize_with")
     }
 
+    /// Returns the set type of the library for a field that serde_dynamo writes as a set.
+    pub(crate) fn set_type(&self) -> Option<&'static str> {
+        let module: String = self.module.as_ref()?.value().chars().filter(|c| !c.is_whitespace()).collect();
+        match module.trim_start_matches("::") {
+            "serde_dynamo::string_set" => Some("StringSet"),
+            "serde_dynamo::number_set" => Some("NumberSet"),
+            "serde_dynamo::binary_set" => Some("BinarySet"),
+            _ => None,
+        }
+    }
+
     fn set(&mut self, Entry { key, value }: Entry) {
         match (key.to_string().as_str(), value) {
             ("rename", value) => {
@@ -116,6 +152,7 @@ impl FieldAttrs {
                 self.rename = Some(key);
             }
             ("alias", Value::Text(alias)) => self.aliases.push(alias),
+            ("default", value) => self.default = DefaultAttr::of(value),
             ("flatten", _) => self.flatten = Some(key),
             ("skip", _) => {
                 self.not_written = Some(key.clone());
@@ -124,6 +161,10 @@ impl FieldAttrs {
             ("skip_serializing", _) => self.not_written = Some(key),
             ("skip_deserializing", _) => self.not_read = Some(key),
             ("skip_serializing_if", _) => self.sometimes_written = Some(key),
+            ("with", Value::Text(module)) => {
+                self.with.push(key);
+                self.module = Some(module);
+            }
             ("with" | "serialize_with" | "deserialize_with", _) => self.with.push(key),
             _ => {}
         }

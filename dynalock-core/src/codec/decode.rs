@@ -13,7 +13,7 @@ use super::{Basis, Content, Item, State, refused::refused_by_serde};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
-    version::{Revision, WRITES, parse_ring, version_of},
+    version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
 /// Decodes an item into its value and the basis of a later write. The basis is read from the
@@ -22,6 +22,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
     strip_lease(T::MODEL, &mut item);
+    strip_patches(&mut item);
     let content = Content::of(T::MODEL, &item);
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
@@ -38,6 +39,7 @@ pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<S
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
+    strip_patches(&mut image);
     image
 }
 
@@ -47,6 +49,15 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
     content.remove(model.version);
     content.remove(WRITES);
     content
+}
+
+fn strip_patches(item: &mut Item) {
+    // A patch writes all of these attributes. Without the first, there is none of them.
+    if item.remove(PATCHES[0]).is_some() {
+        for name in &PATCHES[1..] {
+            item.remove(*name);
+        }
+    }
 }
 
 fn strip_lease(model: &Model, item: &mut Item) {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{Model, Versioned},
-    version::WRITES,
+    version::{PATCHES, WRITES},
 };
 
 /// Returns all attributes of a value, without bookkeeping.
@@ -140,8 +140,8 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
         return reserved("the name is reserved for the lease");
     }
-    if name == WRITES {
-        return reserved("the name is reserved for the write ids");
+    if name == WRITES || PATCHES.contains(&name) {
+        return reserved("the name is reserved for the ids of writes and patches");
     }
     Ok(true)
 }

@@ -87,3 +87,28 @@ pub enum InvalidTransaction {
         characters: usize,
     },
 }
+
+/// The reason why a patch is not sent. Attributes are shown as paths, for example `lines[0].sku`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidPatch {
+    /// The patch changes nothing.
+    #[error("it has no change; add one, or do not send it")]
+    Empty,
+    /// Two changes of the patch affect the same value.
+    #[error("its changes of `{first}` and `{second}` overlap; make one change of them, or send two patches")]
+    #[non_exhaustive]
+    Overlap {
+        /// The earlier change.
+        first: String,
+        /// The later change.
+        second: String,
+    },
+    /// The number that the patch adds is larger than the range of the attribute's type.
+    #[error("no stored value of `{attribute}` stays in its range after this addition; add a smaller number")]
+    #[non_exhaustive]
+    OutOfRange {
+        /// The attribute.
+        attribute: String,
+    },
+}

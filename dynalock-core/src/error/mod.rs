@@ -20,7 +20,7 @@ pub use cancelled::{CancellationClass, Cancelled, OperationReason};
 pub use codec::{CodecError, CodecReason};
 pub(crate) use codec::{SerdeError, SerdeResult};
 pub use conflict::Conflict;
-pub use invalid::InvalidTransaction;
+pub use invalid::{InvalidPatch, InvalidTransaction};
 pub use lock::{Locked, Lost};
 pub use misconfigured::Misconfigured;
 pub use parse::{ParseEtagError, ParseLockTokenError};
@@ -53,6 +53,49 @@ pub enum Error {
     /// A create found an item under its key, with or without a version. Nothing was written.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
+
+    /// The condition that the caller added to a single write is false. Nothing was written, and
+    /// the call does not repeat the write.
+    #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
+    ConditionFailed(Conflict),
+
+    /// A patch would leave the range of a number. Nothing was written.
+    #[error("a patch of table `{table}` would leave the range of `{attribute}` ({spent}); add a smaller number")]
+    #[non_exhaustive]
+    OutOfRange {
+        /// The table.
+        table: Arc<str>,
+        /// The attribute, or the path into it.
+        attribute: String,
+        /// The number of requests that the call sent, and the time that it took.
+        spent: Spent,
+    },
+
+    /// The stored item does not allow a patch: an attribute has another type than the struct says,
+    /// a required attribute or the parent of a path is missing, or an attribute is stored under an
+    /// alias. Nothing was written.
+    #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
+    #[non_exhaustive]
+    Unpatchable {
+        /// The table.
+        table: Arc<str>,
+        /// The attribute, or the path into it.
+        attribute: String,
+        /// The reason, and what to do.
+        reason: &'static str,
+        /// The number of requests that the call sent, and the time that it took.
+        spent: Spent,
+    },
+
+    /// The patch cannot be sent. Nothing was sent.
+    #[error("a patch of table `{table}` cannot be sent: {why}")]
+    #[non_exhaustive]
+    InvalidPatch {
+        /// The table.
+        table: Arc<str>,
+        /// The reason.
+        why: InvalidPatch,
+    },
 
     /// DynamoDB cancelled a transaction. None of its operations wrote anything.
     ///
@@ -390,7 +433,9 @@ impl Error {
 
     fn spent(&self) -> Option<Spent> {
         match self {
-            Self::Conflict(conflict) | Self::AlreadyExists(conflict) => Some(conflict.spent()),
+            Self::Conflict(conflict) | Self::AlreadyExists(conflict) | Self::ConditionFailed(conflict) => {
+                Some(conflict.spent())
+            }
             Self::Cancelled(cancelled) => Some(cancelled.spent()),
             Self::Locked(locked) => Some(locked.spent),
             Self::Contention(refusal)
@@ -402,12 +447,15 @@ impl Error {
             | Self::QueueFull { spent, .. }
             | Self::Evicted { spent, .. }
             | Self::NotFound { spent, .. }
+            | Self::OutOfRange { spent, .. }
+            | Self::Unpatchable { spent, .. }
             | Self::Indeterminate { spent, .. }
             | Self::Exhausted { spent, .. }
             | Self::TableNotFound { spent, .. }
             | Self::IndexNotFound { spent, .. }
             | Self::ItemTooLarge { spent, .. } => Some(*spent),
             Self::InvalidTransaction(_)
+            | Self::InvalidPatch { .. }
             | Self::ForeignHandle
             | Self::Lost(_)
             | Self::KeyChanged { .. }
@@ -454,6 +502,10 @@ impl Error {
             Self::Cancelled(cancelled) => cancelled.is_retryable(),
             Self::Conflict(_)
             | Self::AlreadyExists(_)
+            | Self::ConditionFailed(_)
+            | Self::OutOfRange { .. }
+            | Self::Unpatchable { .. }
+            | Self::InvalidPatch { .. }
             | Self::InvalidTransaction(_)
             | Self::ForeignHandle
             | Self::AlreadyCommitted { .. }

@@ -1,19 +1,14 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    operand::{AsBound, AsOperand, AsPart, AsPrefix},
-    user::{Condition, Test},
+    FieldName, Missing, Required,
+    path::{List, Map, Nested, Path, Place},
 };
-use crate::{
-    codec::encode_attribute,
-    error::{SerdeError, SerdeResult},
-};
-
-/// The maximum number of operands of an `IN`.
-const MOST_OPERANDS: usize = 100;
 
 /// The handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]`
-/// makes a handle for each field, for example `Product::ATTR.stock`.
+/// makes a handle for each field, for example `Product::ATTR.stock`. The role `R` says whether a
+/// patch may change or remove the attribute: [`Required`], [`Defaulted`](super::Defaulted) or
+/// [`Fixed`](super::Fixed).
 ///
 /// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A
 /// `V` can also be compared with an `Option<V>`, and a `&str` with a string ([`AsOperand`]).
@@ -46,9 +41,10 @@ const MOST_OPERANDS: usize = 100;
 /// | no item | all attributes are absent |
 /// | an attribute that `skip_serializing_if` left out, or that another program stored under an alias | the attribute is [`absent`](Self::absent), whatever serde would read |
 /// | an absent attribute, or an attribute of another type | each comparison is false, except [`ne`](Self::ne), which is true |
-pub struct Attribute<T, V> {
-    name: &'static str,
-    of: PhantomData<fn(T) -> V>,
+pub struct Attribute<T, V, R = Required> {
+    pub(super) field: FieldName,
+    pub(super) missing: Missing<V>,
+    of: PhantomData<fn(T) -> R>,
 }
 
 /// The type of an attribute that is written by `#[serde(with)]` or `#[serde(serialize_with)]`.
@@ -58,119 +54,51 @@ pub struct Attribute<T, V> {
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 
-#[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
-impl<T, V> Attribute<T, V> {
-    pub(crate) const fn named(name: &'static str) -> Self {
-        Self { name, of: PhantomData }
+impl<T, V, R> Attribute<T, V, R> {
+    pub(crate) const fn new(name: &'static str, aliases: &'static [&'static str], missing: Missing<V>) -> Self {
+        Self { field: FieldName { name, aliases }, missing, of: PhantomData }
     }
 
     /// Returns the name of the attribute, as serde writes it.
     pub const fn name(self) -> &'static str {
-        self.name
+        self.field.name
     }
 
-    /// True if the attribute exists. A null exists as well.
-    pub fn exists(self) -> Condition<T> {
-        Condition::new(Test::Exists(self.name))
+    /// Returns the path of a field in this struct: [`Path::at`].
+    pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, P::Role>
+    where
+        V: Nested<P::Item>,
+    {
+        self.into_path().at(field)
     }
 
-    /// True if the attribute does not exist. A null exists, so the condition is false for it. For
-    /// an `Option`, [`eq`](Self::eq)`(None)` is true for both.
-    pub fn absent(self) -> Condition<T> {
-        Condition::new(Test::Absent(self.name))
+    /// Returns the path of an element in this list: [`Path::index`].
+    pub fn index(self, index: usize) -> Path<T, V::Element, super::Defaulted>
+    where
+        V: List,
+    {
+        self.into_path().index(index)
     }
 
-    /// True if the attribute equals `operand`.
-    ///
-    /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The condition
-    /// `eq(None)` is true for a null and for a missing attribute.
-    pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
-        self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
-    }
-
-    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). An absent
-    /// attribute differs from every operand except `None`.
-    pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
-        self.test(|name| Ok(Test::not_equal(name, encode_attribute(&operand.as_operand())?)))
-    }
-
-    /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any
-    /// other number, the write that carries the condition fails with
-    /// [`Error::Encode`](crate::Error::Encode).
-    pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
-        self.test(|name| {
-            let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
-            let operands: Vec<_> = operands.collect::<SerdeResult<_>>()?;
-            match operands.len() {
-                1..=MOST_OPERANDS => Ok(Test::one_of(name, operands)),
-                _ => Err(SerdeError::not_storable("`is_in` takes 1 to 100 operands")),
-            }
-        })
-    }
-
-    /// True if the string or the bytes begin with `prefix`.
-    pub fn begins_with(self, prefix: impl AsPrefix<V>) -> Condition<T> {
-        self.test(|name| Ok(Test::Function("begins_with", name, encode_attribute(&prefix.as_prefix())?)))
-    }
-
-    /// True if the attribute contains `part`: a part of a string, or an element of a list or a set.
-    pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
-        self.test(|name| Ok(Test::Function("contains", name, encode_attribute(&part.as_part())?)))
-    }
-
-    fn test(self, test: impl FnOnce(&'static str) -> SerdeResult<Test>) -> Condition<T> {
-        Condition::new(test(self.name).unwrap_or_else(|fault| Test::Fault(self.name, fault)))
+    /// Returns the path of an entry in this map: [`Path::key`].
+    pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, super::Defaulted>
+    where
+        V: Map,
+    {
+        self.into_path().key(key)
     }
 }
 
-/// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8 bytes, and
-/// bytes as unsigned numbers. An absent attribute and a null are neither below nor above any value.
-#[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
-impl<T, V> Attribute<T, V> {
-    /// True if the attribute is less than `bound`.
-    pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
-        self.compare("<", bound)
-    }
-
-    /// True if the attribute is at most `bound`.
-    pub fn le(self, bound: impl AsBound<V>) -> Condition<T> {
-        self.compare("<=", bound)
-    }
-
-    /// True if the attribute is greater than `bound`.
-    pub fn gt(self, bound: impl AsBound<V>) -> Condition<T> {
-        self.compare(">", bound)
-    }
-
-    /// True if the attribute is at least `bound`.
-    pub fn ge(self, bound: impl AsBound<V>) -> Condition<T> {
-        self.compare(">=", bound)
-    }
-
-    /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if
-    /// `low` is greater than `high`.
-    pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
-        self.test(|name| {
-            let low = encode_attribute(&low.as_bound())?;
-            Ok(Test::Between(name, low, encode_attribute(&high.as_bound())?))
-        })
-    }
-
-    fn compare(self, operator: &'static str, bound: impl AsBound<V>) -> Condition<T> {
-        self.test(|name| Ok(Test::Compare(name, operator, encode_attribute(&bound.as_bound())?)))
-    }
-}
-
-impl<T, V> Clone for Attribute<T, V> {
+impl<T, V, R> Clone for Attribute<T, V, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, V> Copy for Attribute<T, V> {}
+impl<T, V, R> Copy for Attribute<T, V, R> {}
 
-impl<T, V> fmt::Debug for Attribute<T, V> {
+impl<T, V, R> fmt::Debug for Attribute<T, V, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Attribute").field(&self.name).finish()
+        f.debug_tuple("Attribute").field(&self.field.name).finish()
     }
 }

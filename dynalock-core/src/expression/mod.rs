@@ -6,12 +6,25 @@
 mod condition;
 
 mod attribute;
+mod comparison;
+mod evaluate;
 mod operand;
+mod patch;
+mod patch_methods;
+mod path;
+mod update_operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
+pub use comparison::{AttributeType, HasSize, Size};
 pub(crate) use condition::{absent, exists, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
+pub(crate) use patch::{PatchContent, PatchFault, PatchTexts};
+pub(crate) use patch_methods::patch_methods;
+use path::FieldName;
+pub use path::{Changeable, Defaulted, Fixed, List, Map, Missing, Nested, Path, Place, Removable, Required};
+pub(crate) use path::{DocumentPath, PathRequirement};
+pub use update_operand::{BinarySet, Number, NumberSet, Set, SetElement, StringSet};
 pub use user::Condition;
 
 use std::{collections::HashMap, fmt};

@@ -4,8 +4,11 @@ use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Joined, Placeholders};
-use crate::error::{CodecError, Error, SerdeError};
+use super::{DocumentPath, Joined, Placeholders};
+use crate::{
+    codec::Item,
+    error::{CodecError, Error, SerdeError},
+};
 
 /// A condition on a stored item of `T`, made from its [`Attribute`](crate::condition::Attribute)s,
 /// for example `Product::ATTR.stock.ge(3)`.
@@ -68,11 +71,19 @@ impl<T> Condition<T> {
         })
     }
 
+    /// Returns whether the condition is true for an item, or for no item.
+    pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
+        match item {
+            Some(item) => self.test.is_true(item),
+            None => self.test.is_true(&Item::new()),
+        }
+    }
+
     /// Returns the text as an operand of `AND`. The text needs no parentheses around it, and
     /// DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
-            Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(attribute)))
+            Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
         })
     }
 }
@@ -98,78 +109,100 @@ impl<T> fmt::Debug for Condition<T> {
         let mut condition = f.debug_struct("Condition");
         match self.test.render(&mut placeholders) {
             Ok(text) => condition.field("text", &text).field("names", &placeholders.names),
-            Err(fault) => condition.field("cannot_be_encoded", &fault.attribute),
+            Err(fault) => condition.field("cannot_be_encoded", &fault.attribute.to_string()),
         };
         condition.finish_non_exhaustive()
     }
 }
 
-/// One test in a condition, with the names of its attributes.
+/// One test in a condition.
 #[derive(Clone)]
 pub(super) enum Test {
-    Exists(&'static str),
-    Absent(&'static str),
-    /// A comparison of the attribute with an operand by an operator.
-    Compare(&'static str, &'static str, AttributeValue),
-    Between(&'static str, AttributeValue, AttributeValue),
-    In(&'static str, Vec<AttributeValue>),
-    /// A function of the attribute and an operand. The first field is the function.
-    Function(&'static str, &'static str, AttributeValue),
+    Exists(DocumentPath),
+    Absent(DocumentPath),
+    /// A comparison with an operand by an operator.
+    Compare(Operand, &'static str, AttributeValue),
+    Between(Operand, AttributeValue, AttributeValue),
+    In(DocumentPath, Vec<AttributeValue>),
+    /// A function of an attribute and an operand. The first field is the function.
+    Function(&'static str, DocumentPath, AttributeValue),
     /// An operand that cannot be encoded.
-    Fault(&'static str, SerdeError),
+    Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),
     Not(Box<Test>),
 }
 
+/// The left side of a comparison.
+#[derive(Clone)]
+pub(super) enum Operand {
+    /// The value of an attribute.
+    Value(DocumentPath),
+    /// The size of an attribute.
+    Size(DocumentPath),
+}
+
 /// The attribute whose operand cannot be encoded.
 struct ConditionFault<'a> {
-    attribute: &'static str,
+    attribute: &'a DocumentPath,
     source: &'a SerdeError,
+}
+
+impl Operand {
+    fn render(&self, to: &mut Placeholders) -> String {
+        match self {
+            Self::Value(path) => path.render(to),
+            Self::Size(path) => format!("size({})", path.render(to)),
+        }
+    }
 }
 
 impl Test {
     /// Returns a test for equality. Serde reads a missing attribute as a null, so a null operand
     /// also equals a missing attribute.
-    pub(super) fn equal(attribute: &'static str, operand: AttributeValue) -> Self {
+    pub(super) fn equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
-        Self::or_absent(null, attribute, Self::Compare(attribute, "=", operand))
+        Self::or_absent(null, path.clone(), Self::Compare(Operand::Value(path), "=", operand))
     }
 
-    pub(super) fn not_equal(attribute: &'static str, operand: AttributeValue) -> Self {
+    pub(super) fn not_equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
-        let differs = Self::Compare(attribute, "<>", operand);
-        if null { Self::All(vec![Self::Exists(attribute), differs]) } else { differs }
+        let exists = null.then(|| Self::Exists(path.clone()));
+        let differs = Self::Compare(Operand::Value(path), "<>", operand);
+        match exists {
+            Some(exists) => Self::All(vec![exists, differs]),
+            None => differs,
+        }
     }
 
-    pub(super) fn one_of(attribute: &'static str, operands: Vec<AttributeValue>) -> Self {
+    pub(super) fn one_of(path: DocumentPath, operands: Vec<AttributeValue>) -> Self {
         let null = operands.iter().any(AttributeValue::is_null);
-        Self::or_absent(null, attribute, Self::In(attribute, operands))
+        Self::or_absent(null, path.clone(), Self::In(path, operands))
     }
 
-    fn or_absent(null: bool, attribute: &'static str, test: Self) -> Self {
-        if null { Self::Any(vec![Self::Absent(attribute), test]) } else { test }
+    fn or_absent(null: bool, path: DocumentPath, test: Self) -> Self {
+        if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 
     fn render(&self, to: &mut Placeholders) -> Result<String, ConditionFault<'_>> {
         Ok(match self {
-            Self::Exists(name) => format!("attribute_exists({})", to.name(name)),
-            Self::Absent(name) => format!("attribute_not_exists({})", to.name(name)),
-            Self::Compare(name, operator, operand) => {
-                format!("{} {operator} {}", to.name(name), to.value(operand.clone()))
+            Self::Exists(path) => format!("attribute_exists({})", path.render(to)),
+            Self::Absent(path) => format!("attribute_not_exists({})", path.render(to)),
+            Self::Compare(left, operator, operand) => {
+                format!("{} {operator} {}", left.render(to), to.value(operand.clone()))
             }
-            Self::Between(name, low, high) => {
-                format!("{} BETWEEN {} AND {}", to.name(name), to.value(low.clone()), to.value(high.clone()))
+            Self::Between(left, low, high) => {
+                format!("{} BETWEEN {} AND {}", left.render(to), to.value(low.clone()), to.value(high.clone()))
             }
-            Self::In(name, operands) => {
+            Self::In(path, operands) => {
                 let mut terms = Joined::new("", ", ");
                 for operand in operands {
                     terms.push(format_args!("{}", to.value(operand.clone())));
                 }
-                format!("{} IN ({})", to.name(name), terms.finish())
+                format!("{} IN ({})", path.render(to), terms.finish())
             }
-            Self::Function(function, name, operand) => {
-                format!("{function}({}, {})", to.name(name), to.value(operand.clone()))
+            Self::Function(function, path, operand) => {
+                format!("{function}({}, {})", path.render(to), to.value(operand.clone()))
             }
             Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
@@ -200,20 +233,23 @@ mod tests {
 
     use super::*;
     use crate::{
-        codec::Item,
-        expression::{AsPrefix, Attribute},
+        expression::{AsPrefix, Attribute, Missing},
         key::{KeyAttribute, KeyType, KeyValue},
     };
 
     struct Product;
 
-    const SKU: Attribute<Product, String> = Attribute::named("sku");
-    const STOCK: Attribute<Product, i64> = Attribute::named("stock");
-    const PRICE: Attribute<Product, f64> = Attribute::named("price");
-    const NOTE: Attribute<Product, Option<String>> = Attribute::named("note");
-    const LIMIT: Attribute<Product, Option<u32>> = Attribute::named("limit");
-    const TAGS: Attribute<Product, Vec<String>> = Attribute::named("tags");
-    const PARTS: Attribute<Product, BTreeMap<[u8; 2], u8>> = Attribute::named("parts");
+    const fn attribute<V>(name: &'static str) -> Attribute<Product, V> {
+        Attribute::new(name, &[], Missing::Refused)
+    }
+
+    const SKU: Attribute<Product, String> = attribute("sku");
+    const STOCK: Attribute<Product, i64> = attribute("stock");
+    const PRICE: Attribute<Product, f64> = attribute("price");
+    const NOTE: Attribute<Product, Option<String>> = attribute("note");
+    const LIMIT: Attribute<Product, Option<u32>> = attribute("limit");
+    const TAGS: Attribute<Product, Vec<String>> = attribute("tags");
+    const PARTS: Attribute<Product, BTreeMap<[u8; 2], u8>> = attribute("parts");
 
     fn n(number: impl fmt::Display) -> AttributeValue {
         AttributeValue::N(number.to_string())
@@ -259,8 +295,8 @@ mod tests {
         for condition in [SKU.eq("85123A"), SKU.eq(&owned), SKU.eq(owned.clone()), SKU.is_in([&owned])] {
             assert_eq!(rendered(&condition).2, [s("85123A")]);
         }
-        let boxed = Attribute::<Product, Box<str>>::named("sku");
-        let borrowed = Attribute::<Product, Cow<'static, str>>::named("sku");
+        let boxed = attribute::<Box<str>>("sku");
+        let borrowed = attribute::<Cow<'static, str>>("sku");
         for condition in [boxed.ge("8"), boxed.begins_with(String::from("8")), borrowed.eq("8"), borrowed.contains("8")]
         {
             assert_eq!(rendered(&condition).2, [s("8")]);
@@ -315,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_type_of_ones_own_is_compared_as_serde_writes_it() {
-        let digest = Attribute::<Product, Digest>::named("digest");
+        let digest = attribute::<Digest>("digest");
         let b = AttributeValue::B(vec![1, 2].into());
         let value = Digest(&[1, 2]);
         renders(&digest.lt(&value), "#0 < :0", "digest", [b.clone()]);

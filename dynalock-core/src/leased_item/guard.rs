@@ -16,6 +16,7 @@ use crate::{
     write::{
         guard::{Guard, sealed},
         intent::Change,
+        patch::SharedPatch,
         send::WriteResult,
     },
 };
@@ -335,6 +336,25 @@ impl<T: Lockable> LeaseGuard<T> {
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
     ) -> Result<(), E> {
         self.write(AfterWrite::Renew, change).await.map(drop)
+    }
+
+    /// Sends a patch, and takes in the item after it.
+    pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
+        let grant = Arc::clone(&self.guard.grant);
+        if let Some(lost) = grant.lost_now() {
+            return Err(Error::Lost(lost));
+        }
+        let policy = LeasePolicy::Holder { grant: Arc::clone(&grant), ends: AfterWrite::Renew };
+        let (mut session, sent) = (Session::under(&self.repository, policy), clock::now());
+        let item = match session.patch(self.stored.key(), content).await {
+            Ok(item) => item,
+            Err(Error::NotFound { .. }) => return Err(Error::Lost(grant.lose(Lost::Deleted))),
+            Err(error) => return Err(error),
+        };
+        let (value, basis) = decode(&self.repository.table, item.clone())?;
+        (self.stored, self.item) = (Stored::new(value, basis), item);
+        grant.renewed(sent);
+        Ok(())
     }
 
     /// Changes the value, writes it, and releases the lease in the same request.

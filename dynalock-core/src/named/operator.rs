@@ -118,7 +118,7 @@ impl Locks {
         let mut attempts = Attempts::new(connection, *limits);
         let met = attempts.repeat(table, || async {
             match Box::pin(delete.clone().send(&client)).await {
-                Ok(()) => Ok(None),
+                Ok(_) => Ok(None),
                 Err(Failure::Condition(met)) => Ok(Some(met)),
                 Err(failure) => Err(failure),
             }

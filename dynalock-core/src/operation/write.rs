@@ -4,7 +4,10 @@ use aws_sdk_dynamodb::{
     Client,
     error::BuildError,
     operation::{delete_item::DeleteItemError, put_item::PutItemError, update_item::UpdateItemError},
-    types::{ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
+    types::{
+        ConditionCheck, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem,
+        Update,
+    },
 };
 
 use super::{
@@ -32,6 +35,8 @@ pub(crate) enum Action {
     Put(Item),
     /// UpdateItem with this expression.
     Update(String),
+    /// UpdateItem with this expression. A single request returns the item after the update.
+    Patch(String),
     /// DeleteItem.
     Delete,
     /// ConditionCheck. It writes nothing, but the transaction fails if the condition is false.
@@ -52,9 +57,10 @@ macro_rules! conditional {
 }
 
 impl Write {
-    /// Sends the write as a single request.
-    pub(crate) async fn send(self, client: &Client) -> Result<(), Failure> {
-        match self.action {
+    /// Sends the write as a single request. Returns the item after a patch, and `None` after other
+    /// writes.
+    pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
+        let sent = match self.action {
             Action::Put(item) => {
                 let request = conditional!(client.put_item(), self).set_item(Some(item));
                 request.send().await.map(drop).map_err(classify)
@@ -62,6 +68,11 @@ impl Write {
             Action::Update(text) => {
                 let request = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
                 request.send().await.map(drop).map_err(classify)
+            }
+            Action::Patch(text) => {
+                let request = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
+                let sent = request.return_values(ReturnValue::AllNew).send().await;
+                return sent.map(|output| output.attributes).map_err(classify);
             }
             Action::Delete => {
                 let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
@@ -73,7 +84,8 @@ impl Write {
                 let transact = Transact::new([self], None).map_err(Failure::Permanent)?;
                 Box::pin(transact.send(client)).await
             }
-        }
+        };
+        sent.map(|()| None)
     }
 
     /// Returns placeholders that continue the numbering of this write.
@@ -103,7 +115,7 @@ impl Write {
         let item = TransactWriteItem::builder();
         Ok(match self.action {
             Action::Put(put) => item.put(conditional!(Put::builder(), self).set_item(Some(put)).build()?),
-            Action::Update(text) => {
+            Action::Update(text) | Action::Patch(text) => {
                 let update = conditional!(Update::builder(), self).set_key(Some(self.key)).update_expression(text);
                 item.update(update.build()?)
             }

@@ -2,6 +2,7 @@
 
 mod get_many;
 mod modify;
+mod patch;
 mod read;
 mod request;
 mod session;
@@ -11,6 +12,7 @@ mod write;
 pub use get_many::GetMany;
 use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
+pub use patch::Patch;
 pub use read::Get;
 pub use request::{Checked, Request};
 pub(crate) use session::Session;

@@ -13,8 +13,9 @@ use crate::{
     retry::{AfterConflict, Attempts, unexpected_condition},
     version::{Repeats, WriteId, ring_of, version_in},
     write::{
-        intent::{Change, Intent, IntentOf, PutOver, UncheckedDelete, basis_at, with_lease},
+        intent::{Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
+        patch::{PatchIntent, SharedPatch},
         plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
         stamp::WriteStamps,
@@ -241,6 +242,40 @@ impl<T: Versioned> Session<T> {
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(Repeats::InThisCall, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
+    }
+
+    /// Sends a patch, and returns the item after it.
+    pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
+        let mut intent = PatchIntent::new(Arc::clone(self.table()), key, content, self.policy.clone());
+        loop {
+            let met = match self.write(&intent).await? {
+                WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
+                WriteResult::Applied(_) => return self.read_back(&intent.key).await,
+                WriteResult::Conflict(met) => met,
+            };
+            let Some(item) = met else { return Err(self.not_found(&intent.key)) };
+            if intent.adapt(Some(&item)) {
+                continue;
+            }
+            if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
+                return Err(error);
+            }
+            // Some compatible servers do not return the item with the refusal. The item was then read
+            // later, and may have changed in between.
+            let get = self.get(&intent.key)?;
+            self.after_conflict(&get, &intent.key, None, Some(item)).await?;
+        }
+    }
+
+    /// Reads the item after a patch that was sent as a transaction, whose reply has no item.
+    async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
+        let get = self.get(key)?;
+        let last = match self.read(&get).await {
+            Ok(Some(item)) => return Ok(item),
+            Ok(None) => self.not_found(key),
+            Err(error) => error,
+        };
+        Err(self.attempts.indeterminate(self.table(), None, None, Some(last)))
     }
 
     async fn write(&mut self, intent: &dyn Intent) -> Result<WriteResult<Applied>, Error> {

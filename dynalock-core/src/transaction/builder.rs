@@ -476,7 +476,11 @@ impl Transaction {
         Ok(Committed { transaction: id, outputs: Mutex::new(outputs(operations, next)) })
     }
 
-    fn add<T: Versioned, Out>(&mut self, repository: &Repository<T>, operation: PendingOperation) -> Op<T, Out> {
+    pub(super) fn add<T: Versioned, Out>(
+        &mut self,
+        repository: &Repository<T>,
+        operation: PendingOperation,
+    ) -> Op<T, Out> {
         self.link.meet(&repository.connection);
         self.pending.push(operation);
         Op::new(self.id, self.pending.len() - 1)

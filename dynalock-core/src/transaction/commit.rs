@@ -11,11 +11,11 @@ use crate::{
     operation::{ActionReasons, Failure, Transact, TransactGet},
     random,
     retry::{Attempts, mismatch, tables},
-    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, verdict},
+    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, shows, verdict},
     write::{
         assembly::{Assembly, WritePosition, assemble},
         intent::Target,
-        operation::Operation,
+        operation::{Operation, OperationKind},
         send::WriteResult,
         stamp::WriteStamps,
     },
@@ -103,7 +103,7 @@ pub(super) async fn resolve(
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
-                    None if shows(item.as_ref(), known) => return Err(already_committed(attempts)),
+                    None if shows_id(item.as_ref(), known) => return Err(already_committed(attempts)),
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
@@ -125,9 +125,8 @@ pub(super) async fn resolve(
 }
 
 /// Returns whether an item shows that the write of this id was applied.
-fn shows(item: Option<&Item>, id: Option<WriteId>) -> bool {
-    let ring = item.and_then(ring_of);
-    ring.zip(id).is_some_and(|(ring, id)| ring.contains(id))
+fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
+    item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
 /// Returns an error if an item that was read shows that a transaction under the caller's token was
@@ -165,7 +164,7 @@ async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>
         return false;
     }
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
-    items.iter().any(|item| shows(item.as_ref(), Some(id)))
+    items.iter().any(|item| shows_id(item.as_ref(), Some(id)))
 }
 
 fn already_committed(attempts: &Attempts) -> Error {
@@ -209,13 +208,16 @@ pub(super) async fn send(
             WriteResult::Conflict(reasons) => reasons,
         };
         let is_given = token.origin == TokenOrigin::Given;
-        if is_given && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
+        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
         }
         let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
         // The caller's token must not be used for other content.
         let expired = if is_given { Vec::new() } else { refused.by_expired_lease() };
-        if expired.is_empty() || !attempts.may_go_on(Duration::ZERO) {
+        let may_go_on = !is_given && attempts.may_go_on(Duration::ZERO);
+        let adapted = if may_go_on { adapt(operations, &positions, &reasons) } else { Adapted::No };
+        if !may_go_on || (expired.is_empty() && adapted == Adapted::No) {
+            let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
             return Err(refused.into_error(transaction, attempts.spent()));
         }
         for index in expired {
@@ -224,6 +226,28 @@ pub(super) async fn send(
         token = Token::drawn(attempts.rng());
         assembly = assemble(operations, &mut stamps)?;
     }
+}
+
+/// Whether a patch has another plan for the item that refused it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Adapted {
+    Yes,
+    No,
+}
+
+/// Adapts the patches whose items refused them.
+fn adapt(operations: &mut [Operation], positions: &[WritePosition], reasons: &[ActionReason]) -> Adapted {
+    let mut adapted = Adapted::No;
+    for (operation, position) in operations.iter_mut().zip(positions) {
+        let reason = &reasons[position.write];
+        if let OperationKind::Write(intent) = &mut operation.kind
+            && reason.class() == Some(CancellationClass::Conflict)
+            && intent.adapt(reason.item.as_ref())
+        {
+            adapted = Adapted::Yes;
+        }
+    }
+    adapted
 }
 
 impl TransactionSender<'_> {
@@ -314,6 +338,9 @@ impl TransactionSender<'_> {
 
     /// Returns what the reason of one write shows about the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
+        if shows_id(reason.item.as_ref(), Some(self.id)) {
+            return Verdict::Applied;
+        }
         let positions = self.operations.iter().zip(self.positions);
         let of_write =
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);

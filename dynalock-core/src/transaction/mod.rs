@@ -12,11 +12,13 @@ mod reason;
 mod commit;
 
 mod builder;
+mod patch;
 mod snapshot;
 mod unit;
 
 pub use builder::{Committed, Transaction};
 pub use handle::Op;
+pub use patch::PatchOp;
 pub use reason::Reason;
 pub use snapshot::{Snapshot, TransactionGet};
 pub use unit::{Tx, UnitOfWork, transact};

@@ -15,6 +15,7 @@ use crate::{
         check::Requirement,
         intent::{Change, IntentOf, basis_at},
         operation::OperationKind,
+        patch::PatchIntent,
     },
 };
 
@@ -103,6 +104,12 @@ impl PendingOperation {
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
         let render = move |table: &Arc<str>, to: &mut Placeholders| condition.render(table, to);
         Self::require(repository, key, Requirement::Condition(Box::new(render)))
+    }
+
+    pub(super) fn patch<T: Versioned>(repository: &Repository<T>, intent: PatchIntent<T>) -> Self {
+        let item_ref = repository.item_ref(intent.key.clone(), None);
+        let state = PendingState::Ready(OperationKind::Write(Box::new(intent)));
+        Self { item_ref, purpose: Purpose::Write, state }
     }
 
     fn of_stored<T: Versioned>(repository: &Repository<T>, stored: Stored<T>, change: fn(Basis) -> Change) -> Self {

@@ -13,8 +13,9 @@ mod model_check;
 /// The attribute that holds the incarnation and the ids of the last writes.
 pub(crate) const WRITES: &str = "_writes";
 
-/// The minimum number of ids that a ring can be configured to keep.
-const SMALLEST_RING: usize = 4;
+/// The attributes that hold the ids of the last patches, newest first. Each patch moves the ids by
+/// one attribute, in the same update and without knowing them.
+pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 const ID_LEN: usize = 8;
 
@@ -38,6 +39,11 @@ pub(crate) struct Incarnation([u8; ID_LEN]);
 impl WriteId {
     pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
         Self(rng.u64(..).to_be_bytes())
+    }
+
+    /// Returns the id as it is stored in [`PATCHES`].
+    pub(crate) fn to_attribute(self) -> AttributeValue {
+        AttributeValue::B(Blob::new(self.0))
     }
 }
 
@@ -188,6 +194,17 @@ pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
+/// Returns whether an item contains the id of a write or of a patch.
+pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
+    shows_patch(item, id) || ring_of(item).is_some_and(|ring| ring.contains(id))
+}
+
+/// Returns whether an item contains the id of a patch.
+pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
+    let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
+    PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.0)
+}
+
 /// Returns the revision of an item. The other attributes need not be readable.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
@@ -218,6 +235,8 @@ pub(crate) enum Expected<'a> {
     Unchanged(&'a Revision),
     /// The write requires this revision, and removes the item: a delete.
     Deleted(&'a Revision),
+    /// The write requires an item in any revision: a patch.
+    Present,
     /// The write requires no state: a write without a condition.
     Anything,
 }
@@ -226,7 +245,7 @@ impl Expected<'_> {
     /// Returns the version that the write requires.
     pub(crate) fn version(self) -> Option<u64> {
         match self {
-            Self::Absent | Self::Anything => None,
+            Self::Absent | Self::Present | Self::Anything => None,
             Self::Unchanged(revision) | Self::Deleted(revision) => Some(revision.number()),
         }
     }
@@ -270,7 +289,7 @@ impl Expected<'_> {
     /// For a create the answer is always `false`, because the item may be deleted later.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
-            Self::Absent | Self::Anything => false,
+            Self::Absent | Self::Present | Self::Anything => false,
             Self::Unchanged(revision) | Self::Deleted(revision) => revision.is_over(found),
         }
     }
@@ -319,9 +338,11 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
             Some(read) if nothing_fell_between(read, ring) => Verdict::Conflict,
             Some(_) | None => Verdict::Unknown,
         },
-        (Expected::Absent | Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Anything, _, _) => {
-            Verdict::Unknown
-        }
+        (
+            Expected::Absent | Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Present | Expected::Anything,
+            _,
+            _,
+        ) => Verdict::Unknown,
     }
 }
 
@@ -332,13 +353,10 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 
 /// Returns whether the current ring shows all writes since the read. New ids are added at the
 /// front, and old ids are removed at the back only. The ring is therefore complete while it
-/// contains the newest id that was read. A ring that was empty when it was read is complete while
-/// it has fewer ids than the smallest ring can keep.
+/// contains the newest id that was read. A ring that was empty when it was read, which a patch
+/// leaves in an item that had none, shows nothing.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
-    match read.ids().next() {
-        Some(newest) => now.contains(newest),
-        None => now.ids().len() < SMALLEST_RING,
-    }
+    read.ids().next().is_some_and(|newest| now.contains(newest))
 }
 
 #[cfg(test)]
@@ -471,12 +489,23 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_read_empty_is_complete_while_it_is_short() {
+    fn a_ring_read_empty_shows_nothing() {
         let was = read(ring(9, &[]));
-        let short = at(10, ring(9, &[3, 2, 1]));
-        let long = at(11, ring(9, &[4, 3, 2, 1]));
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&short)), Verdict::Conflict);
-        assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&long)), Verdict::Unknown);
+        for now in [at(10, ring(9, &[1])), at(8, ring(9, &[])), at(11, ring(9, &[4, 3, 2, 1]))] {
+            assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&now)), Verdict::Unknown);
+        }
+    }
+
+    #[test]
+    fn a_patch_is_found_by_its_id_alone() {
+        let stored = |name: &str, n| (name.to_owned(), id(n).to_attribute());
+        let item = HashMap::from([stored("_p0", 3), stored("_p7", 1), stored("other", 2)]);
+        assert!(shows_patch(&item, id(3)) && shows_patch(&item, id(1)) && !shows_patch(&item, id(2)));
+        for doubt in [IN_DOUBT, Doubt::UnderToken] {
+            let now = at(9, ring(9, &[3]));
+            assert_eq!(verdict(Expected::Present, id(99), doubt, Some(&now)), Verdict::Unknown);
+        }
+        assert_eq!(verdict(Expected::Present, id(99), Doubt::None, None), Verdict::Conflict);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
     model::{ItemRef, Model, Versioned},
     operation::Action,
-    version::{Expected, Repeats, Revision, Ring, WRITES, revision_in},
+    version::{Expected, PATCHES, Repeats, Revision, Ring, WRITES, revision_in},
 };
 
 /// A change of one item, independent of the item's type.
@@ -29,6 +29,18 @@ pub(crate) trait Intent: Send + Sync {
 
     /// Returns the plan of one attempt.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
+
+    /// Returns whether another attempt could apply the write a second time.
+    fn is_relative(&self) -> bool {
+        matches!(self.target().expected, Expected::Present)
+    }
+
+    /// Returns whether the condition of the caller is false for an item in the state that the write
+    /// requires. No attempt was then applied, and no late copy will be: the condition is false in
+    /// this state for good.
+    fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
+        false
+    }
 
     /// Returns the size of the item with this revision, in bytes.
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
@@ -66,15 +78,20 @@ impl Target<'_> {
     /// Returns whether a lease in the item may be the reason for a false condition. A create has no
     /// lease condition on the item, because there is no item.
     pub(crate) fn asks_for_lease_in_item(&self) -> bool {
-        let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_));
+        let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Present);
         rests_on_item && self.model.lock_in_item().is_some()
     }
 }
 
 /// An intent with its own values, for a transaction.
 pub(crate) trait OwnedIntent: Intent {
-    /// Returns the state of the item that the write requires, or `None` for a create.
+    /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
+
+    /// Adapts the plan to the item that refused it. Returns whether another plan may succeed.
+    fn adapt(&mut self, _met: Option<&Item>) -> bool {
+        false
+    }
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
     /// plan.
@@ -439,7 +456,7 @@ pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
 /// Returns whether an attribute is a key, or belongs to the library.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
-    is_lease || model.is_key(name) || name == model.version || name == WRITES
+    is_lease || model.is_key(name) || name == model.version || name == WRITES || PATCHES.contains(&name)
 }
 
 /// Returns the conjunction of a condition and an optional second one.

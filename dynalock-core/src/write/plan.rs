@@ -57,7 +57,9 @@ impl Plan {
     pub(super) fn bytes(&self) -> usize {
         match &self.write.action {
             Action::Put(item) => size(item),
-            Action::Update(_) | Action::Delete | Action::Check => size(&self.write.key) + self.changed_bytes,
+            Action::Update(_) | Action::Patch(_) | Action::Delete | Action::Check => {
+                size(&self.write.key) + self.changed_bytes
+            }
         }
     }
 }
@@ -83,7 +85,7 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     const MOST_BYTES: usize = 4096;
     const MOST_OPERATORS: usize = 300;
     let too_long = |bytes, remedy| Err(Error::ExpressionTooLong { table: Arc::clone(&write.table), bytes, remedy });
-    if let Action::Update(text) = &write.action
+    if let Action::Update(text) | Action::Patch(text) = &write.action
         && text.len() > MOST_BYTES
     {
         return too_long(text.len(), UPDATE_REMEDY);

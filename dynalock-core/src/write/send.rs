@@ -14,7 +14,7 @@ use crate::{
     lease::policy::{CompanionWrite, Release, evict_expired_head},
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
     retry::Attempts,
-    version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, verdict},
+    version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
 /// The known outcome of a write.
@@ -29,8 +29,10 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
 /// A write that was applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The basis of the next write of the item, or `None` for a delete.
+    /// The basis of the next write of the item, or `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
+    /// The item after a patch, if the reply or a read shows it.
+    pub(crate) item: Option<Item>,
 }
 
 /// The evidence that a write was applied. A reply belongs to the last attempt. The other kinds of
@@ -123,17 +125,22 @@ impl Writer<'_> {
             let (answer, transact) = match content {
                 WireForm::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
                 WireForm::Transact(transact) => {
-                    (self.attempts.attempt(Box::pin(transact.send(&client))).await, Some(transact))
+                    let sent = self.attempts.attempt(Box::pin(transact.send(&client))).await;
+                    (sent.map(|()| None), Some(transact))
                 }
             };
             let refusal = match answer {
-                Ok(()) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next })),
+                Ok(item) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next, item })),
                 Err(Failure::Cancelled(reasons)) => LeaseRowRefusal::of(reasons),
                 Err(failure) => Err(failure),
             };
             let judged = match refusal {
                 Ok(refusal) => self.judge_lease_row(intent, &facts, refusal).await?,
                 Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
+                // Another attempt of a patch would apply the changes twice. A token prevents that.
+                Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
+                    return self.find_patch(intent, failure).await;
+                }
                 Err(failure) => {
                     self.pause(intent, &facts, failure).await?;
                     // While the outcome under a token is unknown, the token must not get other
@@ -150,6 +157,24 @@ impl Writer<'_> {
             }
             let plan = self.plan(intent).map_err(|error| self.stop(intent, error))?;
             request = self.request(intent, plan)?;
+        }
+    }
+
+    /// Reads the item after a patch whose outcome is unknown. The id of the patch shows that it was
+    /// applied. Without the id, later patches may have pushed it out, or the request may still
+    /// arrive.
+    async fn find_patch(&mut self, intent: &dyn Intent, failure: Failure) -> Result<WriteResult<Applied>, Error> {
+        self.in_doubt = true;
+        let item_ref = intent.item_ref();
+        // `pause` decides whether the call has the time and the attempts for another request.
+        self.attempts.pause(&item_ref.table, failure).await.map_err(|error| self.stop(intent, error))?;
+        let item = self.attempts.read(&item_ref.read()?).await.map_err(|error| self.stop(intent, error))?;
+        match item.filter(|item| shows_patch(item, self.stamps.id)) {
+            Some(item) => {
+                let proof = ring_of(&item).map_or(Proof::Reply, |ring| Proof::Id(ring.incarnation()));
+                Ok(WriteResult::Applied(Applied { proof, next: None, item: Some(item) }))
+            }
+            None => Err(self.attempts.indeterminate(&item_ref.table, None, None, None)),
         }
     }
 
@@ -257,7 +282,7 @@ impl Writer<'_> {
             // DynamoDB may not have evaluated the condition of the item. The item shows whether an
             // earlier attempt was applied.
             let item = self.seen(intent, None).await?;
-            let shows_id = item.as_ref().and_then(ring_of).is_some_and(|ring| ring.contains(self.stamps.id));
+            let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
             (item, shows_id)
         } else {
             (None, false)
@@ -320,6 +345,8 @@ impl Writer<'_> {
             // The item has no write ids, but its lease shows the commit: a separate release is sent
             // only after a commit has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
+            Verdict::Unknown if item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id)) => Verdict::Applied,
+            Verdict::Unknown if intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
         };
         match verdict {
@@ -329,7 +356,7 @@ impl Writer<'_> {
                     None if item.is_some() => Proof::Release,
                     None => Proof::Absence,
                 };
-                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, facts.next.clone()) }))
+                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, facts.next.clone()), item }))
             }
             Verdict::Conflict => Ok(WriteResult::Conflict(item)),
             Verdict::Unknown => {

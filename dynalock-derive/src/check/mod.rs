@@ -1,6 +1,7 @@
 //! Checks whether a struct can be an item. The result is an [`Item`], from which code can be
 //! generated without further checks.
 
+mod handles;
 mod indexes;
 mod lock;
 mod names;
@@ -10,11 +11,12 @@ mod roles;
 use proc_macro2::Ident;
 use syn::{DeriveInput, Path, Type};
 
-use self::{indexes::TableKey, roles::Roles};
 pub(crate) use self::{
+    handles::{Default, Handle, Missing, Values},
     indexes::{Holds, Index},
     lock::{Lock, Place},
 };
+use self::{indexes::TableKey, roles::Roles};
 use crate::{
     errors::Errors,
     model::{Field, Struct},
@@ -23,6 +25,8 @@ use crate::{
 /// The attribute that holds the write ids.
 const WRITE_IDS: &str = "_writes";
 /// The attribute that holds the version, unless the struct names another.
+/// The attributes in which dynalock-core keeps the ids of patches.
+const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 const VERSION: &str = "_version";
 
 /// A struct that can be an item.
@@ -67,30 +71,9 @@ pub(crate) enum Version<'a> {
     Field(Attribute<'a>),
 }
 
-/// An attribute that serde both writes and reads.
-pub(crate) enum Handle<'a> {
-    /// The field's type writes the attribute.
-    Typed(Attribute<'a>),
-    /// Another function writes the attribute, by `with` or `serialize_with`.
-    Opaque(Attribute<'a>),
-}
-
 impl<'a> Attribute<'a> {
     fn of(field: &Field<'a>) -> Self {
         Self { ident: field.ident, ty: field.ty, name: field.written.clone() }
-    }
-}
-
-impl<'a> Handle<'a> {
-    pub(crate) fn of(field: &Field<'a>) -> Option<Self> {
-        let handle = if field.serde.written_by_other_code() { Self::Opaque } else { Self::Typed };
-        (field.is_written() && field.is_read()).then(|| handle(Attribute::of(field)))
-    }
-
-    pub(crate) fn attribute(&self) -> &Attribute<'a> {
-        match self {
-            Self::Typed(attribute) | Self::Opaque(attribute) => attribute,
-        }
     }
 }
 
@@ -135,15 +118,26 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         flattens: model.fields.iter().any(|field| field.serde.flatten.is_some()),
         lock,
         indexes,
-        handles: model.fields.iter().filter_map(Handle::of).collect(),
+        handles: Handle::all(model),
     })
+}
+
+/// Reports what prevents handles for a struct that other items contain, and returns its handles.
+pub(crate) fn check_nested<'a>(model: &Struct<'a>, errors: &mut Errors) -> Vec<Handle<'a>> {
+    container(model, errors);
+    for field in &model.fields {
+        for word in field.attrs.roles() {
+            errors.at(word, "only an item has keys and a version: `#[derive(Versioned)]` reads this attribute");
+        }
+    }
+    Handle::all(model)
 }
 
 fn container(model: &Struct<'_>, errors: &mut Errors) {
     for word in &model.serde.refused {
         errors.at(
             word,
-            format_args!("an item cannot be `#[serde({word})]`: what serde writes has to be the struct's own fields"),
+            format_args!("a struct with attributes cannot be `#[serde({word})]`: what serde writes has to be the struct's own fields"),
         );
     }
     for param in model.input.generics.lifetimes() {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use super::{WRITE_IDS, lock};
+use super::{PATCHES, WRITE_IDS, lock};
 use crate::{
     errors::Errors,
     model::{Field, Struct},
@@ -68,6 +68,9 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
     for (name, place) in names {
         if name.is_empty() {
             errors.at(place, "the name of an attribute cannot be empty");
+        } else if PATCHES.contains(&name.as_str()) {
+            errors
+                .at(place, format_args!("`{name}` is where the ids of patches are kept: no field can have that name"));
         } else if name == WRITE_IDS {
             errors
                 .at(place, format_args!("`{WRITE_IDS}` is where the write ids are kept: no field can have that name"));

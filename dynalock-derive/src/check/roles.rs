@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::{GenericParam, Type};
 
 use super::{
-    Attribute, VERSION, Version, WRITE_IDS,
+    Attribute, PATCHES, VERSION, Version, WRITE_IDS,
     names::{name_place, rename_place},
 };
 use crate::{
@@ -113,8 +113,8 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     let name = version.value();
     if name.is_empty() {
         errors.at(version, "the name of the version attribute is empty");
-    } else if name == WRITE_IDS {
-        errors.at(version, format_args!("`{WRITE_IDS}` is where the write ids are kept"));
+    } else if name == WRITE_IDS || PATCHES.contains(&name.as_str()) {
+        errors.at(version, format_args!("`{name}` is where the ids of writes and patches are kept"));
     }
     name
 }

@@ -25,6 +25,7 @@ mod leases;
 mod locks;
 mod lost_reply;
 mod modify;
+mod patches;
 mod queries;
 mod read;
 mod shapes;

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use crate::{
     clock::Instant,
     codec::Item,
-    error::{Error, InvalidTransaction},
+    error::{Error, InvalidTransaction, TransactionId},
     key::Key,
     model::ItemRef,
     retry::{Attempts, Limits},
@@ -17,6 +17,7 @@ use crate::{
 
 /// One run of the closure.
 pub(super) struct Run {
+    pub(super) id: TransactionId,
     pub(super) session: UnitShared,
     pub(super) known: Known,
     pub(super) pending: Vec<PendingOperation>,

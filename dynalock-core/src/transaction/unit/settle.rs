@@ -70,7 +70,7 @@ impl Unit {
     /// Starts a run with the known items.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
-        Handle::new(Run { session: self.session.clone(), known, pending: Vec::new() })
+        Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
     /// Ends a run whose closure returned an error. Nothing is written.
@@ -105,7 +105,7 @@ impl Unit {
 
     /// Returns the reads and the operations of a run.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
-        let Run { session, known, pending } = run;
+        let Run { session, known, pending, .. } = run;
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
             attempts.set_sent(self.session.attempts);

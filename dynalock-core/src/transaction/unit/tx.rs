@@ -15,7 +15,7 @@ use crate::{
     operation::GetItem,
     repository::Repository,
     retry::Attempts,
-    transaction::pending::PendingOperation,
+    transaction::{Op, pending::PendingOperation},
     write::{Guard, check::Requirement, key::checked_key},
 };
 
@@ -296,9 +296,18 @@ impl Tx {
     }
 
     fn add<T: Versioned>(&self, repository: &Repository<T>, operation: PendingOperation) {
+        self.record::<T, ()>(repository, operation);
+    }
+
+    pub(in crate::transaction) fn record<T: Versioned, Out>(
+        &self,
+        repository: &Repository<T>,
+        operation: PendingOperation,
+    ) -> Op<T, Out> {
         let mut run = self.run();
         run.session.link.meet(&repository.connection);
         run.pending.push(operation);
+        Op::new(run.id, run.pending.len() - 1)
     }
 
     async fn read(&self, get: &GetItem) -> Result<Option<Item>> {

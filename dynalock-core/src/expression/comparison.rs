@@ -1,0 +1,244 @@
+//! The conditions on attributes and paths.
+
+use std::fmt;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{
+    Attribute, DocumentPath, Path, Place,
+    operand::{AsBound, AsOperand, AsPart, AsPrefix},
+    user::{Condition, Operand, Test},
+};
+use crate::{
+    codec::encode_attribute,
+    error::{SerdeError, SerdeResult},
+};
+
+/// The maximum number of operands of an `IN`.
+const MOST_OPERANDS: usize = 100;
+
+/// A type whose stored form has a size: strings, bytes, lists, maps and sets.
+#[diagnostic::on_unimplemented(
+    message = "DynamoDB does not define the size of an attribute of type `{Self}`",
+    label = "no size",
+    note = "strings, bytes, lists, maps and sets have a size"
+)]
+pub trait HasSize {}
+
+/// The type of a stored attribute.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html>
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AttributeType {
+    /// A string.
+    S,
+    /// A number.
+    N,
+    /// Bytes.
+    B,
+    /// A boolean.
+    Bool,
+    /// A null.
+    Null,
+    /// A list.
+    L,
+    /// A map.
+    M,
+    /// A set of strings.
+    Ss,
+    /// A set of numbers.
+    Ns,
+    /// A set of bytes.
+    Bs,
+}
+
+/// The size of an attribute, for comparisons: the length of a string in bytes of UTF-8, the number
+/// of bytes, or the number of elements of a list, a map or a set.
+#[must_use = "a size does nothing until it is compared"]
+pub struct Size<P>(P);
+
+impl<P: fmt::Debug> fmt::Debug for Size<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Size").field(&self.0).finish()
+    }
+}
+
+impl AttributeType {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::S => "S",
+            Self::N => "N",
+            Self::B => "B",
+            Self::Bool => "BOOL",
+            Self::Null => "NULL",
+            Self::L => "L",
+            Self::M => "M",
+            Self::Ss => "SS",
+            Self::Ns => "NS",
+            Self::Bs => "BS",
+        }
+    }
+}
+
+macro_rules! conditions_of {
+    ($place:ident) => {
+        #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
+        impl<T, V, R> $place<T, V, R> {
+            /// True if the attribute exists. A null exists as well.
+            pub fn exists(self) -> Condition<T> {
+                Condition::new(Test::Exists(self.into_path().document))
+            }
+
+            /// True if the attribute does not exist. A null exists, so the condition is false for it. For
+            /// an `Option`, [`eq`](Self::eq)`(None)` is true for both.
+            pub fn absent(self) -> Condition<T> {
+                Condition::new(Test::Absent(self.into_path().document))
+            }
+
+            /// True if the attribute equals `operand`.
+            ///
+            /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The condition
+            /// `eq(None)` is true for a null and for a missing attribute.
+            pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
+                test(self, |path| Ok(Test::equal(path, encode_attribute(&operand.as_operand())?)))
+            }
+
+            /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). An absent
+            /// attribute differs from every operand except `None`.
+            pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
+                test(self, |path| Ok(Test::not_equal(path, encode_attribute(&operand.as_operand())?)))
+            }
+
+            /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any
+            /// other number, the write that carries the condition fails with
+            /// [`Error::Encode`](crate::Error::Encode).
+            pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
+                test(self, |path| {
+                    let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
+                    let operands: Vec<_> = operands.collect::<SerdeResult<_>>()?;
+                    match operands.len() {
+                        1..=MOST_OPERANDS => Ok(Test::one_of(path, operands)),
+                        _ => Err(SerdeError::not_storable("`is_in` takes 1 to 100 operands")),
+                    }
+                })
+            }
+
+            /// True if the string or the bytes begin with `prefix`.
+            pub fn begins_with(self, prefix: impl AsPrefix<V>) -> Condition<T> {
+                test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
+            }
+
+            /// True if the attribute contains `part`: a part of a string, or an element of a list or a set.
+            pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
+                test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
+            }
+
+            /// Returns the size of the attribute, for a comparison. The size of an absent attribute is
+            /// neither equal nor different, so each comparison is false.
+            ///
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # use dynalock::{condition::{Attribute, Condition}, private::attribute};
+            /// # struct Product;
+            /// const TAGS: Attribute<Product, Vec<String>> = attribute("tags");
+            /// let few: Condition<Product> = TAGS.size().lt(10);
+            /// ```
+            pub fn size(self) -> Size<Self>
+            where
+                V: HasSize,
+            {
+                Size(self)
+            }
+
+            /// True if the stored attribute has this type.
+            pub fn is_type(self, expected: AttributeType) -> Condition<T> {
+                let operand = AttributeValue::S(expected.name().to_owned());
+                Condition::new(Test::Function("attribute_type", self.into_path().document, operand))
+            }
+        }
+
+        /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8 bytes, and
+        /// bytes as unsigned numbers. An absent attribute and a null are neither below nor above any value.
+        #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
+        impl<T, V, R> $place<T, V, R> {
+            /// True if the attribute is less than `bound`.
+            pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
+                compare(self, "<", &bound)
+            }
+
+            /// True if the attribute is at most `bound`.
+            pub fn le(self, bound: impl AsBound<V>) -> Condition<T> {
+                compare(self, "<=", &bound)
+            }
+
+            /// True if the attribute is greater than `bound`.
+            pub fn gt(self, bound: impl AsBound<V>) -> Condition<T> {
+                compare(self, ">", &bound)
+            }
+
+            /// True if the attribute is at least `bound`.
+            pub fn ge(self, bound: impl AsBound<V>) -> Condition<T> {
+                compare(self, ">=", &bound)
+            }
+
+            /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if
+            /// `low` is greater than `high`.
+            pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
+                test(self, |path| {
+                    let low = encode_attribute(&low.as_bound())?;
+                    Ok(Test::Between(Operand::Value(path), low, encode_attribute(&high.as_bound())?))
+                })
+            }
+        }
+    };
+}
+
+conditions_of!(Attribute);
+conditions_of!(Path);
+
+/// Comparisons of a size. A size is a number of bytes or elements.
+impl<P: Place> Size<P> {
+    /// True if the size equals `size`.
+    pub fn eq(self, size: u64) -> Condition<P::Item> {
+        self.compare("=", size)
+    }
+
+    /// True if the size differs from `size`.
+    pub fn ne(self, size: u64) -> Condition<P::Item> {
+        self.compare("<>", size)
+    }
+
+    /// True if the size is less than `size`.
+    pub fn lt(self, size: u64) -> Condition<P::Item> {
+        self.compare("<", size)
+    }
+
+    /// True if the size is at most `size`.
+    pub fn le(self, size: u64) -> Condition<P::Item> {
+        self.compare("<=", size)
+    }
+
+    /// True if the size is greater than `size`.
+    pub fn gt(self, size: u64) -> Condition<P::Item> {
+        self.compare(">", size)
+    }
+
+    /// True if the size is at least `size`.
+    pub fn ge(self, size: u64) -> Condition<P::Item> {
+        self.compare(">=", size)
+    }
+
+    fn compare(self, operator: &'static str, size: u64) -> Condition<P::Item> {
+        let size = AttributeValue::N(size.to_string());
+        Condition::new(Test::Compare(Operand::Size(self.0.into_path().document), operator, size))
+    }
+}
+
+fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
+    let path = place.into_path().document;
+    Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
+}
+
+fn compare<P: Place>(place: P, operator: &'static str, bound: &impl AsBound<P::Value>) -> Condition<P::Item> {
+    test(place, |path| Ok(Test::Compare(Operand::Value(path), operator, encode_attribute(&bound.as_bound())?)))
+}

@@ -1,0 +1,163 @@
+//! Evaluates conditions on an item, as DynamoDB does.
+//!
+//! DynamoDB returns the item that made a condition false, and does not say which part of the
+//! condition was false. The library evaluates the parts on that item to choose the error.
+
+use std::{cmp::Ordering, collections::BTreeSet};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::user::{Operand, Test};
+use crate::{codec::Item, number};
+
+impl Test {
+    pub(super) fn is_true(&self, item: &Item) -> bool {
+        match self {
+            Self::Exists(path) => path.find(item).is_some(),
+            Self::Absent(path) => path.find(item).is_none(),
+            Self::Compare(left, operator, right) => match left.value(item) {
+                Some(left) => compare(&left, operator, right),
+                // A missing attribute differs from every operand.
+                None => *operator == "<>" && matches!(left, Operand::Value(_)),
+            },
+            Self::Between(left, low, high) => left.value(item).is_some_and(|value| is_between(&value, low, high)),
+            Self::In(path, operands) => {
+                path.find(item).is_some_and(|value| operands.iter().any(|operand| equal(value, operand)))
+            }
+            Self::Function(function, path, operand) => {
+                path.find(item).is_some_and(|value| apply(function, value, operand))
+            }
+            // A condition with a fault is never sent.
+            Self::Fault(..) => false,
+            Self::All(tests) => tests.iter().all(|test| test.is_true(item)),
+            Self::Any(tests) => tests.iter().any(|test| test.is_true(item)),
+            Self::Not(test) => !test.is_true(item),
+        }
+    }
+}
+
+impl Operand {
+    fn value(&self, item: &Item) -> Option<AttributeValue> {
+        match self {
+            Self::Value(path) => path.find(item).cloned(),
+            Self::Size(path) => path.find(item).and_then(size).map(|size| AttributeValue::N(size.to_string())),
+        }
+    }
+}
+
+/// Returns the size of a value, or `None` if DynamoDB does not define it.
+fn size(value: &AttributeValue) -> Option<usize> {
+    match value {
+        AttributeValue::S(text) => Some(text.len()),
+        AttributeValue::B(bytes) => Some(bytes.as_ref().len()),
+        AttributeValue::L(list) => Some(list.len()),
+        AttributeValue::M(map) => Some(map.len()),
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) => Some(set.len()),
+        AttributeValue::Bs(set) => Some(set.len()),
+        _ => None,
+    }
+}
+
+fn compare(left: &AttributeValue, operator: &str, right: &AttributeValue) -> bool {
+    match operator {
+        "=" => equal(left, right),
+        "<>" => !equal(left, right),
+        _ => order(left, right).is_some_and(|order| match operator {
+            "<" => order.is_lt(),
+            "<=" => order.is_le(),
+            ">" => order.is_gt(),
+            _ => order.is_ge(),
+        }),
+    }
+}
+
+/// Returns whether a value is at least `low` and at most `high`.
+pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &AttributeValue) -> bool {
+    compare(value, ">=", low) && compare(value, "<=", high)
+}
+
+/// Returns the order of two values of the same type, or `None` if DynamoDB does not order them.
+fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
+    match (left, right) {
+        (AttributeValue::S(left), AttributeValue::S(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
+        (AttributeValue::N(left), AttributeValue::N(right)) => number::compare(left, right),
+        (AttributeValue::B(left), AttributeValue::B(right)) => Some(left.as_ref().cmp(right.as_ref())),
+        _ => None,
+    }
+}
+
+/// Returns whether two values are equal. Numbers are compared by their value, and sets without the
+/// order of their elements.
+fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
+    match (left, right) {
+        (AttributeValue::N(left), AttributeValue::N(right)) => same_number(left, right),
+        (AttributeValue::L(left), AttributeValue::L(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (AttributeValue::M(left), AttributeValue::M(right)) => {
+            let same = |(name, left): (&String, _)| right.get(name).is_some_and(|right| equal(left, right));
+            left.len() == right.len() && left.iter().all(same)
+        }
+        (AttributeValue::Ss(left), AttributeValue::Ss(right)) => same_elements(left, right, String::clone),
+        (AttributeValue::Ns(left), AttributeValue::Ns(right)) => {
+            same_elements(left, right, |digits| number::canonical(digits.clone()))
+        }
+        (AttributeValue::Bs(left), AttributeValue::Bs(right)) => {
+            same_elements(left, right, |bytes| bytes.as_ref().to_vec())
+        }
+        (left, right) => left == right,
+    }
+}
+
+fn same_number(left: &str, right: &str) -> bool {
+    number::compare(left, right) == Some(Ordering::Equal)
+}
+
+fn same_elements<E, K: Ord>(left: &[E], right: &[E], key: impl Fn(&E) -> K) -> bool {
+    left.iter().map(&key).collect::<BTreeSet<_>>() == right.iter().map(&key).collect()
+}
+
+fn apply(function: &str, value: &AttributeValue, operand: &AttributeValue) -> bool {
+    match function {
+        "attribute_type" => operand.as_s().is_ok_and(|expected| expected == type_of(value)),
+        "begins_with" => match (value, operand) {
+            (AttributeValue::S(text), AttributeValue::S(prefix)) => text.starts_with(prefix),
+            (AttributeValue::B(bytes), AttributeValue::B(prefix)) => bytes.as_ref().starts_with(prefix.as_ref()),
+            _ => false,
+        },
+        _ => contains(value, operand),
+    }
+}
+
+fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
+    match (value, part) {
+        (AttributeValue::S(text), AttributeValue::S(part)) => text.contains(part),
+        (AttributeValue::B(bytes), AttributeValue::B(part)) => {
+            let (bytes, part) = (bytes.as_ref(), part.as_ref());
+            part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+        }
+        (AttributeValue::Ss(set), AttributeValue::S(element)) => set.contains(element),
+        (AttributeValue::Ns(set), AttributeValue::N(element)) => set.iter().any(|known| same_number(known, element)),
+        (AttributeValue::Bs(set), AttributeValue::B(element)) => set.contains(element),
+        (AttributeValue::L(list), element) => list.iter().any(|known| equal(known, element)),
+        _ => false,
+    }
+}
+
+/// Returns the name of the value's type, as DynamoDB writes it. A type that this SDK does not know
+/// has no name.
+pub(super) fn type_of(value: &AttributeValue) -> &'static str {
+    match value {
+        AttributeValue::S(_) => "S",
+        AttributeValue::N(_) => "N",
+        AttributeValue::B(_) => "B",
+        AttributeValue::Bool(_) => "BOOL",
+        AttributeValue::Null(_) => "NULL",
+        AttributeValue::L(_) => "L",
+        AttributeValue::M(_) => "M",
+        AttributeValue::Ss(_) => "SS",
+        AttributeValue::Ns(_) => "NS",
+        AttributeValue::Bs(_) => "BS",
+        _ => "",
+    }
+}

@@ -1,0 +1,119 @@
+//! The methods of the builders of patches.
+
+/// Implements the methods that add changes to a patch. The type has a method
+/// `change(&self, impl FnOnce(&mut PatchContent<T>))`, and `T` is the type of the item.
+macro_rules! patch_methods {
+    () => {
+        /// Sets a value. A `None` is stored as a null, as serde writes it; use `remove` to remove the
+        /// attribute.
+        #[expect(clippy::needless_pass_by_value, reason = "`set(a.stock, 3)` reads better than `set(a.stock, &3)`")]
+        pub fn set<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
+        where
+            P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
+        {
+            self.change(|patch| patch.set(place, &value));
+            self
+        }
+
+        /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is then
+        /// sent a second time.
+        #[expect(clippy::needless_pass_by_value, reason = "`set(a.stock, 3)` reads better than `set(a.stock, &3)`")]
+        pub fn set_if_absent<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
+        where
+            P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
+        {
+            self.change(|patch| patch.set_if_absent(place, &value));
+            self
+        }
+
+        /// Adds to a number. The delta is an `i128` for integers, and an `f64` for floats. A missing
+        /// `Option` or entry of a map counts as zero, and a missing field as its serde default.
+        ///
+        /// The result stays in the range of the type: otherwise nothing is written, and the call fails
+        /// with [`Error::OutOfRange`](crate::Error::OutOfRange).
+        pub fn add<P>(self, place: P, delta: <P::Value as $crate::expression::Number>::Delta) -> Self
+        where
+            P: $crate::expression::Place<
+                    Item = T,
+                    Value: $crate::expression::Number,
+                    Role: $crate::expression::Changeable,
+                >,
+        {
+            self.change(|patch| patch.add(place, delta));
+            self
+        }
+
+        /// Appends elements to a list.
+        pub fn append<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
+        where
+            P: $crate::expression::Place<
+                    Item = T,
+                    Value: $crate::expression::List + serde::Serialize,
+                    Role: $crate::expression::Changeable,
+                >,
+            E: $crate::expression::AsOperand<<P::Value as $crate::expression::List>::Element>,
+        {
+            self.change(|patch| patch.append(place, elements));
+            self
+        }
+
+        /// Inserts elements at the front of a list, in this order.
+        pub fn prepend<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
+        where
+            P: $crate::expression::Place<
+                    Item = T,
+                    Value: $crate::expression::List + serde::Serialize,
+                    Role: $crate::expression::Changeable,
+                >,
+            E: $crate::expression::AsOperand<<P::Value as $crate::expression::List>::Element>,
+        {
+            self.change(|patch| patch.prepend(place, elements));
+            self
+        }
+
+        /// Inserts elements into a set. The field has `#[serde(with = "serde_dynamo::string_set")]`,
+        /// `number_set` or `binary_set`.
+        pub fn insert<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
+        where
+            P: $crate::expression::Place<
+                    Item = T,
+                    Value: $crate::expression::Set,
+                    Role: $crate::expression::Changeable,
+                >,
+            E: $crate::expression::SetElement<P::Value>,
+        {
+            self.change(|patch| patch.insert(place, elements));
+            self
+        }
+
+        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field needs
+        /// `#[serde(default)]`.
+        pub fn delete<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
+        where
+            P: $crate::expression::Place<Item = T, Value: $crate::expression::Set, Role: $crate::expression::Removable>,
+            E: $crate::expression::SetElement<P::Value>,
+        {
+            self.change(|patch| patch.delete(place, elements));
+            self
+        }
+
+        /// Removes an attribute, an entry of a map or an element of a list. The field is an `Option`, or
+        /// has a serde default.
+        pub fn remove<P>(self, place: P) -> Self
+        where
+            P: $crate::expression::Place<Item = T, Role: $crate::expression::Removable>,
+        {
+            self.change(|patch| patch.remove(place));
+            self
+        }
+
+        /// Requires a condition. Several conditions must all be true. If one is false, nothing is
+        /// written.
+        pub fn when(self, condition: $crate::expression::Condition<T>) -> Self {
+            self.change(|patch| patch.when(condition));
+            self
+        }
+    };
+}
+
+pub(crate) use patch_methods;

@@ -1,0 +1,384 @@
+//! The places of a document: attributes, and paths into them.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    fmt,
+    marker::PhantomData,
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{Attribute, Placeholders};
+use crate::codec::Item;
+
+/// The role of an attribute that every item must have.
+#[derive(Debug, Clone, Copy)]
+pub enum Required {}
+
+/// The role of an attribute that an item may lack: an `Option`, a field with `#[serde(default)]`,
+/// an entry of a map, or an element of a list.
+#[derive(Debug, Clone, Copy)]
+pub enum Defaulted {}
+
+/// The role of an attribute that the repository writes itself: a key, or the version.
+#[derive(Debug, Clone, Copy)]
+pub enum Fixed {}
+
+/// The roles of the attributes that a patch can change.
+#[diagnostic::on_unimplemented(
+    message = "a patch cannot change this attribute",
+    label = "the repository writes keys and versions itself",
+    note = "to change a key, create an item under the new key and delete this one"
+)]
+pub trait Changeable: sealed::Sealed {}
+
+/// The roles of the attributes that a patch can remove.
+#[diagnostic::on_unimplemented(
+    message = "a patch cannot remove this attribute, because the struct cannot be read without it",
+    label = "a required attribute",
+    note = "add `#[serde(default)]` to the field, or make it an `Option`"
+)]
+pub trait Removable: Changeable {}
+
+impl Changeable for Required {}
+impl Changeable for Defaulted {}
+impl Removable for Defaulted {}
+
+/// A place in an item: an [`Attribute`], or a [`Path`] into one.
+pub trait Place: sealed::Sealed {
+    /// The struct whose items have the place.
+    type Item;
+    /// The type of the value at the place.
+    type Value;
+    /// Whether the place can be changed and removed: [`Required`], [`Defaulted`] or [`Fixed`].
+    type Role;
+
+    /// Returns the place as a path.
+    fn into_path(self) -> Path<Self::Item, Self::Value, Self::Role>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Required {}
+impl sealed::Sealed for Defaulted {}
+impl<T, V, R> sealed::Sealed for Attribute<T, V, R> {}
+impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
+
+/// A path into an attribute of the items of `T`, for example `a.address.at(Address::ATTR.city)`,
+/// `a.lines.index(0)` or `a.prices.key("eur")`. The value at its end has the type `V`.
+///
+/// A path makes the same conditions as an [`Attribute`], and a patch takes both.
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # use dynalock::{condition::{Attribute, Path}, private::attribute};
+/// # struct Order;
+/// # struct OrderAttributes { lines: Attribute<Order, Vec<Line>> }
+/// # impl Order { const ATTR: OrderAttributes = OrderAttributes { lines: attribute("lines") }; }
+/// # struct Line;
+/// # struct LineAttributes { quantity: Attribute<Line, u32> }
+/// # impl Line { const ATTR: LineAttributes = LineAttributes { quantity: attribute("quantity") }; }
+/// use dynalock::condition::Condition;
+///
+/// let first_quantity = Order::ATTR.lines.index(0).at(Line::ATTR.quantity);
+/// let several: Condition<Order> = first_quantity.ge(2);
+/// ```
+pub struct Path<T, V, R = Required> {
+    pub(super) document: DocumentPath,
+    pub(crate) missing: Missing<V>,
+    of: PhantomData<fn(T) -> R>,
+}
+
+/// The value from which a patch starts if the attribute is missing.
+pub enum Missing<V> {
+    /// There is no such value: the patch is refused.
+    Refused,
+    /// The patch starts from zero, or from an empty list.
+    Empty,
+    /// The patch starts from the default of the field.
+    Default(fn() -> V),
+}
+
+impl<V> Clone for Missing<V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Missing<V> {}
+
+impl<V> fmt::Debug for Missing<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "Refused",
+            Self::Empty => "Empty",
+            Self::Default(_) => "Default",
+        })
+    }
+}
+
+/// A path without types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DocumentPath {
+    root: FieldName,
+    steps: Vec<Step>,
+}
+
+/// The name of a field, as serde writes it, and the other names under which serde reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FieldName {
+    pub(super) name: &'static str,
+    pub(super) aliases: &'static [&'static str],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    /// A field of a nested struct.
+    Field(FieldName),
+    /// An entry of a map.
+    Key(String),
+    /// An element of a list.
+    Index(usize),
+}
+
+/// A condition that a path requires before a patch may change the value at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathRequirement {
+    /// The value contains the next step, so it must be a map.
+    Map(DocumentPath),
+    /// The element of a list exists.
+    Element(DocumentPath),
+    /// The value is not stored under this other name.
+    NoAlias(DocumentPath),
+}
+
+/// A type that serde writes as a list.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list",
+    label = "serde does not write it as a list",
+    note = "a `Vec`, a `VecDeque`, a boxed slice, and an `Option` of one of them are lists"
+)]
+pub trait List {
+    /// The type of the elements.
+    type Element;
+}
+
+impl<E> List for Vec<E> {
+    type Element = E;
+}
+
+impl<E> List for VecDeque<E> {
+    type Element = E;
+}
+
+impl<E> List for Box<[E]> {
+    type Element = E;
+}
+
+impl<L: List> List for Option<L> {
+    type Element = L::Element;
+}
+
+/// A type that serde writes as a map whose keys are strings.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a map with strings as keys",
+    label = "serde does not write it as such a map",
+    note = "a `HashMap<String, _>`, a `BTreeMap<String, _>`, and an `Option` of one of them are such maps; \
+            for a struct with `#[derive(Attributes)]`, use `at`"
+)]
+pub trait Map {
+    /// The type of the values.
+    type Value;
+}
+
+impl<E, S> Map for HashMap<String, E, S> {
+    type Value = E;
+}
+
+impl<E> Map for BTreeMap<String, E> {
+    type Value = E;
+}
+
+impl<M: Map> Map for Option<M> {
+    type Value = M::Value;
+}
+
+/// A type that contains the fields of the struct `S`: `S` itself, or `Option<S>`.
+#[diagnostic::on_unimplemented(
+    message = "an attribute of type `{Self}` does not have the fields of `{S}`",
+    label = "not a `{S}`",
+    note = "`at` takes a handle of the struct that the attribute contains"
+)]
+pub trait Nested<S> {}
+
+impl<S> Nested<S> for S {}
+impl<S> Nested<S> for Option<S> {}
+
+impl<T, V, R> Path<T, V, R> {
+    pub(super) fn of_field(field: FieldName, missing: Missing<V>) -> Self {
+        Self { document: DocumentPath { root: field, steps: Vec::new() }, missing, of: PhantomData }
+    }
+
+    /// Returns the path of a field in this struct. The struct derives
+    /// [`Attributes`](https://docs.rs/dynalock).
+    pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, P::Role>
+    where
+        V: Nested<P::Item>,
+    {
+        let Path { document: inner, missing, .. } = field.into_path();
+        let mut document = self.document;
+        document.steps.push(Step::Field(inner.root));
+        document.steps.extend(inner.steps);
+        Path { document, missing, of: PhantomData }
+    }
+
+    /// Returns the path of an element in this list. The first index is 0. A patch of an element
+    /// that does not exist is refused.
+    pub fn index(self, index: usize) -> Path<T, V::Element, Defaulted>
+    where
+        V: List,
+    {
+        self.step(Step::Index(index), Missing::Refused)
+    }
+
+    /// Returns the path of an entry in this map.
+    pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, Defaulted>
+    where
+        V: Map,
+    {
+        self.step(Step::Key(key.into()), Missing::Empty)
+    }
+
+    fn step<W>(self, step: Step, missing: Missing<W>) -> Path<T, W, Defaulted> {
+        let mut document = self.document;
+        document.steps.push(step);
+        Path { document, missing, of: PhantomData }
+    }
+}
+
+impl<T, V, R> Place for Path<T, V, R> {
+    type Item = T;
+    type Value = V;
+    type Role = R;
+
+    fn into_path(self) -> Self {
+        self
+    }
+}
+
+impl<T, V, R> Place for Attribute<T, V, R> {
+    type Item = T;
+    type Value = V;
+    type Role = R;
+
+    fn into_path(self) -> Path<T, V, R> {
+        Path::of_field(self.field, self.missing)
+    }
+}
+
+impl DocumentPath {
+    /// Returns the path with placeholders for its names.
+    pub(crate) fn render(&self, to: &mut Placeholders) -> String {
+        let mut text = to.name(self.root.name).to_string();
+        for step in &self.steps {
+            match step {
+                Step::Field(FieldName { name, .. }) => text.push_str(&format!(".{}", to.name(name))),
+                Step::Key(key) => text.push_str(&format!(".{}", to.name(key))),
+                Step::Index(index) => text.push_str(&format!("[{index}]")),
+            }
+        }
+        text
+    }
+
+    /// Returns the value at the end of the path.
+    pub(crate) fn find<'i>(&self, item: &'i Item) -> Option<&'i AttributeValue> {
+        let start = item.get(self.root.name);
+        self.steps.iter().fold(start, |value, step| match (value?, step) {
+            (AttributeValue::M(map), Step::Field(FieldName { name, .. })) => map.get(*name),
+            (AttributeValue::M(map), Step::Key(key)) => map.get(key),
+            (AttributeValue::L(list), Step::Index(index)) => list.get(*index),
+            _ => None,
+        })
+    }
+
+    /// Returns whether one of the paths leads to a part of the other, or both are equal. DynamoDB
+    /// refuses an update of overlapping paths.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let shorter = self.steps.len().min(other.steps.len());
+        self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
+    }
+
+    /// Returns the steps in the form in which DynamoDB compares them. A field and an entry of the
+    /// same name are the same step.
+    fn names(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
+        self.steps.iter().map(|step| match step {
+            Step::Field(FieldName { name, .. }) => (None, *name),
+            Step::Key(key) => (None, key.as_str()),
+            Step::Index(index) => (Some(*index), ""),
+        })
+    }
+
+    /// Returns the requirements of a patch at this path: DynamoDB refuses a path through a missing
+    /// value, and would add a missing element at another index. A value that is stored under an
+    /// alias would be stored twice.
+    pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
+        let aliases = |before: usize, field: &FieldName| {
+            let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
+            field.aliases.iter().map(of_alias).collect::<Vec<_>>()
+        };
+        let mut requirements = aliases(0, &self.root);
+        for (index, step) in self.steps.iter().enumerate() {
+            if let Step::Field(field) = step {
+                requirements.extend(aliases(index + 1, field));
+            }
+        }
+        match self.steps.split_last() {
+            None => {}
+            Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
+            Some((Step::Field(_) | Step::Key(_), parent)) => {
+                let parent = Self { root: self.root, steps: parent.to_vec() };
+                requirements.push(PathRequirement::Map(parent));
+            }
+        }
+        requirements
+    }
+
+    /// Returns the path that ends at a step with the alias instead of its name. Step 0 is the root.
+    fn with_alias(&self, step: usize, alias: &'static str) -> Self {
+        let alias = FieldName { name: alias, aliases: &[] };
+        match step.checked_sub(1) {
+            None => Self { root: alias, steps: Vec::new() },
+            Some(index) => {
+                let mut steps = self.steps[..index].to_vec();
+                steps.push(Step::Field(alias));
+                Self { root: self.root, steps }
+            }
+        }
+    }
+}
+
+impl fmt::Display for DocumentPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.root.name)?;
+        self.steps.iter().try_for_each(|step| match step {
+            Step::Field(FieldName { name, .. }) => write!(f, ".{name}"),
+            // The key of an entry is content of the item, and errors show no content.
+            Step::Key(_) => f.write_str("[..]"),
+            Step::Index(index) => write!(f, "[{index}]"),
+        })
+    }
+}
+
+impl<T, V, R> Clone for Path<T, V, R> {
+    fn clone(&self) -> Self {
+        Self { document: self.document.clone(), missing: self.missing, of: PhantomData }
+    }
+}
+
+impl<T, V, R> fmt::Debug for Path<T, V, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Path").field(&self.document.to_string()).finish()
+    }
+}

@@ -1,0 +1,277 @@
+//! The values that a patch can add, insert and delete.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+};
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+use serde::Serialize;
+
+use super::{AsPart, HasSize, Opaque};
+use crate::{codec::encode_attribute, number};
+
+/// A number that a patch can add to: an integer of at most 64 bits, a float, or an `Option` of one.
+///
+/// Types whose range is smaller than the range of their representation, for example `NonZeroU32`,
+/// are not `Number`s. A sum could leave their range, and the item could not be read any more.
+#[diagnostic::on_unimplemented(
+    message = "a patch cannot add to an attribute of type `{Self}`",
+    label = "not a number with a known range",
+    note = "integers of at most 64 bits, `f32`, `f64`, and an `Option` of one of them are numbers; set another type with `set`"
+)]
+pub trait Number: sealed::Addition<Self::Delta> {
+    /// The type of the number that is added: `i128` for integers, `f64` for floats.
+    type Delta;
+}
+
+/// An attribute that serde writes as a set by `#[serde(with = "serde_dynamo::string_set")]`.
+#[derive(Debug, Clone, Copy)]
+pub enum StringSet {}
+
+/// An attribute that serde writes as a set by `#[serde(with = "serde_dynamo::number_set")]`.
+#[derive(Debug, Clone, Copy)]
+pub enum NumberSet {}
+
+/// An attribute that serde writes as a set by `#[serde(with = "serde_dynamo::binary_set")]`.
+#[derive(Debug, Clone, Copy)]
+pub enum BinarySet {}
+
+/// A set to which a patch can insert elements, and from which it can delete them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set",
+    label = "serde does not write it as a set",
+    note = "add `#[serde(with = \"serde_dynamo::string_set\")]`, `number_set` or `binary_set` to the field; \
+            serde writes other collections as lists, which take `append` and `prepend`"
+)]
+pub trait Set: sealed::SetType {}
+
+/// An element of a set: a string for a [`StringSet`], a number for a [`NumberSet`], bytes for a
+/// [`BinarySet`].
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an element of a `{S}`", label = "not an element of the set")]
+pub trait SetElement<S> {
+    /// Returns the element in a form that serde writes as an element of the set.
+    fn as_element(&self) -> impl Serialize;
+}
+
+/// The addition of a number to an attribute.
+#[derive(Debug, Clone)]
+pub struct Sum {
+    pub(super) delta: AttributeValue,
+    /// The least and the greatest stored number to which the delta can be added. `None` if there is
+    /// no such number.
+    pub(super) range: Option<(AttributeValue, AttributeValue)>,
+    /// The number from which a missing attribute starts, and the result of the addition to it.
+    /// `None` if the result is out of range.
+    pub(super) start: Option<(AttributeValue, AttributeValue)>,
+}
+
+pub(super) mod sealed {
+    use super::{AttributeValue, Sum};
+
+    pub trait Addition<D>: Sized {
+        fn zero() -> Self;
+
+        /// Returns the addition to an attribute that starts from this number if it is missing, or
+        /// `None` if DynamoDB cannot store the delta.
+        fn add(self, delta: D) -> Option<Sum>;
+    }
+
+    pub trait SetType {
+        /// Returns a set of these elements, or `None` if one of them has another type.
+        fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue>;
+    }
+}
+
+fn digits(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+macro_rules! integers {
+    ($($number:ty),*) => {$(
+        impl Number for $number {
+            type Delta = i128;
+        }
+
+        impl sealed::Addition<i128> for $number {
+            fn zero() -> Self {
+                0
+            }
+
+            fn add(self, delta: i128) -> Option<Sum> {
+                // All numbers of 64 bits are within the range of `i128`.
+                let (least, most, start) = (Self::MIN as i128, Self::MAX as i128, self as i128);
+                let low = least.max(least.saturating_sub(delta));
+                let high = most.min(most.saturating_sub(delta));
+                let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));
+                Some(Sum {
+                    delta: digits(delta),
+                    range: (low <= high).then(|| (digits(low), digits(high))),
+                    start: sum.map(|sum| (digits(start), digits(sum))),
+                })
+            }
+        }
+    )*};
+}
+
+integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+/// The largest number that DynamoDB stores has 126 digits.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
+const LARGEST: f64 = 9.99e125;
+
+macro_rules! floats {
+    ($($number:ty: $largest:expr),*) => {$(
+        impl Number for $number {
+            type Delta = f64;
+        }
+
+        impl sealed::Addition<f64> for $number {
+            fn zero() -> Self {
+                0.0
+            }
+
+            fn add(self, delta: f64) -> Option<Sum> {
+                let float = |number: f64| encode_attribute(&number).ok();
+                let (least, most, start) = (-$largest, $largest, f64::from(self));
+                let (low, high, sum) = (least.max(least - delta), most.min(most - delta), start + delta);
+                Some(Sum {
+                    delta: float(delta)?,
+                    range: float(low).zip(float(high)).filter(|_| low <= high),
+                    start: float(start).zip(float(sum)).filter(|_| sum >= least && sum <= most),
+                })
+            }
+        }
+    )*};
+}
+
+floats!(f32: f64::from(f32::MAX), f64: LARGEST);
+
+impl<N: Number> Number for Option<N> {
+    type Delta = N::Delta;
+}
+
+impl<D, N: sealed::Addition<D>> sealed::Addition<D> for Option<N> {
+    fn zero() -> Self {
+        Some(N::zero())
+    }
+
+    fn add(self, delta: D) -> Option<Sum> {
+        self.unwrap_or_else(N::zero).add(delta)
+    }
+}
+
+impl Set for StringSet {}
+impl Set for NumberSet {}
+impl Set for BinarySet {}
+
+impl sealed::SetType for StringSet {
+    fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
+        let text = |element: AttributeValue| match element {
+            AttributeValue::S(text) => Some(text),
+            _ => None,
+        };
+        elements
+            .into_iter()
+            .map(text)
+            .collect::<Option<BTreeSet<_>>>()
+            .map(|set| AttributeValue::Ss(set.into_iter().collect()))
+    }
+}
+
+impl sealed::SetType for NumberSet {
+    fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
+        let number = |element: AttributeValue| match element {
+            AttributeValue::N(number) => Some(number::canonical(number)),
+            _ => None,
+        };
+        elements
+            .into_iter()
+            .map(number)
+            .collect::<Option<BTreeSet<_>>>()
+            .map(|set| AttributeValue::Ns(set.into_iter().collect()))
+    }
+}
+
+impl sealed::SetType for BinarySet {
+    fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
+        let bytes = |element: AttributeValue| match element {
+            AttributeValue::B(bytes) => Some(bytes.into_inner()),
+            _ => None,
+        };
+        let set = elements.into_iter().map(bytes).collect::<Option<BTreeSet<_>>>()?;
+        Some(AttributeValue::Bs(set.into_iter().map(Blob::new).collect()))
+    }
+}
+
+impl<E: AsRef<str>> SetElement<StringSet> for E {
+    fn as_element(&self) -> impl Serialize {
+        self.as_ref()
+    }
+}
+
+macro_rules! numbers_in_sets {
+    ($($number:ty),*) => {$(
+        impl SetElement<NumberSet> for $number {
+            fn as_element(&self) -> impl Serialize {
+                *self
+            }
+        }
+    )*};
+}
+
+numbers_in_sets!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
+
+impl<E: AsRef<[u8]>> SetElement<BinarySet> for E {
+    fn as_element(&self) -> impl Serialize {
+        Bytes(self.as_ref())
+    }
+}
+
+macro_rules! parts {
+    ($($set:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<E: SetElement<$set>> AsPart<$set> for E {
+            fn as_part(&self) -> impl Serialize {
+                self.as_element()
+            }
+        }
+    )*};
+}
+
+parts!(StringSet, NumberSet, BinarySet);
+
+/// Bytes that serde writes as one binary value.
+struct Bytes<'b>(&'b [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(self.0)
+    }
+}
+
+macro_rules! sizes {
+    ($([$($parameter:ident),*] $sized:ty;)*) => {$(
+        impl<$($parameter),*> HasSize for $sized {}
+    )*};
+}
+
+sizes! {
+    [] String;
+    [] Box<str>;
+    [] Cow<'static, str>;
+    [] Opaque;
+    [] StringSet;
+    [] NumberSet;
+    [] BinarySet;
+    [E] Vec<E>;
+    [E] VecDeque<E>;
+    [E] Box<[E]>;
+    [E] BTreeSet<E>;
+    [E, S] HashSet<E, S>;
+    [K, V] BTreeMap<K, V>;
+    [K, V, S] HashMap<K, V, S>;
+}
+
+impl<V: HasSize> HasSize for Option<V> {}

@@ -1,0 +1,78 @@
+//! Patches by the holder of a lease.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+};
+
+use super::guard::LeaseGuard;
+use crate::{
+    error::Result,
+    expression::{PatchContent, patch_methods},
+    model::Lockable,
+    write::patch::SharedPatch,
+};
+
+/// A patch by the holder of a lease: [`LeaseGuard::patch`]. Add changes, then `.await` it.
+#[must_use = "a patch does nothing until it is awaited"]
+pub struct GuardPatch<'g, T> {
+    guard: &'g mut LeaseGuard<T>,
+    content: SharedPatch<T>,
+}
+
+impl<T: Lockable> LeaseGuard<T> {
+    /// Changes attributes of the item by one request: [`Repository::patch`](crate::Repository::patch). The request proves the
+    /// lease and renews it. The guard then has the item as it is after the patch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # use dynalock::condition::Attribute;
+    /// # async fn example<T: dynalock::Lockable>(
+    /// #     payouts: &dynalock::Repository<T>, key: T::Key, attempts: Attribute<T, u32>,
+    /// # ) -> dynalock::Result<()> {
+    /// let mut payout = payouts.lock(key).await?;
+    /// payout.patch().add(attempts, 1).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`](crate::Error::Lost): the lease has ended, or the item was deleted.
+    /// - The errors of [`Repository::patch`](crate::Repository::patch) are possible too, without `Locked` and `NotFound`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the patch may have been applied or not. The guard then still has
+    /// the earlier value, and its next write starts from the stored item.
+    pub fn patch(&mut self) -> GuardPatch<'_, T> {
+        GuardPatch { guard: self, content: SharedPatch::default() }
+    }
+}
+
+impl<T: Lockable> GuardPatch<'_, T> {
+    patch_methods!();
+
+    fn change(&self, change: impl FnOnce(&mut PatchContent<T>)) {
+        self.content.change(change);
+    }
+}
+
+impl<'g, T: Lockable> IntoFuture for GuardPatch<'g, T> {
+    type Output = Result<()>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'g>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.guard.send_patch(self.content))
+    }
+}
+
+impl<T> fmt::Debug for GuardPatch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardPatch").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! Patches: changes of an item that is not read before.
+//!
+//! A patch increments the version by itself, so it does not conflict with other writers. It leaves
+//! its id in the attributes [`PATCHES`], because it cannot know the ids in `_writes`.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+use super::{
+    intent::{Intent, OperationOutput, OwnedIntent, Target},
+    key::checked_key,
+    plan::{Plan, write},
+    stamp::WriteStamp,
+};
+use crate::{
+    codec::{Basis, Item, State},
+    error::{Conflict, Error, Spent},
+    expression::{Joined, PatchContent, PatchFault, PatchTexts, Placeholders},
+    key::Key,
+    lease::{
+        LeasePolicy,
+        clause::{LeaseClause, LeaseUpdate},
+    },
+    model::{Model, Versioned},
+    operation::Action,
+    version::{Expected, PATCHES, Revision, WRITES, version_in},
+};
+
+/// The content of a patch, shared by the builder that the caller fills and the operation that is
+/// sent.
+pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
+
+/// A patch of the item under a key.
+pub(crate) struct PatchIntent<T> {
+    pub(crate) table: Arc<str>,
+    pub(crate) key: Key,
+    pub(crate) content: SharedPatch<T>,
+    pub(crate) policy: LeasePolicy,
+    pub(crate) seen: SeenItem,
+}
+
+/// What an earlier refusal showed about the item. An expression that is right for every item does
+/// not exist in these cases.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SeenItem {
+    /// The changes whose attribute is stored as a null.
+    nulls: Vec<usize>,
+    /// Whether the item has write ids without a version. Another program may have removed the
+    /// version, so a new incarnation begins.
+    has_stray_ids: bool,
+}
+
+impl<T> SharedPatch<T> {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut PatchContent<T>)) {
+        change(&mut self.lock());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Versioned> PatchIntent<T> {
+    pub(crate) fn new(table: Arc<str>, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> Self {
+        Self { table, key, content, policy, seen: SeenItem::default() }
+    }
+
+    /// Returns the error of a patch that this item refused, or `None` if the item fits the patch.
+    pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
+        let content = self.content.lock();
+        let table = || Arc::clone(&self.table);
+        if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
+            let conflict = Conflict::new(T::MODEL, table(), self.key.clone(), None, Some(item.clone()), spent);
+            return Some(Error::ConditionFailed(conflict));
+        }
+        match (item.get(T::MODEL.version), version_in(item, T::MODEL.version)) {
+            (Some(_), None) => {
+                let (attribute, reason) = (T::MODEL.version, "it is not a whole number from 0 to 18446744073709551615");
+                return Some(Error::Corrupt { table: table(), attribute, reason });
+            }
+            (_, Some(u64::MAX)) => return Some(Error::VersionExhausted { table: table() }),
+            (None | Some(_), _) => {}
+        }
+        content.fault(item).map(|(attribute, fault)| match fault {
+            PatchFault::OutOfRange => Error::OutOfRange { table: table(), attribute, spent },
+            PatchFault::Unfit(reason) => Error::Unpatchable { table: table(), attribute, reason, spent },
+        })
+    }
+
+    /// Returns the conditions of the library on the item.
+    fn own_condition(&self, to: &mut Placeholders) -> String {
+        let model = T::MODEL;
+        let key = to.name(model.partition_key.name);
+        let (version, writes) = (to.name(model.version), to.name(WRITES));
+        if self.seen.has_stray_ids {
+            return format!(
+                "attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})"
+            );
+        }
+        let (least, most) = (to.value(number(0)), to.value(number(u64::MAX - 1)));
+        format!(
+            "attribute_exists({key}) AND ({version} BETWEEN {least} AND {most} \
+             OR attribute_not_exists({version}) AND attribute_not_exists({writes}))"
+        )
+    }
+
+    fn text(&self, stamp: WriteStamp, texts: PatchTexts, lease: LeaseUpdate, to: &mut Placeholders) -> String {
+        let mut set = Joined::new("SET ", ",");
+        let (version, writes) = (to.name(T::MODEL.version), to.name(WRITES));
+        let (zero, one) = (to.value(number(0)), to.value(number(1)));
+        set.push(format_args!("{version}=if_not_exists({version},{zero})+{one}"));
+        let incarnation = to.value(AttributeValue::B(Blob::new(stamp.incarnation.as_bytes())));
+        match self.seen.has_stray_ids {
+            true => set.push(format_args!("{writes}={incarnation}")),
+            false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
+        }
+        // DynamoDB evaluates the right sides on the item as it was, so this moves the ids by one.
+        let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
+        let mut before = to.name(PATCHES[0]);
+        set.push(format_args!("{before}={id}"));
+        for name in &PATCHES[1..] {
+            let name = to.name(name);
+            set.push(format_args!("{name}=if_not_exists({before},{none})"));
+            before = name;
+        }
+        for (name, value) in lease.set {
+            set.push(format_args!("{name}={value}"));
+        }
+        for term in texts.set {
+            set.push(format_args!("{term}"));
+        }
+        let mut remove = texts.remove;
+        remove.extend(lease.remove.iter().map(ToString::to_string));
+        remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
+        let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
+        let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
+        clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))
+    }
+}
+
+fn number(number: u64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+impl<T: Versioned> Intent for PatchIntent<T> {
+    fn target(&self) -> Target<'_> {
+        Target { table: &self.table, model: T::MODEL, expected: Expected::Present, policy: &self.policy }
+    }
+
+    fn key(&self) -> Key {
+        self.key.clone()
+    }
+
+    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
+        let model: &'static Model = T::MODEL;
+        let content = self.content.lock();
+        content.check(&self.table)?;
+        let key_item = checked_key(model, &self.table, &self.key)?;
+        let mut to = Placeholders::default();
+        let own = self.own_condition(&mut to);
+        let held = clause.condition(model, &mut to);
+        let mut texts = content.render(&self.seen.nulls, &self.table, &mut to)?;
+        let conditions = std::mem::take(&mut texts.conditions);
+        let condition = std::iter::once(own).chain(held).chain(conditions).collect::<Vec<_>>().join(" AND ");
+        let lease = clause.effect(model, &mut to);
+        let action = Action::Patch(self.text(stamp, texts, lease, &mut to));
+        let write = write(&self.table, key_item, action, Some(condition), to);
+        Ok(Plan { changed_bytes: content.size(), ..Plan::new(model, &self.key, write, clause)? })
+    }
+
+    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
+        Ok(self.content.lock().size())
+    }
+}
+
+impl<T: Versioned> OwnedIntent for PatchIntent<T> {
+    fn state(&self) -> Option<&State> {
+        None
+    }
+
+    fn adapt(&mut self, met: Option<&Item>) -> bool {
+        let Some(item) = met else { return false };
+        let has_stray_ids = !item.contains_key(T::MODEL.version) && item.contains_key(WRITES);
+        let seen = SeenItem { nulls: self.content.lock().nulls(item), has_stray_ids };
+        let is_new = seen != self.seen;
+        self.seen = seen;
+        is_new
+    }
+
+    fn into_output(self: Box<Self>, _: Option<Basis>) -> OperationOutput {
+        Box::new(())
+    }
+}
+
+impl<T> Default for SharedPatch<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Clone for SharedPatch<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for SharedPatch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedPatch")
+    }
+}

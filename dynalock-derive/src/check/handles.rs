@@ -1,0 +1,111 @@
+//! Decides what the handle of each field allows.
+
+use syn::{LitStr, Type};
+
+use super::Attribute;
+use crate::{
+    model::{Field, Struct},
+    serde::{self, DefaultAttr},
+};
+
+/// The handle of an attribute.
+pub(crate) struct Handle<'a> {
+    pub(crate) attribute: Attribute<'a>,
+    pub(crate) values: Values,
+    /// The name of the role in the library: `Required`, `Defaulted` or `Fixed`.
+    pub(crate) role: &'static str,
+    pub(crate) missing: Missing<'a>,
+    pub(crate) aliases: Vec<String>,
+}
+
+/// The type of the values, as the library knows it.
+#[derive(Clone, Copy)]
+pub(crate) enum Values {
+    /// The type of the field.
+    Typed,
+    /// A set, written by this module of serde_dynamo. The field is the name of the type in the
+    /// library.
+    Set(&'static str),
+    /// Other code writes the values.
+    Opaque,
+}
+
+/// The value from which a patch starts if the attribute is missing.
+pub(crate) enum Missing<'a> {
+    Refused,
+    Empty,
+    Default(Default<'a>),
+}
+
+/// The default value of a field.
+pub(crate) enum Default<'a> {
+    /// `Default::default()` of the field's type.
+    OfType(&'a Type),
+    /// The result of a function.
+    OfPath(LitStr),
+    /// The field of `Default::default()` of the struct.
+    OfStruct,
+    /// The field of the struct that a function returns.
+    OfStructPath(LitStr),
+}
+
+const FIXED: &str = "Fixed";
+const REQUIRED: &str = "Required";
+const DEFAULTED: &str = "Defaulted";
+
+impl<'a> Handle<'a> {
+    /// Returns the handles of all fields that serde writes and reads as one attribute.
+    pub(crate) fn all(model: &Struct<'a>) -> Vec<Self> {
+        let fields = model.fields.iter().filter(|field| field.is_written() && field.is_read());
+        fields.map(|field| Self::of(field, &model.serde)).collect()
+    }
+
+    fn of(field: &Field<'a>, container: &serde::StructAttrs) -> Self {
+        let values = values(field, container);
+        let may_be_missing = default(field, container).is_some() || is_option(field);
+        let role = match may_be_missing {
+            _ if is_fixed(field) => FIXED,
+            true => DEFAULTED,
+            false => REQUIRED,
+        };
+        let missing = match (values, default(field, container)) {
+            (Values::Typed, Some(default)) => Missing::Default(default),
+            (_, _) if may_be_missing => Missing::Empty,
+            (_, _) => Missing::Refused,
+        };
+        Self { attribute: Attribute::of(field), values, role, missing, aliases: field.aliases() }
+    }
+}
+
+fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
+    match (field.serde.set_type(), default(field, container)) {
+        // A set that is missing is empty, so another default is not supported.
+        (Some(set), None | Some(Default::OfType(_))) => Values::Set(set),
+        _ if field.serde.written_by_other_code() => Values::Opaque,
+        _ => Values::Typed,
+    }
+}
+
+/// Returns whether a patch cannot change the attribute: the repository writes it, or the values
+/// that serde can read are unknown.
+fn is_fixed(field: &Field<'_>) -> bool {
+    let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
+    field.attrs.roles().next().is_some() || (reads_by_other_code && !field.serde.written_by_other_code())
+}
+
+/// Returns whether serde reads a missing attribute as `None`.
+fn is_option(field: &Field<'_>) -> bool {
+    let Type::Path(path) = field.ty else { return false };
+    let is_named_so = path.path.segments.last().is_some_and(|segment| segment.ident == "Option");
+    is_named_so && !field.serde.read_by_other_code()
+}
+
+fn default<'a>(field: &Field<'a>, container: &serde::StructAttrs) -> Option<Default<'a>> {
+    match (&field.serde.default, &container.default) {
+        (Some(DefaultAttr::OfType), _) => Some(Default::OfType(field.ty)),
+        (Some(DefaultAttr::Path(path)), _) => Some(Default::OfPath(path.clone())),
+        (None, Some(DefaultAttr::OfType)) => Some(Default::OfStruct),
+        (None, Some(DefaultAttr::Path(path))) => Some(Default::OfStructPath(path.clone())),
+        (None, None) => None,
+    }
+}
