@@ -71,8 +71,8 @@ pub mod lock {
 /// The calls of a [`Repository`] before they are awaited.
 pub mod request {
     pub use crate::repository::{
-        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Patch, Request, TryUpdateWith, Update,
-        UpdateWith, UpsertWith,
+        Checked, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Patch, Request, TryUpdateWith,
+        Update, UpdateWith, UpsertWith,
     };
 }
 

@@ -1,6 +1,12 @@
 //! The items that generated code uses. These items are not public API, and change together with
 //! the derive.
 
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::expression::Condition;
+
 pub use aws_sdk_dynamodb::Client;
 pub use serde::{Serialize, de::DeserializeOwned};
 
@@ -23,6 +29,12 @@ pub use crate::{
 /// Returns the handle of an attribute that serde writes under this name.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
+}
+
+/// Returns whether the library finds a condition true for an item. A test compares the answer with
+/// the answers of the engines.
+pub fn is_true<T>(condition: &Condition<T>, item: &HashMap<String, AttributeValue>) -> bool {
+    condition.is_true(Some(item))
 }
 
 /// Makes the handle of an attribute that may be missing, or that is stored under aliases.

@@ -133,8 +133,9 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
 
-            /// Returns the size of the attribute, for a comparison. The size of an absent attribute is
-            /// neither equal nor different, so each comparison is false.
+            /// Returns the size of the attribute, for a comparison. An absent attribute, a
+            /// number, a boolean and a null have no size: each comparison is false, except `ne`,
+            /// which is true.
             ///
             /// ```
             /// # use dynalock_core as dynalock;

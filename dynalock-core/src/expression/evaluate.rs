@@ -17,8 +17,8 @@ impl Test {
             Self::Absent(path) => path.find(item).is_none(),
             Self::Compare(left, operator, right) => match left.value(item) {
                 Some(left) => compare(&left, operator, right),
-                // A missing attribute differs from every operand.
-                None => *operator == "<>" && matches!(left, Operand::Value(_)),
+                // A missing attribute, and a size that is not defined, differ from every operand.
+                None => *operator == "<>",
             },
             Self::Between(left, low, high) => left.value(item).is_some_and(|value| is_between(&value, low, high)),
             Self::In(path, operands) => {

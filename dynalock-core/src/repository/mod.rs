@@ -14,7 +14,7 @@ use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use patch::Patch;
 pub use read::Get;
-pub use request::{Checked, Request};
+pub use request::{Checked, Conditional, Request};
 pub(crate) use session::Session;
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};

@@ -2,6 +2,7 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use super::Repository;
 use crate::{
+    expression::Condition,
     lease::LeasePolicy,
     model::{Lockable, Versioned},
     retry::{Limits, Pace},
@@ -44,6 +45,7 @@ pub struct Request<T, K> {
     pub(super) limits: Limits,
     pub(super) delivery: Delivery,
     pub(super) policy: LeasePolicy,
+    pub(super) condition: Option<Condition<T>>,
     pub(super) kind: K,
 }
 
@@ -53,7 +55,7 @@ pub(super) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 impl<T: Versioned, K> Request<T, K> {
     pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {
         let policy = LeasePolicy::outside(T::MODEL, repository.options);
-        Self { repository, limits, delivery: Delivery::Plain, policy, kind }
+        Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 }
 
@@ -172,6 +174,43 @@ impl<T, K: Checked> Request<T, K> {
     /// ```
     pub fn exactly_once(mut self) -> Self {
         self.delivery = Delivery::Once;
+        self
+    }
+}
+
+/// The kinds of calls that take a condition of the caller: [`when`](Request::when).
+pub trait Conditional: sealed::Sealed {}
+
+impl<T, K: Conditional> Request<T, K> {
+    /// Requires a condition of the stored item, in addition to the conditions of the call. Several
+    /// conditions must all be true. If a condition is false, nothing is written, the write is not
+    /// repeated, and the call fails with
+    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed), which has the item.
+    ///
+    /// The condition is always evaluated. If the value of an `update` has not changed, DynamoDB
+    /// checks the item and the condition instead of writing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// match products.delete_unchecked("85123A").when(Product::ATTR.stock.eq(0)).await {
+    ///     Err(dynalock::Error::ConditionFailed(failed)) => {
+    ///         println!("still in stock: {:?}", failed.current::<Product>()?);
+    ///     }
+    ///     deleted => deleted?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn when(mut self, condition: Condition<T>) -> Self {
+        self.condition = Some(match self.condition {
+            Some(earlier) => earlier.and(condition),
+            None => condition,
+        });
         self
     }
 }

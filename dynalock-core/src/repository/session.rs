@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, Stored, decode, encode, size},
+    codec::{Basis, Changes, Item, State, Stored, decode, encode, size, state_of},
     error::{Conflict, Error},
+    expression::Condition,
     key::Key,
     lease::{LeasePolicy, policy::CompanionWrite},
     model::Versioned,
@@ -30,15 +31,24 @@ pub(crate) struct Session<T> {
     id: WriteId,
     delivery: Delivery,
     policy: LeasePolicy,
+    /// The condition that the caller added to a single write.
+    condition: Option<Condition<T>>,
     /// How the writes of this call use a separate lease row.
     companion: CompanionWrite,
 }
 
+/// The state that a single write requires.
+pub(super) struct ExpectedState {
+    version: u64,
+    /// The whole state, if the caller added a condition.
+    state: Option<State>,
+}
+
 impl<T: Versioned> Session<T> {
     pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
-        let Request { repository, limits, delivery, policy, kind } = request;
+        let Request { repository, limits, delivery, policy, condition, kind } = request;
         let attempts = Attempts::new(&repository.connection, limits);
-        (Self::of(repository, attempts, delivery, policy), kind)
+        (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
     }
 
     /// Starts a call with this lease policy.
@@ -49,7 +59,7 @@ impl<T: Versioned> Session<T> {
 
     fn of(repository: Repository<T>, mut attempts: Attempts, delivery: Delivery, policy: LeasePolicy) -> Self {
         let id = WriteId::draw(attempts.rng());
-        Self { repository, attempts, id, delivery, policy, companion: CompanionWrite::Check }
+        Self { repository, attempts, id, delivery, policy, condition: None, companion: CompanionWrite::Check }
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -94,6 +104,27 @@ impl<T: Versioned> Session<T> {
     /// Returns the conflict of a write that is not attempted again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
+    }
+
+    /// Returns the state that a single write requires, for the error of a refusal.
+    pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
+        let version = basis.state.revision.number();
+        ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
+    }
+
+    /// Returns the error of a single write that was refused by this item. If the item is in the
+    /// required state, the condition of the caller was the reason.
+    pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
+        let is_expected = |item: &Item| {
+            let state = state_of(T::MODEL, self.table(), item).ok();
+            state.is_some() && state == expected.state
+        };
+        let by_condition = met.as_ref().is_some_and(|item| {
+            let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
+            is_false && is_expected(item)
+        });
+        let conflict = self.conflict(key, Some(expected.version), met);
+        if by_condition { Error::ConditionFailed(conflict) } else { Error::Conflict(conflict) }
     }
 
     pub(super) fn not_found(&self, key: &Key) -> Error {
@@ -213,6 +244,17 @@ impl<T: Versioned> Session<T> {
         }
     }
 
+    /// Sends the condition of the caller for a value without changes, as a check of the item.
+    /// Without a condition, nothing is sent.
+    pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
+        if self.condition.is_none() {
+            return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
+        }
+        let intent = self.intent(value, Change::Update(basis.clone()));
+        let result = self.write(&intent).await?;
+        Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
+    }
+
     /// Returns whether an item shows that a write of this call was applied.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
@@ -226,15 +268,19 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) async fn delete_unchecked(&mut self, key: Key) -> Result<(), Error> {
-        let intent = UncheckedDelete(self.repository.item_ref(key, None));
-        match self.write(&intent).await? {
+        let (item_ref, condition) = (self.repository.item_ref(key.clone(), None), self.condition.clone());
+        match self.write(&UncheckedDelete { item_ref, condition }).await? {
             WriteResult::Applied(_) => Ok(()),
-            WriteResult::Conflict(_) => Err(Error::Rejected(unexpected_condition().after(self.attempts.spent()))),
+            WriteResult::Conflict(_) if self.condition.is_none() => {
+                Err(Error::Rejected(unexpected_condition().after(self.attempts.spent())))
+            }
+            WriteResult::Conflict(met) => Err(Error::ConditionFailed(self.conflict(key, None, met))),
         }
     }
 
     fn intent(&self, value: T, change: Change) -> IntentOf<T> {
-        IntentOf { table: Arc::clone(self.table()), value, change, policy: self.policy.clone() }
+        let (policy, condition) = (self.policy.clone(), self.condition.clone());
+        IntentOf { table: Arc::clone(self.table()), value, change, policy, condition }
     }
 
     /// Returns the first plan of an update. The plan takes the changes, so that no value is encoded

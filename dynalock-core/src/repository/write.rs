@@ -2,7 +2,7 @@ use std::future::IntoFuture;
 
 use super::{
     Request,
-    request::{BoxedCall, Checked, sealed::Sealed},
+    request::{BoxedCall, Checked, Conditional, sealed::Sealed},
     session::Session,
 };
 use crate::{
@@ -95,6 +95,10 @@ impl DeleteUnchecked {
 impl<T> Sealed for Create<T> {}
 impl<T> Sealed for Update<T> {}
 impl<T> Sealed for Delete<T> {}
+impl Sealed for DeleteUnchecked {}
+impl<T> Conditional for Update<T> {}
+impl<T> Conditional for Delete<T> {}
+impl Conditional for DeleteUnchecked {}
 impl<T> Checked for Create<T> {}
 impl<T> Checked for Update<T> {}
 impl<T> Checked for Delete<T> {}
@@ -123,15 +127,15 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
         Box::pin(async move {
             let (mut session, Update { stored, mode }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
-            let (key, expected) = (value.key(), Some(basis.state.revision.number()));
+            let (key, expected) = (value.key(), session.expected(&basis));
             let result = match mode {
                 Mode::Whole => session.replace(value, basis).await?,
                 Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
-                    if changes.is_empty() {
-                        return Ok(Stored::unchanged(value, basis));
+                    match changes.is_empty() {
+                        true => session.check(value, basis).await?,
+                        false => session.update(value, Change::Update(basis), changes).await?,
                     }
-                    session.update(value, Change::Update(basis), changes).await?
                 }
                 Mode::Always => {
                     let changes = basis.changes(session.table(), &value)?;
@@ -140,7 +144,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
             };
             match result {
                 WriteResult::Applied(stored) => Ok(stored),
-                WriteResult::Conflict(met) => Err(Error::Conflict(session.conflict(key, expected, met))),
+                WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
             }
         })
     }
@@ -154,10 +158,10 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
         Box::pin(async move {
             let (mut session, Delete { stored }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
-            let (key, expected) = (value.key(), Some(basis.state.revision.number()));
+            let (key, expected) = (value.key(), session.expected(&basis));
             match session.delete(value, basis).await? {
                 WriteResult::Applied(certain) => Ok(Deleted { certain }),
-                WriteResult::Conflict(met) => Err(Error::Conflict(session.conflict(key, expected, met))),
+                WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
             }
         })
     }

@@ -83,7 +83,7 @@ impl Tx {
     /// # ) -> dynalock::Result<()> {
     /// dynalock::transact(client, |tx| async move {
     ///     let _ = tx.patch(products, "85123A").add(Product::ATTR.stock, -3);
-    ///     dynalock::Result::Ok(())
+    ///     Ok::<_, dynalock::Error>(())
     /// })
     /// .await?;
     /// # Ok(())

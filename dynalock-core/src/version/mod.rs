@@ -237,7 +237,7 @@ pub(crate) enum Expected<'a> {
     Deleted(&'a Revision),
     /// The write requires an item in any revision: a patch.
     Present,
-    /// The write requires no state: a write without a condition.
+    /// The write requires no state: a delete without a check.
     Anything,
 }
 
@@ -332,7 +332,7 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     match (expected, found, ring) {
         // A missing item may also have been deleted by another caller. The caller gets `certain:
         // false`.
-        (Expected::Deleted(_), None, _) => Verdict::Applied,
+        (Expected::Deleted(_) | Expected::Anything, None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
             Some(read) if nothing_fell_between(read, ring) => Verdict::Conflict,
@@ -506,6 +506,16 @@ mod tests {
             assert_eq!(verdict(Expected::Present, id(99), doubt, Some(&now)), Verdict::Unknown);
         }
         assert_eq!(verdict(Expected::Present, id(99), Doubt::None, None), Verdict::Conflict);
+    }
+
+    #[test]
+    fn an_unchecked_delete_in_doubt_has_succeeded_if_the_item_is_gone() {
+        assert_eq!(verdict(Expected::Anything, id(99), Doubt::None, None), Verdict::Conflict);
+        let gone = Verdict::Applied;
+        let late = Verdict::Unknown;
+        for (found, expected) in [(None, gone), (Some(at(7, ring(9, &[1]))), late)] {
+            assert_eq!(verdict(Expected::Anything, id(99), IN_DOUBT, found.as_ref()), expected);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     codec::{Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size},
     error::{Error, Spent},
-    expression::{Placeholders, absent, same_attributes, unchanged},
+    expression::{Condition, Placeholders, absent, same_attributes, unchanged},
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
     model::{ItemRef, Model, Versioned},
@@ -107,6 +107,8 @@ pub(crate) struct IntentOf<T> {
     pub(crate) value: T,
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
+    /// The condition that the caller added to a single write.
+    pub(crate) condition: Option<Condition<T>>,
 }
 
 /// The kind of a write, and the state that the write requires.
@@ -139,7 +141,10 @@ pub(crate) struct PutOver<'a, T> {
 }
 
 /// A delete of an item in whatever state it is.
-pub(crate) struct UncheckedDelete(pub(crate) ItemRef);
+pub(crate) struct UncheckedDelete<T> {
+    pub(crate) item_ref: ItemRef,
+    pub(crate) condition: Option<Condition<T>>,
+}
 
 impl Change {
     fn basis(&self) -> Option<&Basis> {
@@ -214,6 +219,7 @@ impl<T: Versioned> IntentOf<T> {
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
         let condition = self.unchanged(written, &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
+        let condition = and(condition, self.asked(&mut to)?);
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
@@ -242,6 +248,7 @@ impl<T: Versioned> IntentOf<T> {
             Change::Create => absent(T::MODEL, &mut to),
             _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
         };
+        let condition = and(condition, self.asked(&mut to)?);
         let key = self.value.key();
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let mut item = encode(&self.table, &self.value)?;
@@ -277,6 +284,7 @@ impl<T: Versioned> IntentOf<T> {
         let mut to = Placeholders::default();
         let condition = self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
+        let condition = and(condition, self.asked(&mut to)?);
         let write = write(&self.table, key_item, Action::Delete, Some(condition), to);
         Plan::new(T::MODEL, &key, write, clause)
     }
@@ -287,6 +295,11 @@ impl<T: Versioned> IntentOf<T> {
             Some(basis) => unchanged(T::MODEL, &basis.state, written, to),
             None => absent(T::MODEL, to),
         }
+    }
+
+    /// Returns the condition of the caller.
+    fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
+        self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
 
     fn names_in_flattened(&self) -> Vec<String> {
@@ -342,12 +355,23 @@ impl<T: Versioned> Intent for IntentOf<T> {
             && changes.is_empty()
         {
             let unchanged = Requirement::Unchanged(basis.state.clone());
-            return check(&self.item_ref(), &unchanged).map(Plan::alone);
+            let mut check = check(&self.item_ref(), &unchanged)?;
+            let mut to = check.placeholders();
+            if let Some(condition) = self.asked(&mut to)? {
+                let (names, values) = to.finish();
+                check.require(&condition, names, values);
+            }
+            return Ok(Plan::alone(check));
         }
         // Only a transaction needs the size. The first plan of a single update is made elsewhere,
         // without a size.
         let changed_bytes = changes.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
+    }
+
+    fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
+        let Some((condition, item)) = self.condition.as_ref().zip(met) else { return false };
+        self.is_tracked() && self.rests_on(item) && !condition.is_true(Some(item))
     }
 
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
@@ -400,6 +424,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
             condition = and(condition, Some(same_attributes(lock.names(), self.stored, &mut to)));
             condition = and(condition, clause.condition(T::MODEL, &mut to));
         }
+        condition = and(condition, self.intent.asked(&mut to)?);
         let key = value.key();
         let key_item = checked_key(T::MODEL, table, &key)?;
         let write = write(table, key_item, Action::Put(content), Some(condition), to);
@@ -415,20 +440,22 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     }
 }
 
-impl Intent for UncheckedDelete {
+impl<T: Versioned> Intent for UncheckedDelete<T> {
     fn target(&self) -> Target<'_> {
-        let ItemRef { table, model, .. } = &self.0;
+        let ItemRef { table, model, .. } = &self.item_ref;
         Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring }
     }
 
     fn key(&self) -> Key {
-        self.0.key.clone()
+        self.item_ref.key.clone()
     }
 
     fn plan(&self, _: WriteStamp, _: &LeaseClause) -> Result<Plan, Error> {
-        let ItemRef { table, model, key, .. } = &self.0;
+        let ItemRef { table, model, key, .. } = &self.item_ref;
         let key = checked_key(model, table, key)?;
-        Ok(Plan::alone(write(table, key, Action::Delete, None, Placeholders::default())))
+        let mut to = Placeholders::default();
+        let condition = self.condition.as_ref().map(|condition| condition.render(table, &mut to)).transpose()?;
+        Ok(Plan::alone(write(table, key, Action::Delete, condition, to)))
     }
 
     fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {

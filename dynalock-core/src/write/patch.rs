@@ -142,6 +142,17 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
+/// Returns the condition that the item does not show the patch. It refuses a copy that the network
+/// delivers twice, until later patches have pushed the id out.
+fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
+    let id = to.value(stamp.id.to_attribute());
+    let mut terms = Joined::new("", " AND ");
+    for name in PATCHES {
+        terms.push(format_args!("{}<>{id}", to.name(name)));
+    }
+    terms.finish()
+}
+
 fn number(number: u64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
@@ -162,10 +173,11 @@ impl<T: Versioned> Intent for PatchIntent<T> {
         let key_item = checked_key(model, &self.table, &self.key)?;
         let mut to = Placeholders::default();
         let own = self.own_condition(&mut to);
+        let absent = absent_from_register(stamp, &mut to);
         let held = clause.condition(model, &mut to);
         let mut texts = content.render(&self.seen.nulls, &self.table, &mut to)?;
         let conditions = std::mem::take(&mut texts.conditions);
-        let condition = std::iter::once(own).chain(held).chain(conditions).collect::<Vec<_>>().join(" AND ");
+        let condition = [own, absent].into_iter().chain(held).chain(conditions).collect::<Vec<_>>().join(" AND ");
         let lease = clause.effect(model, &mut to);
         let action = Action::Patch(self.text(stamp, texts, lease, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);

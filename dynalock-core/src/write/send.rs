@@ -166,15 +166,22 @@ impl Writer<'_> {
     async fn find_patch(&mut self, intent: &dyn Intent, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.in_doubt = true;
         let item_ref = intent.item_ref();
-        // `pause` decides whether the call has the time and the attempts for another request.
-        self.attempts.pause(&item_ref.table, failure).await.map_err(|error| self.stop(intent, error))?;
-        let item = self.attempts.read(&item_ref.read()?).await.map_err(|error| self.stop(intent, error))?;
+        let last = self.attempts.failed(&item_ref.table, failure).map_err(|error| self.stop(intent, error))?;
+        if !self.attempts.may_go_on(Duration::ZERO) {
+            return Err(self.stop(intent, last));
+        }
+        // Each later patch pushes the ids on, so neither the read nor its first repetition is delayed.
+        let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
+        let item = match self.attempts.attempt(get.send(&client)).await {
+            Ok(item) => item,
+            Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?,
+        };
         match item.filter(|item| shows_patch(item, self.stamps.id)) {
             Some(item) => {
                 let proof = ring_of(&item).map_or(Proof::Reply, |ring| Proof::Id(ring.incarnation()));
                 Ok(WriteResult::Applied(Applied { proof, next: None, item: Some(item) }))
             }
-            None => Err(self.attempts.indeterminate(&item_ref.table, None, None, None)),
+            None => Err(self.attempts.indeterminate(&item_ref.table, None, None, Some(last))),
         }
     }
 
@@ -341,11 +348,12 @@ impl Writer<'_> {
         };
         let Target { table, model, expected, policy } = intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
+        let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
+            _ if shows_patch => Verdict::Applied,
             // The item has no write ids, but its lease shows the commit: a separate release is sent
             // only after a commit has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
-            Verdict::Unknown if item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id)) => Verdict::Applied,
             Verdict::Unknown if intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
         };

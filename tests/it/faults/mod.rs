@@ -6,6 +6,7 @@ mod losses;
 mod once;
 mod outages;
 mod outcomes;
+mod patches;
 mod storms;
 
 mod tally;

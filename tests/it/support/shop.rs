@@ -25,6 +25,7 @@ pub(crate) struct Shop {
 }
 
 /// A table of its own for one test.
+#[derive(Clone)]
 pub(crate) struct Table<T> {
     pub(crate) items: Repository<T>,
     /// The same items, as somebody else reads and writes them with this library.

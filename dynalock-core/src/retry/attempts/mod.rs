@@ -209,7 +209,17 @@ impl Attempts {
 
     /// Sleeps before the next attempt, or returns the error that ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        let (last, costs) = match failure {
+        // The other transaction or request ends soon. Retries do not make this worse, so they do not
+        // use the budget.
+        let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
+        let last = self.failed(table, failure)?;
+        self.pause_after(last, costs).await
+    }
+
+    /// Returns the error of a failure after which another attempt may succeed. Returns `Err` if the
+    /// failure ends the call.
+    pub(crate) fn failed(&self, table: &Arc<str>, failure: Failure) -> Result<Error, Error> {
+        match failure {
             Failure::NoTable => {
                 return Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() });
             }
@@ -223,15 +233,12 @@ impl Attempts {
                 return Err(Error::Rejected(unexpected_condition().after(self.spent())));
             }
             Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
-            // The other transaction or request ends soon. Retries do not make this worse, so they
-            // do not use the budget.
             Failure::Contention(refusal) | Failure::InProgress(refusal) => {
-                (Error::Contention(refusal.after(self.spent())), false)
+                Ok(Error::Contention(refusal.after(self.spent())))
             }
-            Failure::Capacity(refusal) => (Error::Throttled(refusal.after(self.spent())), true),
-            Failure::Unsent(why) | Failure::Ambiguous(why) => (Error::Unavailable(why.after(self.spent())), true),
-        };
-        self.pause_after(last, costs).await
+            Failure::Capacity(refusal) => Ok(Error::Throttled(refusal.after(self.spent()))),
+            Failure::Unsent(why) | Failure::Ambiguous(why) => Ok(Error::Unavailable(why.after(self.spent()))),
+        }
     }
 
     /// Sleeps before the next attempt. If no attempt is left, returns the error of the last one. If
