@@ -155,10 +155,10 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
             let ty = outside(ty, input);
             quote!(<#ty as ::core::default::Default>::default)
         }
-        Default::OfPath(path) => function(path, input),
+        Default::OfPath(path) => function(path),
         Default::OfStruct => quote!(|| <Self as ::core::default::Default>::default().#field),
         Default::OfStructPath(path) => {
-            let function = function(path, input);
+            let function = function(path);
             quote!(|| {
                 let value: Self = #function();
                 value.#field
@@ -167,12 +167,9 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
     }
 }
 
-/// Returns a path that serde has already checked.
-fn function(path: &LitStr, input: &DeriveInput) -> TokenStream {
-    let path = path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default();
-    let ident = type_ident(input);
-    let (_, ty_generics, _) = input.generics.split_for_impl();
-    without_self(path, &quote!(<#ident #ty_generics>))
+/// Returns the path of a function. Serde reports a text that is no path.
+fn function(path: &LitStr) -> TokenStream {
+    path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default()
 }
 
 /// Returns the value type of an attribute.

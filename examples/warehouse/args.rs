@@ -59,6 +59,8 @@ impl Args {
 pub(crate) enum Mode {
     /// With dynalock: `update_with`, one call a line
     Update,
+    /// With dynalock: `patch`, one request a line, without a read
+    Patch,
     /// With the SDK alone: get, change, put without a condition
     Naive,
     /// With dynalock: `transact`, one unit of work an invoice, which creates an order and updates its products
@@ -101,5 +103,5 @@ product whose stock or version is not exactly what its lines say counts as one a
 for each line, or with --mode transaction for each invoice that holds the product.
 
 The requests that are reported are those of the bookings: creating the products and counting them are not among them.
-The exit code is not zero if anything failed, if --mode update or transaction lost an update, or if an order is not as the
+The exit code is not zero if anything failed, if --mode update, patch or transaction lost an update, or if an order is not as the
 file says.";

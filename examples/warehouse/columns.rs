@@ -52,7 +52,7 @@ impl Columns {
             position(column)?.ok_or_else(|| Failure::NoColumn { file: file.to_owned(), column, found: found() })
         };
         let order = match mode {
-            Mode::Update | Mode::Naive => None,
+            Mode::Update | Mode::Patch | Mode::Naive => None,
             Mode::Transaction => {
                 Some(OrderColumns { price: position("UnitPrice")?, customer: position("CustomerID")? })
             }

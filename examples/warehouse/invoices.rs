@@ -138,7 +138,7 @@ impl Expected {
     /// How often the product is written when all lines are booked.
     pub(crate) fn writes(&self, mode: Mode) -> u64 {
         match mode {
-            Mode::Update | Mode::Naive => self.lines,
+            Mode::Update | Mode::Patch | Mode::Naive => self.lines,
             Mode::Transaction => self.invoices.len() as u64,
         }
     }

@@ -66,7 +66,7 @@ impl Report<'_> {
             (Mode::Transaction, _) if foreign > 0 => Err(Failure::Foreign(foreign)),
             (Mode::Transaction, _) if wrong > 0 => Err(Failure::Orders(wrong)),
             (Mode::Naive, _) | (_, 0) => Ok(()),
-            (Mode::Update | Mode::Transaction, lost) => Err(Failure::Lost(lost)),
+            (Mode::Update | Mode::Patch | Mode::Transaction, lost) => Err(Failure::Lost(lost)),
         }
     }
 
@@ -164,6 +164,7 @@ impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match self.mode {
             Mode::Update => "with dynalock's update_with",
+            Mode::Patch => "with dynalock's patch, without a read",
             Mode::Naive => "by get and put, without a condition",
             Mode::Transaction => "with dynalock's transact, each order as one unit of work",
         };

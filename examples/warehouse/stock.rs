@@ -45,7 +45,7 @@ impl Counted {
 pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     let products = Product::repository(client).deadline(PATIENCE);
     match mode {
-        Mode::Update | Mode::Naive => products,
+        Mode::Update | Mode::Patch | Mode::Naive => products,
         Mode::Transaction => products.table(POSTED),
     }
 }
@@ -67,7 +67,7 @@ pub(crate) async fn open(
 async fn create(products: Repository<Product>, product: Product, mode: Mode) -> Result<(), Failure> {
     match (products.create(product.clone()).await, mode) {
         (Err(Error::AlreadyExists(_)), Mode::Transaction) => Ok(()),
-        (Err(Error::AlreadyExists(_)), Mode::Update | Mode::Naive) => {
+        (Err(Error::AlreadyExists(_)), Mode::Update | Mode::Patch | Mode::Naive) => {
             products.delete_unchecked(product.sku.as_str()).await.map_err(Failure::Opening)?;
             products.create(product).await.map(drop).map_err(Failure::Opening)
         }

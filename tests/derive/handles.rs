@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dynalock::{
-    Versioned,
-    condition::{Attribute, Condition, Opaque},
+    Attributes, Versioned,
+    condition::{Attribute, Condition, Defaulted, Fixed, Opaque, Required, StringSet},
 };
 use serde::{Deserialize, Serialize};
 use serde_dynamo::{Item, to_item};
@@ -127,9 +127,64 @@ fn what_is_not_written_and_read_as_one_attribute_has_no_handle() {
 
 #[test]
 fn what_other_code_writes_is_opaque() {
-    let opaque: [Attribute<Chosen, Opaque>; 2] = [Chosen::ATTR.colours, Chosen::ATTR.sizes];
-    let _ = opaque.map(|attribute| attribute.exists().and(attribute.absent()));
+    let opaque: Attribute<Chosen, Opaque> = Chosen::ATTR.sizes;
+    let _ = opaque.exists().and(opaque.absent()).and(opaque.size().ge(1));
     let _ = Chosen::ATTR.read_otherwise.contains(1);
+}
+
+#[test]
+fn what_serde_dynamo_writes_as_a_set_is_a_set() {
+    let colours: Attribute<Chosen, StringSet> = Chosen::ATTR.colours;
+    let _ = colours.contains("red").and(colours.size().ge(1));
+}
+
+/// An item whose fields have all kinds of defaults, and another program's names.
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "mixed")]
+struct Mixed<P: Default = u8> {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(version)]
+    revision: u64,
+    needed: u32,
+    #[serde(default)]
+    plain: P,
+    #[serde(default = "three")]
+    three: u8,
+    option: Option<u8>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<u8>,
+    #[serde(deserialize_with = "serde_dynamo::number_set::deserialize")]
+    read_otherwise: Vec<u32>,
+    #[serde(default = "Vec::new", with = "serde_dynamo::binary_set")]
+    with_a_default_of_its_own: Vec<Vec<u8>>,
+}
+
+fn three() -> u8 {
+    3
+}
+
+#[derive(Default, Serialize, Deserialize, Attributes)]
+#[serde(default, rename_all = "kebab-case")]
+struct Nested {
+    #[serde(alias = "old-name")]
+    new_name: u8,
+    #[serde(with = "serde_dynamo::number_set")]
+    numbers: HashSet<u8>,
+}
+
+#[test]
+fn the_role_of_a_field_says_whether_it_can_be_changed_and_removed() {
+    let a = Mixed::<u8>::ATTR;
+    let _: (Attribute<Mixed, String, Fixed>, Attribute<Mixed, u64, Fixed>) = (a.id, a.revision);
+    let _: (Attribute<Mixed, u32, Required>, Attribute<Mixed, Vec<u8>, Required>) = (a.needed, a.left_out);
+    let _: (Attribute<Mixed, u8, Defaulted>, Attribute<Mixed, u8, Defaulted>) = (a.plain, a.three);
+    let _: Attribute<Mixed, Option<u8>, Defaulted> = a.option;
+    let _: Attribute<Mixed, Vec<u32>, Fixed> = a.read_otherwise;
+    let _: Attribute<Mixed, Opaque, Defaulted> = a.with_a_default_of_its_own;
+    let _: (Attribute<Nested, u8, Defaulted>, Attribute<Nested, Opaque, Defaulted>) =
+        (Nested::ATTR.new_name, Nested::ATTR.numbers);
+    assert_eq!((Nested::ATTR.new_name.name(), Mixed::<String>::ATTR.plain.name()), ("new-name", "plain"));
 }
 
 #[derive(Serialize, Deserialize, Versioned)]

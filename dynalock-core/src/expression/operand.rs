@@ -12,9 +12,9 @@ use crate::key::KeyAttribute;
 /// An operand that an attribute of type `V` can be compared with: a `V` or a `&V`. An attribute of
 /// type `Option<V>` also accepts a `V` and a `&V`, and a string attribute accepts a `&str`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be compared with an attribute of type `{V}`",
+    message = "`{Self}` is not a value of an attribute of type `{V}`",
     label = "expected `{V}`",
-    note = "an `Option<V>` is compared with a `V` too, a `String` with a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, only `exists` or is `absent`"
+    note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
     /// Returns the operand in a form that serde serializes in the same way as the attribute.

@@ -20,15 +20,17 @@ pub enum Required {}
 #[derive(Debug, Clone, Copy)]
 pub enum Defaulted {}
 
-/// The role of an attribute that the repository writes itself: a key, or the version.
+/// The role of an attribute that a patch cannot change: a key, the version, or a field with
+/// `#[serde(deserialize_with)]`.
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
 /// The roles of the attributes that a patch can change.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot change this attribute",
-    label = "the repository writes keys and versions itself",
-    note = "to change a key, create an item under the new key and delete this one"
+    label = "a key, a version, or a field with `deserialize_with`",
+    note = "the repository writes keys and versions itself: to change a key, create an item under the new key and delete this one",
+    note = "what `deserialize_with` can read is not known: change such a field with `update_with`"
 )]
 pub trait Changeable: sealed::Sealed {}
 

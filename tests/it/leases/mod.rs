@@ -7,6 +7,7 @@ mod foreign;
 mod ground;
 mod holder;
 mod others;
+mod patches;
 mod reserved;
 mod resumed;
 mod separate;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use dynalock::{Error, Lockable, Repository, Versioned};
+use dynalock::{Error, Lockable, Repository, Transaction, Versioned, condition::Attribute};
 use serde::{Deserialize, Serialize};
 
 use super::{Shop, commit, expect_error};
@@ -16,6 +16,9 @@ pub(crate) trait Kept: Lockable<Key: for<'a> From<&'a str>> + Clone + PartialEq 
 
     /// The operation that writes the item.
     const WRITE: &'static str = if Self::IS_SEPARATE { "TransactWriteItems" } else { "UpdateItem" };
+
+    /// The attribute `items`.
+    const ITEMS: Attribute<Self, u32>;
 
     fn new(id: &str, items: u32) -> Self;
 
@@ -70,6 +73,8 @@ macro_rules! kept {
 
         impl Kept for $name {
             const IS_SEPARATE: bool = $is_separate;
+
+            const ITEMS: Attribute<Self, u32> = Self::ATTR.items;
 
             fn new(id: &str, items: u32) -> Self {
                 Self::new(id, items)
@@ -127,7 +132,7 @@ impl Shop {
 }
 
 /// The kinds of writes by a caller without the lease.
-pub(crate) const WRITES: [&str; 8] = [
+pub(crate) const WRITES: [&str; 10] = [
     "update_with",
     "try_update_with",
     "upsert_with",
@@ -136,6 +141,8 @@ pub(crate) const WRITES: [&str; 8] = [
     "delete",
     "transaction",
     "unit of work",
+    "patch",
+    "patch in a transaction",
 ];
 
 /// Adds one to the item `a`, or deletes it.
@@ -155,6 +162,11 @@ pub(crate) async fn write_by<T: Kept>(shop: &Shop, items: &Repository<T>, kind: 
         "update" => items.update(stored).await.map(drop),
         "exactly once" => items.update(stored).exactly_once().await.map(drop),
         "delete" => items.delete(stored).await.map(drop),
+        "patch" => items.patch("a").add(T::ITEMS, 1).await.map(drop),
+        "patch in a transaction" => {
+            let patch = |tx: &mut Transaction| tx.patch(items, "a").add(T::ITEMS, 1).op();
+            commit(&shop.client, patch).await.map(drop)
+        }
         "transaction" => commit(&shop.client, |tx| tx.update(items, stored)).await.map(drop),
         _ => add_in_a_unit_of_work(shop, items, "a").await,
     }

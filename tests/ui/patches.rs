@@ -1,0 +1,87 @@
+//! What a patch does not take.
+
+use std::{collections::HashSet, num::NonZeroU32};
+
+use dynalock::{Attributes, Repository, Versioned};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Versioned)]
+#[dynalock(table = "products")]
+struct Product {
+    #[dynalock(partition_key)]
+    sku: String,
+    #[dynalock(version)]
+    revision: u64,
+    stock: i64,
+    name: String,
+    least: NonZeroU32,
+    history: Vec<String>,
+    colours: HashSet<String>,
+    #[serde(with = "serde_dynamo::string_set")]
+    tags: HashSet<String>,
+    #[serde(with = "serde_bytes")]
+    digest: Vec<u8>,
+    address: Address,
+}
+
+#[derive(Serialize, Deserialize, Attributes)]
+struct Address {
+    city: String,
+}
+
+#[derive(Serialize, Deserialize, Attributes)]
+struct Person {
+    name: String,
+}
+
+#[derive(Serialize, Deserialize, Attributes)]
+#[serde(untagged)]
+struct Untagged {
+    #[dynalock(partition_key)]
+    name: String,
+}
+
+#[derive(Serialize, Deserialize, Attributes)]
+struct Pair(String, String);
+
+fn additions(products: &Repository<Product>) {
+    let a = Product::ATTR;
+    let _ = products.patch("x").add(a.name, 1);
+    let _ = products.patch("x").add(a.least, 1);
+    let _ = products.patch("x").add(a.stock, 1.5);
+    let _ = products.patch("x").add(a.revision, 1);
+    let _ = products.patch("x").add(a.digest, 1);
+}
+
+fn values(products: &Repository<Product>) {
+    let a = Product::ATTR;
+    let _ = products.patch("x").set(a.sku, "y");
+    let _ = products.patch("x").set(a.stock, "many");
+    let _ = products.patch("x").set(a.digest, vec![1]);
+    let _ = products.patch("x").remove(a.stock);
+}
+
+fn collections(products: &Repository<Product>) {
+    let a = Product::ATTR;
+    let _ = products.patch("x").append(a.stock, [1]);
+    let _ = products.patch("x").append(a.history, [1]);
+    let _ = products.patch("x").insert(a.colours, ["red"]);
+    let _ = products.patch("x").insert(a.tags, [1]);
+    let _ = products.patch("x").delete(a.tags, ["new"]);
+}
+
+fn paths(products: &Repository<Product>) {
+    let a = Product::ATTR;
+    let _ = products.patch("x").set(a.address.at(Person::ATTR.name), "Ada");
+    let _ = products.patch("x").set(a.name.index(0), "A");
+    let _ = products.patch("x").set(a.address.key("city"), "Oslo");
+    let _ = products.patch("x").set(Address::ATTR.city, "Oslo");
+    let _ = a.stock.size();
+}
+
+fn conditions(products: &Repository<Product>, product: Product) {
+    let _ = products.create(product).when(Product::ATTR.stock.ge(0));
+    let _ = products.get("x").when(Product::ATTR.stock.ge(0));
+}
+
+fn main() {}
