@@ -15,7 +15,7 @@ use crate::{
 
 const ITEMS: usize = 100;
 
-/// A page of a query. By hand, serde_dynamo reads the items.
+/// A page of a query. By hand, `serde_dynamo` reads the items.
 pub(crate) async fn query(side: Side, ring: Ring, runs: u64) {
     let answer = Answer::success(format!(r#"{{"Count":{ITEMS},"ScannedCount":{ITEMS},"Items":[{}]}}"#, items(ring)));
     let (client, id) = (Canned::default().answering("Query", [answer]).client(), id(0));
