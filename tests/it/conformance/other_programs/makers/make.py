@@ -71,6 +71,7 @@ def main():
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
+        "PYTHONHASHSEED": "0",
     }
     keys = {"customer": ("S", "HASH"), "number": ("N", "RANGE")}
     try:
