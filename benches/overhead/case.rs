@@ -1,7 +1,7 @@
 //! The measured calls. Each call is made by hand and with the library, on items with a short or a full ring of write
 //! ids.
 
-use crate::{leases, single, transactions};
+use crate::{leases, many, single, transactions};
 
 /// One call of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) enum Case {
     TransactionOf25,
     TransactionOf100,
     Transact,
+    QueryOf100,
+    GetMany100,
     LeaseOfItem,
     LockByName,
 }
@@ -34,7 +36,7 @@ pub(crate) enum Ring {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Get,
         Self::Create,
         Self::UpdateWith,
@@ -44,6 +46,8 @@ impl Case {
         Self::TransactionOf25,
         Self::TransactionOf100,
         Self::Transact,
+        Self::QueryOf100,
+        Self::GetMany100,
         Self::LeaseOfItem,
         Self::LockByName,
     ];
@@ -59,6 +63,8 @@ impl Case {
             Self::TransactionOf25 => "transaction of 25 updates",
             Self::TransactionOf100 => "transaction of 100 updates",
             Self::Transact => "transact of 2 items",
+            Self::QueryOf100 => "page of a query, 100 items",
+            Self::GetMany100 => "get_many of 100 items",
             Self::LeaseOfItem => "lock an item, update, commit",
             Self::LockByName => "acquire and release a name",
         }
@@ -76,7 +82,7 @@ impl Case {
     pub(crate) fn runs(self) -> [u64; 2] {
         match self {
             Self::TransactionOf25 => [5, 30],
-            Self::TransactionOf100 => [3, 13],
+            Self::TransactionOf100 | Self::QueryOf100 | Self::GetMany100 => [3, 13],
             _ => [20, 120],
         }
     }
@@ -95,6 +101,8 @@ impl Case {
                 Self::TransactionOf25 => transactions::updates(25, side, ring, runs).await,
                 Self::TransactionOf100 => transactions::updates(100, side, ring, runs).await,
                 Self::Transact => transactions::unit_of_work(side, ring, runs).await,
+                Self::QueryOf100 => many::query(side, ring, runs).await,
+                Self::GetMany100 => many::get_many(side, ring, runs).await,
                 Self::LeaseOfItem => leases::item(side, ring, runs).await,
                 Self::LockByName => leases::name(side, runs).await,
             }

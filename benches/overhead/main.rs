@@ -11,6 +11,7 @@ mod callgrind;
 mod canned;
 mod case;
 mod leases;
+mod many;
 mod order;
 mod single;
 mod transactions;

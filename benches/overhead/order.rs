@@ -130,6 +130,13 @@ impl ReadOrder {
         Self { order, version, writes: writes.into_inner() }
     }
 
+    /// Like [`of`](Self::of), by serde.
+    pub(crate) fn by_serde(mut item: HashMap<String, AttributeValue>) -> Self {
+        let version = number(&mut item, "_version");
+        let Some(AttributeValue::B(writes)) = item.remove("_writes") else { panic!("no write ids") };
+        Self { order: serde_dynamo::from_item(item).expect("an order"), version, writes: writes.into_inner() }
+    }
+
     /// The ring after one more write.
     pub(crate) fn next_writes(&self) -> Blob {
         let mut writes = self.writes.clone();

@@ -25,6 +25,7 @@ mod leases;
 mod locks;
 mod lost_reply;
 mod modify;
+mod other_programs;
 mod patches;
 mod queries;
 mod random_conditions;

@@ -3,6 +3,7 @@
 mod batches;
 mod losses;
 mod prefetch;
+mod stale;
 
 use serde_json::{Value, json};
 

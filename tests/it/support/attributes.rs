@@ -3,6 +3,7 @@
 use std::{collections::HashMap, fmt::Display};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+use aws_smithy_types::base64;
 use serde_json::{Value, json};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -39,6 +40,7 @@ pub(crate) fn json(value: &AttributeValue) -> Value {
         AttributeValue::M(map) => {
             json!({ "M": map.iter().map(|(name, value)| (name.clone(), json(value))).collect::<serde_json::Map<_, _>>() })
         }
+        AttributeValue::B(bytes) => json!({ "B": base64::encode(bytes) }),
         AttributeValue::Ss(set) => json!({ "SS": sorted(set) }),
         AttributeValue::Ns(set) => json!({ "NS": sorted(set) }),
         other => panic!("no test sends {other:?}"),
