@@ -49,6 +49,23 @@ macro_rules! cases_of {
             let shipped = items.update(crate::support::changed(newest.unwrap(), |order| order.total += 1)).await.unwrap();
             assert_eq!((shipped.total, shipped.version()), (full.total + 1, $order::FIRST_VERSION + 1));
         }
+
+        async fn its_items_are_patched_and_its_version_check_passes(shop: &crate::support::Shop) {
+            let table = super::table_of::<$order>(shop).await;
+            let [full, _] = $order::orders();
+            let key = || super::key_of(&full);
+            let a = $order::ATTR;
+            let patched = table.items.patch(key()).add(a.total, 5).when(a.paid.eq(full.paid)).await.unwrap();
+            assert_eq!((patched.total, patched.version()), (full.total + 5, $order::FIRST_VERSION + 1));
+            let writes = super::Fixture::of::<$order>().writes;
+            assert!(!super::applies(&shop.plain, table.name(), &writes[0]).await);
+            assert!(super::applies(&shop.plain, table.name(), &writes[1]).await);
+            let patched = table.items.patch(key()).set(a.placed_at, "2026-04-01T00:00:00Z").await;
+            match patched {
+                Ok(patched) => assert_eq!(patched.version(), $order::FIRST_VERSION + 3),
+                Err(error) => assert!(writes[1]["operation"] == "DeleteItem", "{error:?}"),
+            }
+        }
     };
     ($order:ident: $($case:ident),* $(,)?) => {
         $(
@@ -57,7 +74,7 @@ macro_rules! cases_of {
             }
         )*
 
-        cases![its_items_are_queried, $($case),*];
+        cases![its_items_are_queried, its_items_are_patched_and_its_version_check_passes, $($case),*];
     };
 }
 
