@@ -1,4 +1,4 @@
-//! Decodes the items that errors carry.
+//! Decodes the items that errors contain.
 
 use super::{Stored, decode};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Conflict {
-    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no
-    /// item. No request is made.
+    /// Returns the item with which DynamoDB refused the write, or `None` if there was no item. This
+    /// method sends no request.
     ///
     /// # Errors
     ///
@@ -22,7 +22,7 @@ impl Conflict {
 }
 
 impl OperationReason<'_> {
-    /// Returns the item that a false condition met, as a `T`, or `None` if there was no item.
+    /// Returns the item that made the condition false, or `None` if there was no item.
     ///
     /// # Errors
     ///

@@ -91,8 +91,8 @@ pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + S
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
-        SdkError::TimeoutError(_) => Failure::timeout(),
         // The SDK's timeout can end the wait for a reply after the request was applied.
+        SdkError::TimeoutError(_) => Failure::timeout(),
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
             // `into_source` takes the error out of the SDK's type, so the error can be searched for

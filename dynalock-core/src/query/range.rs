@@ -143,8 +143,8 @@ impl<S> SortRange<S, Bounds> for RangeFull {
 impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
     fn into_bounds(self) -> SortBounds {
         match self.end.before() {
-            // There is no number below the lowest one, so the range `..MIN` is empty.
             Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
+            // There is no number below the lowest one, so the range `a..MIN` is empty.
             Some(_) | None => SortBounds::Nothing,
         }
     }
