@@ -1,8 +1,8 @@
-//! Acquires locks: one lock, the first free lock of several, all of several, or each lock
-//! through its queue.
+//! Acquires locks: one lock, the first free lock of several, all of several, or each lock through
+//! its queue.
 //!
-//! All kinds of acquisitions repeat the same steps: an attempt, and after a denial the removal
-//! of an expired holder or a wait.
+//! All kinds of acquisitions repeat the same steps. They send an attempt. After a denial they
+//! remove an expired holder or wait.
 
 pub(crate) mod acquisition;
 mod all;
