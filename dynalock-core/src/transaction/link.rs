@@ -18,8 +18,10 @@ impl Link {
         Self { client, connection: None }
     }
 
-    /// Takes over the connection of a repository, if it was made from the same client.
+    /// Shares the connection of a repository, if it was made from the same client.
     pub(super) fn meet(&mut self, connection: &Arc<Connection>) {
+        // A repository of another client may have other credentials, so its connection must not be
+        // used.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }
