@@ -16,7 +16,8 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // `ItemCollectionSizeLimitExceeded`, `ValidationError`, and codes that DynamoDB may add.
+        // This arm stands for `ItemCollectionSizeLimitExceeded`, for `ValidationError`, and for
+        // codes that DynamoDB may add.
         _ => Some(CancellationClass::Permanent),
     }
 }
