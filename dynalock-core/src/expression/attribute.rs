@@ -16,7 +16,8 @@ const MOST_OPERANDS: usize = 100;
 /// makes a handle for each field, for example `Product::ATTR.stock`.
 ///
 /// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A
-/// `V` can also be compared with an `Option<V>`, and a `&str` with a string ([`AsOperand`]).
+/// `V` can also be compared with an `Option<V>`, and a `&str` can be compared with a string
+/// ([`AsOperand`]).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -39,7 +40,7 @@ const MOST_OPERANDS: usize = 100;
 ///
 /// # What a condition sees
 ///
-/// A condition sees the stored attribute, under the name that serde writes.
+/// A condition tests the stored attribute, under the name that serde writes.
 ///
 /// | stored | effect |
 /// |---|---|
@@ -69,18 +70,19 @@ impl<T, V> Attribute<T, V> {
         self.name
     }
 
-    /// True if the attribute exists. A null exists as well.
+    /// Returns a condition that is true if the attribute exists. A null exists, too.
     pub fn exists(self) -> Condition<T> {
         Condition::new(Test::Exists(self.name))
     }
 
-    /// True if the attribute does not exist. A null exists, so the condition is false for it. For
-    /// an `Option`, [`eq`](Self::eq)`(None)` is true for both.
+    /// Returns a condition that is true if the attribute does not exist. A null exists, so the
+    /// condition is false for a null. For an `Option`, [`eq`](Self::eq)`(None)` is true in both
+    /// cases.
     pub fn absent(self) -> Condition<T> {
         Condition::new(Test::Absent(self.name))
     }
 
-    /// True if the attribute equals `operand`.
+    /// Returns a condition that is true if the attribute equals `operand`.
     ///
     /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The condition
     /// `eq(None)` is true for a null and for a missing attribute.
@@ -88,14 +90,14 @@ impl<T, V> Attribute<T, V> {
         self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). An absent
-    /// attribute differs from every operand except `None`.
+    /// Returns a condition that is true if the attribute differs from `operand`. It is the opposite
+    /// of [`eq`](Self::eq). An absent attribute differs from each operand except `None`.
     pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::not_equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any
-    /// other number, the write that carries the condition fails with
+    /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB accepts
+    /// 1 to 100 operands. With any other number, the write with this condition fails with
     /// [`Error::Encode`](crate::Error::Encode).
     pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
         self.test(|name| {
@@ -108,12 +110,13 @@ impl<T, V> Attribute<T, V> {
         })
     }
 
-    /// True if the string or the bytes begin with `prefix`.
+    /// Returns a condition that is true if the string or the bytes begin with `prefix`.
     pub fn begins_with(self, prefix: impl AsPrefix<V>) -> Condition<T> {
         self.test(|name| Ok(Test::Function("begins_with", name, encode_attribute(&prefix.as_prefix())?)))
     }
 
-    /// True if the attribute contains `part`: a part of a string, or an element of a list or a set.
+    /// Returns a condition that is true if the attribute contains `part`. `part` is a part of a
+    /// string, or an element of a list or a set.
     pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
         self.test(|name| Ok(Test::Function("contains", name, encode_attribute(&part.as_part())?)))
     }
@@ -127,28 +130,28 @@ impl<T, V> Attribute<T, V> {
 /// bytes as unsigned numbers. An absent attribute and a null are neither below nor above any value.
 #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
 impl<T, V> Attribute<T, V> {
-    /// True if the attribute is less than `bound`.
+    /// Returns a condition that is true if the attribute is less than `bound`.
     pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare("<", bound)
     }
 
-    /// True if the attribute is at most `bound`.
+    /// Returns a condition that is true if the attribute is at most `bound`.
     pub fn le(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare("<=", bound)
     }
 
-    /// True if the attribute is greater than `bound`.
+    /// Returns a condition that is true if the attribute is greater than `bound`.
     pub fn gt(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare(">", bound)
     }
 
-    /// True if the attribute is at least `bound`.
+    /// Returns a condition that is true if the attribute is at least `bound`.
     pub fn ge(self, bound: impl AsBound<V>) -> Condition<T> {
         self.compare(">=", bound)
     }
 
-    /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if
-    /// `low` is greater than `high`.
+    /// Returns a condition that is true if the attribute is at least `low` and at most `high`.
+    /// DynamoDB refuses the write if `low` is greater than `high`.
     pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
         self.test(|name| {
             let low = encode_attribute(&low.as_bound())?;

@@ -11,13 +11,13 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that there is no item under the key. The condition tests a key attribute,
-/// because an item can exist without a version.
+/// Returns the condition that the key has no item. The condition tests a key attribute, because an
+/// item can exist without a version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that there is an item under the key.
+/// Returns the condition that the key has an item.
 pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
@@ -64,7 +64,7 @@ pub(crate) fn unchanged<'a>(
 }
 
 /// Returns the condition that the item has the attributes of the image, and none of the other named
-/// attributes. The order is fixed, because a transaction that is repeated under its token must have
+/// attributes. The order is fixed, because a transaction that is repeated with its token must have
 /// the same text.
 fn same_content<'a>(
     model: &'a Model,

@@ -38,7 +38,7 @@ pub(crate) struct Name(usize);
 pub(crate) struct Value(usize);
 
 impl Placeholders {
-    /// Starts the numbering after the placeholders of the request's other expressions.
+    /// Makes placeholders whose numbers continue after those of the request's other expressions.
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }
@@ -86,8 +86,8 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the text of a placeholder, with its number in base 36. Compared with decimal numbers, an
-/// expression of 4 KB then has room for a fifth more attributes. The text is built without `fmt`,
+/// Returns the text of a placeholder. Its number is written in base 36, so an expression of 4 KB
+/// has room for a fifth more attributes than with decimal numbers. The text is built without `fmt`,
 /// which would take longer than the rest of the function.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut digits = Digits::default();
