@@ -1,4 +1,4 @@
-//! Changes of one item, and the plans for writing them. The functions send nothing. The plan of an
+//! Changes of one item, and the plans of their writes. These functions send nothing. The plan of an
 //! update under a lease takes the next heartbeat number of its grant.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
@@ -95,21 +95,22 @@ pub(crate) struct IntentOf<T> {
 /// The kind of a write, and the state that the write requires.
 pub(crate) enum Change {
     Create,
-    /// Writes the changed attributes. If no attribute changed, a transaction checks the item
-    /// instead.
+    /// The write sets the changed attributes. If no attribute changed, a transaction checks the
+    /// item instead.
     Update(Basis),
-    /// Like `Update`, and increments the version even if no attribute changed.
+    /// The write sets the changed attributes, and increments the version even if no attribute
+    /// changed.
     Touch(Basis),
-    /// Writes all attributes of the value, and removes all others.
+    /// The write sets all attributes of the value, and removes all other attributes.
     Replace(Basis),
-    /// Like `Replace`, for an item with its lease in the item. The field is the item as it was
-    /// read, including attributes that the basis leaves out.
+    /// The write replaces an item that contains its lease. The field is the item as it was read,
+    /// including attributes that the basis leaves out.
     Overwrite(Basis, Item),
     Delete(Basis),
 }
 
-/// An update or an overwrite, sent as a put of the whole item because its expression would be too
-/// long.
+/// An update or an overwrite that is sent as a put of the whole item, because its expression would
+/// be too long.
 ///
 /// The put takes the lease attributes from `content`, and changes them by the lease clause. Its
 /// condition requires that the lease attributes of the item equal those of `stored`.
@@ -121,7 +122,7 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) content: Item,
 }
 
-/// A delete of an item in whatever state it is.
+/// A delete of an item that requires no state.
 pub(crate) struct UncheckedDelete(pub(crate) ItemRef);
 
 impl Change {
@@ -203,7 +204,7 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
     }
 
-    /// Returns the content that an update with these changes leaves. After an overwrite, the
+    /// Returns the content of the item after an update with these changes. After an overwrite, the
     /// content is the value alone.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
@@ -215,9 +216,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of a put of the whole value. The put has no lease condition on the item: a
-    /// create finds no lease, and an item with its lease in the item is overwritten by an update
-    /// instead.
+    /// Returns the plan of a put of the whole value. The put has no lease condition on the item. A
+    /// create finds no lease, and an update overwrites an item that contains its lease.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
@@ -419,8 +419,8 @@ impl Intent for UncheckedDelete {
     }
 }
 
-/// Returns the basis of a write on an item that was read for an etag, or `None` if the item is not
-/// in the state of the etag.
+/// Returns the basis of a write on an item that was read for an etag. Returns `None` if the item is
+/// not in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     basis.remember(&current);

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns whether this is the item under a key of a table.
+    /// Returns whether this is the item with a key of a table.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }

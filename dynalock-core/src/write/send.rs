@@ -22,7 +22,7 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// The write was applied.
     Applied(A),
     /// No attempt was applied, and none will be. For a single write, the field is the item that
-    /// refused it, or `None` if there was no item.
+    /// made the condition false, or `None` if there was no item.
     Conflict(C),
 }
 
@@ -33,17 +33,17 @@ pub(crate) struct Applied {
     pub(crate) next: Option<Basis>,
 }
 
-/// The evidence that a write was applied. A reply belongs to the last attempt. The other kinds of
-/// evidence show that one of the attempts was applied, but not which attempt.
+/// The evidence that a write was applied. A reply proves that the last attempt was applied. The
+/// other kinds of evidence prove that one of the attempts was applied, but not which attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// The reply to the last attempt.
     Reply,
-    /// The item of this incarnation contains the write id.
+    /// The write id in the item of this incarnation.
     Id(Incarnation),
-    /// The item has no write ids, but shows that its holder has released the lease.
+    /// The holder's release in an item without write ids.
     Release,
-    /// The item that the write deletes is absent. Another caller may have deleted it.
+    /// The absence of the item that the write deletes. Another caller may have deleted it.
     Absence,
 }
 
@@ -53,7 +53,7 @@ pub(crate) enum Delivery {
     /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
     /// companion write is a transaction.
     Plain,
-    /// A transaction with a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
+    /// A transaction with a ClientRequestToken. DynamoDB applies it at most once in ten minutes.
     Once,
 }
 
@@ -62,9 +62,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// How the writes of this call use a separate lease row.
+    /// The use of a separate lease row by the writes of this call.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// Whether the outcome of an attempt is unknown: it may have been applied, or may still be.
+    /// `true` if the outcome of an attempt is unknown. The attempt may have been applied, or may
+    /// still be applied.
     pub(crate) in_doubt: bool,
 }
 
@@ -74,8 +75,8 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt takes the write out, because a copy costs more than another
-/// plan in the rare case of a repetition.
+/// The content of a request. An attempt takes the write out. In the rare case of a repetition,
+/// another plan costs less than a copy for each attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -229,8 +230,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Interprets a refusal by the separate lease row. The checks are the write id, the lease and
-    /// the version, in this order. Returns `None` if the write should be planned again.
+    /// Interprets a refusal by the separate lease row. The order of the checks is: the write id,
+    /// the lease, the version. Returns `None` if the write should be planned again.
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,
@@ -284,7 +285,7 @@ impl Writer<'_> {
     }
 
     /// Removes an expired head of the queue that refused the write, so that the write can be
-    /// planned again. If there is none, returns the refusal.
+    /// planned again. If the queue has no expired head, returns the refusal.
     async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // The refusal was certain, so the outcome of every attempt is known.
         self.in_doubt = false;
@@ -297,8 +298,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns it with the refusal, but
-    /// some compatible servers never do. The item is then read.
+    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
+    /// Some compatible servers do not return it, so the item is then read.
     async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -307,7 +308,7 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
     }
 
-    /// Decides what a false condition shows about the write.
+    /// Returns the conclusion from a false condition about the write.
     fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if !self.in_doubt => Doubt::None,
@@ -359,7 +360,7 @@ impl LeaseRowRefusal {
     }
 }
 
-/// Returns whether the holder's own release is visible in an item.
+/// Returns whether an item shows the holder's own release.
 fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
     release.is_some_and(|release| {
@@ -367,7 +368,7 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     })
 }
 
-/// Returns the basis that the applied attempt left.
+/// Returns the basis after the attempt that was applied.
 fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
     match proof {
         Proof::Reply | Proof::Release | Proof::Absence => next,
