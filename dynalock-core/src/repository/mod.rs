@@ -140,8 +140,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the number of requests that one call may repeat after a failure or a conflict, at least 1. Without this
-    /// limit, only the deadline ends a call.
+    /// Limits the number of failed requests and conflicts of each call. The limit is at least 1.
+    /// Without a limit, the requests are repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -198,8 +198,8 @@ impl<T> Repository<T> {
     }
 
     /// Creates the table with the key and the indexes of `T` and on-demand billing, and waits until
-    /// the table is active. If a table with the same key exists, the call succeeds, whatever indexes
-    /// the table has. The default deadline of the wait is one minute.
+    /// the table is active. The call also succeeds if a table with the same key exists, even if it
+    /// has other indexes. The default deadline of the wait is one minute.
     ///
     /// # Examples
     ///
@@ -228,7 +228,7 @@ impl<T> Repository<T> {
         table::request(self)
     }
 
-    /// Returns the item under a key, or `None` if there is no item. The read is strongly
+    /// Returns the item with this key, or `None` if there is no item. The read is strongly
     /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent).
     ///
     /// # Examples
@@ -279,14 +279,14 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
-    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) under
+    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) for
     ///   this key.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// The item may have been written only if the error is `Indeterminate`.
+    /// After `Indeterminate`, the item may have been written. After any other error, it has not.
     ///
     /// # Cancel safety
     ///
@@ -301,8 +301,8 @@ impl<T> Repository<T> {
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read.
     /// Attributes that `T` does not know stay in the item. A value without changes is returned
-    /// unchanged, and no request is sent. For a value from [`Stored::assume`], the item is read
-    /// first and compared with the value.
+    /// unchanged, and no request is sent. For a value from [`Stored::assume`], the call reads the
+    /// item first and compares it with the value.
     ///
     /// # Examples
     ///
@@ -343,10 +343,10 @@ impl<T> Repository<T> {
         self.request(Update::changes(stored))
     }
 
-    /// Writes the whole value over the item that it was read from, even if nothing changed.
-    /// Attributes that `T` does not know are removed. If the lease of the item is stored in the
-    /// item itself, the call first reads the item, and then removes the surplus attributes by an
-    /// update. The fence of the lease thus stays in the item.
+    /// Writes the whole value over its item, even if no attribute changed. The call removes the
+    /// attributes that `T` does not know. If the lease of the item is stored in the item itself,
+    /// the call first reads the item, and then removes the surplus attributes by an update. The
+    /// fence of the lease thus stays in the item.
     ///
     /// # Examples
     ///
@@ -376,8 +376,9 @@ impl<T> Repository<T> {
         self.request(Update::whole(stored))
     }
 
-    /// Works like [`update`](Self::update), but increments the version even if no attribute
-    /// changed. Writes by callers that read the item before then fail with a conflict.
+    /// Writes the item like [`update`](Self::update), but increments the version even if no
+    /// attribute changed. Later writes of callers that read the item before then fail with a
+    /// conflict.
     ///
     /// # Examples
     ///
@@ -442,9 +443,9 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes the item under a key, in whatever state it is. If there is no item, the call
-    /// succeeds. The call checks neither versions nor leases, so it also deletes an item that
-    /// another caller has just written.
+    /// Deletes the item with this key, in any state. The call also succeeds if there is no item. It
+    /// checks neither versions nor leases, so it also deletes an item that another caller has just
+    /// written.
     ///
     /// # Examples
     ///
@@ -512,8 +513,8 @@ impl<T> Repository<T> {
         self.request(UpdateWith::new(key.into_key(), change))
     }
 
-    /// Works like [`update_with`](Self::update_with), with a closure that can return an error. The
-    /// error ends the call immediately, and nothing is written.
+    /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
+    /// error. The error ends the call immediately, and nothing is written.
     ///
     /// # Examples
     ///
@@ -564,8 +565,8 @@ impl<T> Repository<T> {
         self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
-    /// Works like [`update_with`](Self::update_with), and creates the item if it is missing. In
-    /// that case `init` makes the value, and `change` then changes it.
+    /// Changes the item like [`update_with`](Self::update_with), and creates the item if it is
+    /// missing. For a missing item, `init` makes the value, and `change` then changes it.
     ///
     /// # Examples
     ///
@@ -600,7 +601,7 @@ impl<T> Repository<T> {
         self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    /// Returns the item under a key of this table, for an operation.
+    /// Returns the item with this key of this table, for an operation.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,

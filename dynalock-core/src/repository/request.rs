@@ -8,7 +8,7 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call before it is sent. Change its settings, then `.await` it.
+/// A call that has not been sent. Change its settings, then `.await` it.
 ///
 /// The type `K` is the kind of call, and determines the output. A request becomes a future by
 /// `IntoFuture`. The future is boxed and `Send`. Functions and macros that take a future, such as
@@ -32,7 +32,7 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline counts from the first poll.
+/// The deadline of a call counts from the first poll of its future.
 ///
 /// # Cancel safety
 ///
@@ -78,8 +78,8 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without this
-    /// limit, only the deadline ends the call. With a limit of 0, the call fails with
+    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without a
+    /// limit, the requests are repeated until the deadline. With a limit of 0, the call fails with
     /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// Many attempts in a short time are normal under contention, so a deadline is usually the
@@ -156,7 +156,7 @@ impl<T, K: Checked> Request<T, K> {
     ///
     /// - DynamoDB sent no reply at all.
     /// - A reply was lost, and the next attempt was refused for a reason that may disappear: an
-    ///   existing item for a create, a lease, or an item without `_writes`. After the obstacle has
+    ///   existing item for a create, a lease, or an item without `_writes`. When this reason has
     ///   disappeared, a late copy of the first attempt may still be applied.
     ///
     /// # Examples
@@ -177,8 +177,8 @@ impl<T, K: Checked> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes even if another caller holds a lease on the item. The holder is not told. Its next
-    /// write starts from the item as this call left it.
+    /// Writes the item even if another caller holds a lease on it. The holder is not told. The next
+    /// write of the holder starts from the item as this call left it.
     ///
     /// # Examples
     ///
