@@ -38,7 +38,7 @@ pub(crate) fn epoch_millis() -> u64 {
 
 /// Sets the clock of one client forward or back, for tests with clocks that differ.
 pub trait ClockAhead {
-    /// Sets the clock forward by this number of milliseconds. A negative number sets the clock
-    /// back.
+    /// Sets the clock forward by this number of milliseconds. A negative number of milliseconds
+    /// sets the clock back.
     fn clock_ahead_by_millis(self, millis: i64) -> Self;
 }

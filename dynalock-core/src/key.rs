@@ -73,8 +73,8 @@ impl Key {
     }
 }
 
-/// The output is the key values as text: `"alice", 7`. The text is content of the item. Errors show
-/// it only if the type has `#[dynalock(show_key)]`.
+/// The output is the key values as text: `"alice", 7`. The text of a key is content of the item.
+/// Errors show it only if the type has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;

@@ -1,4 +1,5 @@
-//! The description that `#[derive(Versioned)]` generates. It contains data and no algorithms.
+//! The description that `#[derive(Versioned)]` generates. The description contains data and no
+//! algorithms.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -27,7 +28,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns the key of this value.
     fn key(&self) -> Key;
 
-    /// Converts a key into the generated key type. The key was read from an index of this type.
+    /// Converts a key into the generated key type. Such a key was read from an index of this type.
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
@@ -38,9 +39,9 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// A value that names one item of type `T`. Each value that converts into the generated key type
 /// can be used, for example a `ProductKey` for a `Product`.
 ///
-/// If the table has no sort key, a partition key can be used. Otherwise, a tuple of partition key
-/// and sort key can be used. A `&str` can replace a `String`. A `&T` stands for the key of its
-/// item.
+/// If the table has no sort key, a partition key can be used. If the table has a sort key, a tuple
+/// of partition key and sort key can be used. A `&str` can replace a `String`. A `&T` stands for
+/// the key of its item.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -65,7 +66,7 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 /// The settings and names of a struct with `#[derive(Versioned)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// The name of the table. A repository can set another name.
+    /// The default name of the table. A repository can set another name of the table.
     pub table: &'static str,
     /// The partition key.
     pub partition_key: KeyModel,
@@ -80,7 +81,8 @@ pub struct Model {
     /// All names under which serde reads or writes a field, sorted. Names in flattened fields are
     /// not included.
     pub attributes: &'static [&'static str],
-    /// `true` if errors may show the key of an item. Otherwise errors treat a key as content.
+    /// `true` if errors may show the key of an item. If it is `false`, errors treat a key as
+    /// content.
     pub show_key: bool,
     /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
@@ -112,7 +114,7 @@ pub struct IndexModel {
 /// The partitions of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexScope {
-    /// The index has its own partitions. Its reads are eventually consistent.
+    /// The index has its own partitions. Reads of a global index are eventually consistent.
     Global,
     /// The index has the partitions of the table, in another order.
     Local,
@@ -121,11 +123,11 @@ pub enum IndexScope {
 /// The attributes that an index contains in addition to the keys of the table and of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Projection {
-    /// The index contains all attributes.
+    /// The index contains all attributes of its items.
     All,
-    /// The index contains no other attributes.
+    /// The index contains no attributes except these keys.
     KeysOnly,
-    /// The index contains these attributes.
+    /// The index contains the named attributes in addition to these keys.
     Include(&'static [&'static str]),
 }
 
@@ -139,7 +141,7 @@ impl IndexModel {
 /// The names of the lease attributes, and the settings of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockModel {
-    /// The attribute that names the holder. It is absent if there is no holder.
+    /// The attribute that names the holder. The attribute is absent if the lock has no holder.
     pub owner: &'static str,
     /// The attribute with the number of the last grant.
     pub fence: &'static str,
@@ -149,8 +151,8 @@ pub struct LockModel {
     pub until: &'static str,
     /// The attribute that names the owner of the last released lease.
     pub released: &'static str,
-    /// The name of an attribute that earlier versions wrote. It contains the fence of an expired
-    /// lease. No request writes it, and no value shows it.
+    /// An attribute that earlier versions of the library wrote. The attribute contains the fence of
+    /// an expired lease. No request writes the attribute, and no value shows it.
     pub crashed: &'static str,
     /// The attribute with the fair queue: a list of its entries. The head of the queue holds the
     /// lease.
@@ -203,8 +205,8 @@ impl TimeUnit {
         }
     }
 
-    /// Returns a time in this unit, rounded down, for a comparison with stored ends. The result is
-    /// never after the true time.
+    /// Returns a time in this unit, rounded down, for a comparison with stored ends. The rounded
+    /// time is never after the true time.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -234,7 +236,7 @@ impl LockModel {
         self.place == LockPlace::Item
     }
 
-    /// Returns the names of the attributes.
+    /// Returns the names of the lease attributes.
     pub fn names(&self) -> [&'static str; 8] {
         [self.owner, self.fence, self.beat, self.until, self.released, self.crashed, self.queue, self.turn]
     }
@@ -247,16 +249,16 @@ impl LockModel {
 /// third of a ttl. The cost of a heartbeat grows with the size of the item: 100 write units for an
 /// item of 100 KB. `#[lockable(separate)]` stores the lease in a separate row:
 ///
-/// - The row is in the same table. Its key is the key of the item with `#lock` after the last key
-///   attribute. The last key attribute is the sort key, or the partition key if the table has no
-///   sort key. It must be a string or bytes. If the key of an item ends in `#lock`, calls fail with
-///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of this library leave
-///   the lease rows out. Queries and scans of other programs show them.
+/// - The row is in the same table. The key of the row is the key of the item with `#lock` after the
+///   last key attribute. The last key attribute is the sort key, or the partition key if the table
+///   has no sort key. The last key attribute must be a string or bytes. If the key of an item ends
+///   in `#lock`, calls fail with [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and
+///   scans of this library leave the lease rows out. Queries and scans of other programs show them.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the
 ///   row.
 /// - Each create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the row. This is also true for the writes of the holder. The
-///   transaction costs twice the write units of the item, and two write units for the row. In a
+///   item, and a check or a write of the row. The writes of the holder are such transactions, too.
+///   The transaction costs twice the write units of the item, and two write units for the row. In a
 ///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and
 ///   writes that ignore leases are single requests.
 /// - The row is never deleted, even if the item is deleted. The fence therefore continues to grow
@@ -273,16 +275,16 @@ impl LockModel {
 /// | All others. | the item itself: a grant is one request, and a write is no transaction. |
 ///
 /// If the lease is stored in the item, the first fence of an item is the current time in
-/// milliseconds. Fences therefore usually grow when an item is deleted and created again. They do
-/// not grow in two cases: the clock of the caller is behind, or a delayed request from before the
-/// deletion arrives after the new create.
+/// milliseconds. Fences therefore usually grow when an item is deleted and created again. The
+/// fences do not grow in two cases: the clock of the caller is behind, or a delayed request from
+/// before the deletion arrives after the new create.
 ///
 /// With `separate`, the last value of the key must leave room for `#lock`. Access policies that
 /// restrict leading keys must allow the key of the row.
 ///
 /// All programs that write the items must store the leases in the same place. A program that
-/// restores a whole item, for example from a backup, must leave out the attributes of the lease.
-/// Otherwise the next grant could have the same fence as an earlier grant.
+/// restores a whole item, for example from a backup, must leave out the attributes of the lease. If
+/// the attributes were restored, the next grant could have the same fence as an earlier grant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",
@@ -318,9 +320,9 @@ pub struct KeyModel {
 /// The aliases of one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aliases {
-    /// The name that serde writes.
+    /// The name under which serde writes the attribute.
     pub attribute: &'static str,
-    /// The other names that serde reads.
+    /// The other names under which serde reads the attribute.
     pub aliases: &'static [&'static str],
 }
 

@@ -4,18 +4,19 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip::SipHasher13;
 
-/// Returns a generator for one call. Its seed comes from the operating system.
+/// Returns a generator for one call. The seed comes from the operating system.
 ///
 /// Write ids depend on this seed. If two processes had the same seed, each would take the writes of
 /// the other for its own. The default seed of a generator comes from a clock and a thread number.
-/// Both can be the same in machines that were started from one snapshot.
+/// Clock and thread number can be the same in machines that were started from one snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());
     fastrand::Rng::with_seed(seed)
 }
 
-/// Returns a generator whose numbers depend only on the text. All processes get the same numbers.
+/// Returns a generator whose numbers depend only on the text. All processes get the same numbers
+/// for the same text.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {
     fastrand::Rng::with_seed(SipHasher13::new().hash(text.as_bytes()))
 }

@@ -12,7 +12,7 @@ use crate::error::{SerdeError as Error, SerdeResult as Result};
 
 /// A receiver for the attributes of a value, in the order in which serde writes them.
 pub(super) trait AttributeSink {
-    /// Receives one attribute. Its value is not serialized yet.
+    /// Receives one attribute, whose value is not serialized yet.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 

@@ -100,7 +100,8 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// A serde deserializer for the attributes of an item. Its errors name the attribute.
+/// A serde deserializer for the attributes of an item. An error of the deserializer names the
+/// attribute.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -146,8 +147,8 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns whether `serde_dynamo` knows the type of a stored value. Its conversion panics for an
-/// unknown type.
+/// Returns whether `serde_dynamo` knows the type of a stored value. The conversion by
+/// `serde_dynamo` panics for an unknown type.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),

@@ -13,12 +13,12 @@ use crate::{
     version::{Incarnation, Revision},
 };
 
-/// An opaque token of the state in which an item was read. It contains the version, the incarnation
-/// and a digest of the key.
+/// An opaque token of the state in which an item was read. An etag contains the version, the
+/// incarnation and a digest of the key.
 ///
 /// An etag converts to a string and back by `Display`, `FromStr` or serde, for example to send it
-/// to a browser. [`Stored::assume`](crate::Stored::assume) combines it with the edited value. An
-/// etag contains no content. For an item without a version or without `_writes`, it contains a
+/// to a browser. [`Stored::assume`](crate::Stored::assume) combines the etag with the edited value.
+/// An etag contains no content. For an item without a version or without `_writes`, it contains a
 /// digest of the content. A reader of an etag who guesses the content, or the key of any item, can
 /// verify the guess with the etag.
 ///
@@ -78,7 +78,7 @@ impl Etag {
     }
 }
 
-/// The text is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
+/// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -153,7 +153,8 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-/// Returns a digest of attributes. It is the same in each process and for each order of the names.
+/// Returns a digest of attributes. The digest is the same in each process and for each order of the
+/// names.
 pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();

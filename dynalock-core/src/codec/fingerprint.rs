@@ -1,8 +1,9 @@
 //! Computes 128-bit fingerprints of serialized values. Two values with the same fingerprint are
 //! stored as the same attribute.
 //!
-//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). Its key is
-//! random for each process, so that no caller can prepare two values with the same fingerprint.
+//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). The key of the
+//! hash is random for each process, so that no caller can prepare two values with the same
+//! fingerprint.
 
 use std::{hash::Hasher, sync::OnceLock};
 
@@ -33,8 +34,8 @@ impl Fingerprint {
     }
 }
 
-/// A serializer that hashes the serde data model. It hashes each value with a type tag and the
-/// length, so that different values never produce the same bytes.
+/// A serializer that hashes the serde data model. The serializer hashes each value with a type tag
+/// and the length, so that different values never produce the same bytes.
 struct Hash(SipHasher13);
 
 impl Hash {

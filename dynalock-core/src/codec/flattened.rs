@@ -103,7 +103,7 @@ impl Unread {
 }
 
 /// Checks that serde can read an item, and that the decoded value contains each of these
-/// attributes. The error names the first missing attribute.
+/// attributes. The error names the first attribute that the value does not contain.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {

@@ -105,7 +105,7 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
 }
 
 /// Returns the size of an item in bytes, with the names of its attributes. The DynamoDB
-/// documentation defines this size.
+/// documentation defines the size of an item.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }

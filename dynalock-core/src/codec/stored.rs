@@ -85,8 +85,8 @@ enum Before {
 }
 
 impl<T> Stored<T> {
-    /// Returns the version. It is 1 after the create, and each write increments it by one. The
-    /// version is 0 if another program wrote the item without a version.
+    /// Returns the version. The version is 1 after the create, and each write increments it by one.
+    /// The version is 0 if another program wrote the item without a version.
     ///
     /// # Examples
     ///
@@ -262,8 +262,8 @@ impl Basis {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
-    /// Returns the names under which serde writes the value. The result is empty unless the type
-    /// has a flattened field and the write compares the whole content.
+    /// Returns the names under which serde writes the value. The list is empty unless the type has
+    /// a flattened field and the write compares the whole content.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         // Only a condition on the whole content contains these names.
         if !T::MODEL.flattens || self.state.image.is_none() {
@@ -335,7 +335,7 @@ impl<T: Versioned> DerefMut for Stored<T> {
 }
 
 impl<T: PartialEq> PartialEq for Stored<T> {
-    /// Compares the values and the versions.
+    /// Compares both the values and the versions of two items.
     fn eq(&self, other: &Self) -> bool {
         self.version() == other.version() && self.value == other.value
     }

@@ -9,7 +9,7 @@ pub(crate) struct ActionReason {
     pub(crate) item: Option<Item>,
 }
 
-/// Returns the class of a code, or `None` for an action that was not a cause.
+/// Returns the class of a code, or `None` for an action that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
@@ -23,7 +23,7 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
 }
 
 impl ActionReason {
-    /// Returns the reason of an action that was not a cause.
+    /// Returns the reason of an action that did not cause the cancellation.
     pub(crate) fn innocent() -> Self {
         Self { refusal: Refusal::new("None", "", None), item: None }
     }

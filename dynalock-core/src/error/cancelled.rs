@@ -21,8 +21,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction in this process. It shows whether a handle belongs to another
-/// transaction.
+/// The number of a transaction in this process. The number shows whether a handle belongs to
+/// another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -46,7 +46,7 @@ struct CancelledParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// A condition was false. The caller must read the items again and decide again.
+    /// A condition was false. The caller must read the items again before a new attempt.
     Conflict,
     /// Another transaction was running on an item. The same request may succeed later.
     Contention,
@@ -76,8 +76,8 @@ impl Cancelled {
         self.0.transaction
     }
 
-    /// Returns a reason for each operation, in the order of the calls. Operations that were not a
-    /// cause are included.
+    /// Returns a reason for each operation, in the order of the calls. Operations that did not
+    /// cause the cancellation are included.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -109,8 +109,8 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns whether the same request may succeed later. This is so if there is at least one
-    /// reason, and each reason is contention or a lack of capacity.
+    /// Returns whether the same request may succeed later. The result is `true` if there is at
+    /// least one reason, and each reason is contention or a lack of capacity.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -133,8 +133,8 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.key
     }
 
-    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. For an operation that was not
-    /// a cause, the code is the text `None`.
+    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. For an operation that did not
+    /// cause the cancellation, the code is the text `None`.
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
@@ -144,7 +144,7 @@ impl<'c> OperationReason<'c> {
         self.reported.refusal.message()
     }
 
-    /// Returns the class of the code, or `None` if the operation was not a cause.
+    /// Returns the class of the code, or `None` if the operation did not cause the cancellation.
     pub fn class(&self) -> Option<CancellationClass> {
         self.reported.class()
     }

@@ -42,14 +42,14 @@ pub enum CodecReason {
     #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
     #[non_exhaustive]
     MissingField {
-        /// The field, under the name by which serde reads it.
+        /// The name of the field, as serde reads it.
         field: Box<str>,
     },
     /// A field is stored under two names, and serde reads both of them.
     #[error("the field `{field}` is there twice")]
     #[non_exhaustive]
     DuplicateField {
-        /// The field, under the name by which serde reads it.
+        /// The name of the field, as serde reads it.
         field: Box<str>,
     },
     /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
@@ -76,14 +76,14 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of one of this library's serializers or deserializers. It contains the reason and the
-/// path of the value.
+/// An error of one of this library's serializers or deserializers. Such an error contains the
+/// reason and the path of the value.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The path of the value. The innermost part is the first element.
+    /// The path of the value. The innermost part of the path is the first element.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -92,7 +92,8 @@ struct SerdeErrorParts {
 #[derive(Clone)]
 enum Part {
     Field(Box<str>),
-    /// An element of a list, or a value of a map. The key of the map is content, so it is left out.
+    /// An element of a list, or a value of a map. The path leaves out the key of a map, because the
+    /// key is content.
     Entry,
 }
 

@@ -46,8 +46,8 @@ pub enum InvalidTransaction {
         /// The size of the item, by DynamoDB's rules.
         bytes: usize,
     },
-    /// Two operations write the same item. DynamoDB refuses such a transaction. A check and a write
-    /// of the same item are merged instead.
+    /// Two operations write the same item. DynamoDB refuses a transaction that writes an item
+    /// twice. A check and a write of the same item are merged instead.
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"

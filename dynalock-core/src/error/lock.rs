@@ -13,11 +13,12 @@ pub struct Locked {
     pub name: Option<Arc<str>>,
     /// The label of the holder. If the holder has no label, this is its nonce.
     pub owner: Arc<str>,
-    /// The fence of the holder's grant. It is 0 if another program wrote the row without a fence.
+    /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
+    /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the lease is renewed. The time
+    /// The time until another caller can acquire the lock, unless the lease is renewed. This time
     /// ends with the lease by this machine's clock. Under [`Expiry::Clock`](crate::Expiry::Clock),
-    /// it ends `max_skew` later.
+    /// this time ends `max_skew` later.
     pub remaining: Duration,
     /// The number of requests that the call sent, and the time that it took.
     pub spent: Spent,
@@ -36,8 +37,8 @@ pub enum Lost {
         /// The fence of the new grant.
         fence: u64,
     },
-    /// The lease has ended. It was not renewed in time, an operator broke it, or its `max_hold` was
-    /// over.
+    /// The lease has ended. It was not renewed in time, an operator broke the lock, or the
+    /// `max_hold` of the lock was over.
     #[error("its lease has ended")]
     Expired,
     /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.

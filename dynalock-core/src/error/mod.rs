@@ -45,12 +45,13 @@ pub enum Error {
     /// The item has changed since it was read: another caller wrote or deleted it. Nothing was
     /// written.
     ///
-    /// Read the item again, or start from [`Conflict::current`]. The call `update_with` does this
-    /// by itself.
+    /// Read the item again, or start from [`Conflict::current`]. The call `update_with` reads the
+    /// item again by itself.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found an item with the same key. The item may have no version. Nothing was written.
+    /// A create found an item with the same key. The existing item may have no version. Nothing was
+    /// written.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
@@ -122,10 +123,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The caller has lost its place in the fair queue. It became the head, but sent no heartbeat
-    /// for a whole ttl, so another caller removed its entry. The lock is not held.
+    /// The caller has lost its place in the fair queue. The caller became the head, but sent no
+    /// heartbeat for a whole ttl, so another caller removed its entry. The lock is not held.
     ///
-    /// Either the process or its runtime was paused for that time, or DynamoDB could not be
+    /// Either the caller's process or runtime was paused for a whole ttl, or DynamoDB could not be
     /// reached. A new call enters at the end of the queue.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
@@ -139,7 +140,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The lock is no longer held. Another caller may already hold it.
+    /// The lock is no longer held. Another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
@@ -149,7 +150,7 @@ pub enum Error {
     NotFound {
         /// The table.
         table: Arc<str>,
-        /// The key, if the type has `#[dynalock(show_key)]`.
+        /// The key of the item, or `None` if the type has no `#[dynalock(show_key)]`.
         key: Option<Arc<str>>,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
@@ -166,8 +167,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid. It is empty, or serde writes another value than its `KeyAttribute`
-    /// returns.
+    /// A key is invalid. Either the key is empty, or serde writes another value than its
+    /// `KeyAttribute` returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -210,9 +211,9 @@ pub enum Error {
     ExpressionTooLong {
         /// The table.
         table: Arc<str>,
-        /// The bytes of the expression.
+        /// The length of the expression in bytes.
         bytes: usize,
-        /// The way to avoid the error.
+        /// A text that says how the caller can avoid this error.
         remedy: &'static str,
     },
 
@@ -235,8 +236,8 @@ pub enum Error {
         found: Option<u64>,
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
-        /// The failure that ended the call. It is `None` if the item itself showed that the outcome
-        /// is unknown. The message contains this failure.
+        /// The failure that ended the call, or `None` if the item itself showed that the outcome is
+        /// unknown. The message of the error contains this failure.
         last: Option<Box<Error>>,
     },
 
@@ -246,7 +247,7 @@ pub enum Error {
     Exhausted {
         /// The requests that the call sent, and the time that it took.
         spent: Spent,
-        /// The failure of the last attempt. The message contains it.
+        /// The failure of the last attempt. The message of the error contains this failure.
         last: Box<Error>,
     },
 
@@ -281,8 +282,8 @@ pub enum Error {
     /// The table has no index with this name. Nothing was read.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) creates the indexes of a new
-    /// table. It adds no index to an existing table. DynamoDB's `UpdateTable` can add a global
-    /// index. A local index can be created only together with its table.
+    /// table. `create_table` adds no index to an existing table. DynamoDB's `UpdateTable` can add a
+    /// global index. A local index can be created only together with its table.
     #[error(
         "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
          global index to this one with UpdateTable, and create the table anew for a local index"

@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// A refusal with DynamoDB's own code and message. It also contains the number of requests that the
-/// call sent, and the time that it took.
+/// A refusal with DynamoDB's own code and message. A refusal also contains the number of requests
+/// that the call sent, and the time that the call took.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -79,7 +79,7 @@ impl Refusal {
         &self.0.message
     }
 
-    /// Returns the id of the request. AWS support asks for this id.
+    /// Returns the id of the request. AWS support asks for the request id.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
@@ -119,7 +119,8 @@ pub enum Unavailable {
     /// The server refused the connection. The request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// The credentials provider failed. It may succeed the next time. The request was never sent.
+    /// The credentials provider failed. The provider may succeed the next time. The request was
+    /// never sent.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
     /// A part of the SDK's configuration, for example an interceptor, failed. The request was never
@@ -136,7 +137,7 @@ pub enum Unavailable {
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. The lock may
-    /// be free. If it is not, its lease expires.
+    /// be free. If the lock is still held, its lease expires.
     #[error("the runtime of the lock was shut down before it was known to be released")]
     RuntimeEnded,
     /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No

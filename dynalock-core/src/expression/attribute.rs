@@ -54,7 +54,7 @@ pub struct Attribute<T, V> {
 
 /// The type of an attribute that is written by `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
-/// `Opaque` has no values, so such an attribute cannot be compared. The only conditions are
+/// `Opaque` has no values, so such an attribute cannot be compared. The only conditions on it are
 /// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
@@ -90,8 +90,9 @@ impl<T, V> Attribute<T, V> {
         self.test(|name| Ok(Test::equal(name, encode_attribute(&operand.as_operand())?)))
     }
 
-    /// Returns a condition that is true if the attribute differs from `operand`. It is the opposite
-    /// of [`eq`](Self::eq). An absent attribute differs from each operand except `None`.
+    /// Returns a condition that is true if the attribute differs from `operand`. This condition is
+    /// the opposite of [`eq`](Self::eq). An absent attribute differs from each operand except
+    /// `None`.
     pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
         self.test(|name| Ok(Test::not_equal(name, encode_attribute(&operand.as_operand())?)))
     }

@@ -25,9 +25,9 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
 /// Returns the condition that the item is unchanged since it was read: it has the same version in
 /// the same incarnation.
 ///
-/// An item without a version or without write ids is identified by its content alone. The condition
-/// then requires each attribute of its image. It also requires the absence of all other attributes
-/// that the type knows or that `written` names.
+/// An item without a version or without write ids is identified by its content alone. For such an
+/// item, the condition requires each attribute of its image. The condition also requires the
+/// absence of all other attributes that the type knows or that `written` names.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -64,8 +64,8 @@ pub(crate) fn unchanged<'a>(
 }
 
 /// Returns the condition that the item has the attributes of the image, and none of the other named
-/// attributes. The order is fixed, because a transaction that is repeated with its token must have
-/// the same text.
+/// attributes. The order of the attributes is fixed, because a transaction that is repeated with
+/// its token must have the same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,

@@ -86,9 +86,9 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the text of a placeholder. Its number is written in base 36, so an expression of 4 KB
-/// has room for a fifth more attributes than with decimal numbers. The text is built without `fmt`,
-/// which would take longer than the rest of the function.
+/// Returns the text of a placeholder. The number of a placeholder is written in base 36, so an
+/// expression of 4 KB has room for a fifth more attributes than with decimal numbers. The text is
+/// built without `fmt`, because `fmt` would take longer than the rest of the function.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut digits = Digits::default();
     [sign, digits.write(index)].concat()

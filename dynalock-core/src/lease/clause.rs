@@ -186,8 +186,8 @@ impl HolderProof {
         }
     }
 
-    /// Returns the reason why the lease is lost, or `None` if it is held. The item or row `met`
-    /// decides.
+    /// Returns the reason why the lease is lost, or `None` if it is held. The result depends on
+    /// `met`: the item or row that refused the request.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let record = LockRecord::read(&lock, item);
@@ -284,7 +284,7 @@ pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that the owner holds the lock. It does not test the fence.
+/// Returns the condition that the owner holds the lock. The condition does not test the fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -301,7 +301,7 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
 /// Returns the condition that the stored beat is lower than the number of this heartbeat.
 ///
 /// The comparison is strict, because two processes that have resumed one token may send the same
-/// number. The condition does not require the exact previous beat. Otherwise, a heartbeat with a
+/// number. The condition does not require the exact previous beat. If it did, a heartbeat with a
 /// lost reply would end the lease.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
@@ -312,7 +312,8 @@ pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: 
     }
 }
 
-/// Returns the update of a heartbeat. The lease ends at `until`, in epoch milliseconds.
+/// Returns the changes that a heartbeat makes. The renewed lease ends at `until`, in epoch
+/// milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
@@ -323,7 +324,7 @@ pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) ->
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
 
-/// Returns the update that removes the owner.
+/// Returns the changes that remove the owner of a lock.
 pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }

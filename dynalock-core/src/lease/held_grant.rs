@@ -1,4 +1,4 @@
-//! A grant with a heartbeat task. A drop releases the grant.
+//! A grant with a heartbeat task. A drop of this value releases the grant.
 
 use std::{
     future::{Future, poll_fn},
@@ -20,8 +20,8 @@ use crate::{
     retry::{Connection, Thread},
 };
 
-/// A held lock. Its lease is renewed while this value exists. A drop of this value tries to release
-/// the lock.
+/// A held lock. Heartbeats renew its lease while this value exists. A drop of this value tries to
+/// release the lock.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -46,7 +46,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The action when the guard is dropped.
+/// The action at the drop of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -54,8 +54,8 @@ enum OnDrop {
 }
 
 impl Background {
-    /// Starts the heartbeat thread if the option requires it. The caller does this before it
-    /// acquires the lock, so that a failure leaves no lock behind.
+    /// Starts the heartbeat thread if the option requires it. The caller starts the thread before
+    /// it acquires the lock, so that a failure leaves no lock behind.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -107,7 +107,7 @@ impl HeldGrant {
         self.releasing().await
     }
 
-    /// Starts the release. It continues if the caller drops the future.
+    /// Starts the release of the lock. The release continues if the caller drops the future.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let released = self.background.release(&self.grant);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 /// The separator between a name and its namespace: U+001F, the unit separator. Names and namespaces
-/// must not contain it.
+/// must not contain this character.
 const SEPARATOR: char = '\u{1f}';
 
 /// Returns the name of the row. If the name or the namespace is invalid, returns the reason.

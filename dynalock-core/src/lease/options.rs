@@ -19,10 +19,11 @@ pub enum Expiry {
         max_skew: Duration,
     },
     /// The lease has ended when a waiting caller has seen no change of the lease for a whole ttl.
-    /// The caller measures this time by its monotonic clock, and compares owner, beat and end. No
-    /// clocks of two machines are compared. A takeover takes one ttl of waiting. All users of the
-    /// lock must have the same ttl. Writers of items do not wait and observe. After a holder
-    /// crashes, their writes are refused until another caller acquires the lease.
+    /// The caller measures the ttl by its monotonic clock, and compares the owner, the number of
+    /// the last heartbeat and the end of the lease. This rule compares no clocks of two machines. A
+    /// takeover takes one ttl of waiting. All users of the lock must have the same ttl. Writers of
+    /// items do not wait and observe. After a holder crashes, their writes are refused until
+    /// another caller acquires the lease.
     Observed,
 }
 
@@ -33,14 +34,14 @@ impl Default for Expiry {
     }
 }
 
-/// The limit of the wait for a lock that another caller holds. The default is twice the ttl plus
-/// the allowed clock skew.
+/// The limit of the wait for a lock that another caller holds. By default, a call waits for twice
+/// the ttl plus the allowed clock skew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
     /// The call tries once and does not wait.
     No,
-    /// The call waits for this time at most.
+    /// The call waits at most for the given time.
     For(Duration),
     /// The call waits until the lock is granted.
     Forever,
@@ -69,10 +70,10 @@ pub enum Heartbeat {
     /// sends nothing.
     ///
     /// The thread has its own client, made from the configuration of the program's client. Both
-    /// share the HTTP client in that configuration, together with its open connections. A
+    /// clients share the HTTP client in that configuration, together with its open connections. A
     /// connection that belongs to a blocked runtime does not answer. After a timeout, the heartbeat
-    /// is then sent again on another connection. Both also share the credentials provider. If the
-    /// provider waits for the blocked runtime, heartbeats wait as well.
+    /// is then sent again on another connection. Both clients also share the credentials provider.
+    /// If the provider waits for the blocked runtime, heartbeats wait as well.
     ///
     /// A stuck worker keeps its lock as long as its process lives, unless a `max_hold` is set. Do
     /// not use the thread in tests that pause tokio's clock: the paused clock does not apply to the

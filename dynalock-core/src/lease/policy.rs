@@ -24,14 +24,14 @@ pub(crate) enum LeasePolicy {
     Ignoring,
     /// The writes are refused while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// The writes require the caller's own lease. The last write may release it.
+    /// The writes require the caller's own lease. The last write of the call may release the lease.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
 /// How a write by a caller without the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write checks the row. An item that was never leased gets no row.
+    /// The write checks the lease row. An item that was never leased gets no row.
     Check,
     /// The write removes an expired lease. An earlier attempt of the call was refused because of
     /// this lease.
@@ -101,8 +101,8 @@ impl LeasePolicy {
         options.expired_before().filter(|_| compares)
     }
 
-    /// Returns whether another attempt can succeed after the separate row refused a write. This is
-    /// so if the lease in the row has expired, or belongs to the caller.
+    /// Returns whether another attempt can succeed after the separate row refused a write. The
+    /// result is `true` if the lease in the row has expired, or belongs to the caller.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {

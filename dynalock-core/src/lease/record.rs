@@ -9,14 +9,14 @@ use crate::{
     number::{rounded_up, whole_number},
 };
 
-/// How a lease is held.
+/// The way in which a lease is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
     /// The owner attribute names the holder. The fence attribute is the fence of the lease.
     Plain,
     /// The head of the queue is the holder. The fence attribute is one less than the fence of the
-    /// lease. The request that removes the head raises the attribute. A waiter can therefore enter
-    /// the queue by the same write whether the queue is empty or not.
+    /// lease. The request that removes the head of the queue raises the fence attribute. A waiter
+    /// can therefore enter the queue by the same write whether the queue is empty or not.
     Fair,
 }
 
@@ -39,7 +39,7 @@ impl GrantKind {
 }
 
 /// The knowledge about waiters behind the head of a queue. The request that removes the head
-/// depends on it.
+/// depends on this knowledge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request removes the queue together with its head. DynamoDB
@@ -57,7 +57,7 @@ pub(crate) struct LockRecord {
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
-    /// The entries of the queue. The first entry is the head.
+    /// The entries of the queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
     /// `true` if the row has a queue without entries.
     pub(crate) has_empty_queue: bool,
@@ -94,8 +94,8 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Returns whether both observations show the same grant of the same holder. The beat and the
-    /// end may differ.
+    /// Returns whether both observations show the same grant of the same holder. The number of the
+    /// last heartbeat and the end of the lease may differ.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
@@ -181,8 +181,8 @@ impl LockRecord {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns whether no heartbeat can be above the stored beat. In this case, the beat is not a
-    /// number, or it is the highest number.
+    /// Returns whether the number of each heartbeat would be too low for the stored beat. The
+    /// result is `true` if the beat is not a number, or is the highest number.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // A beat that is not a number cannot be compared, so the condition of each heartbeat is
@@ -228,7 +228,7 @@ impl LockRecord {
         Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the head became the holder. The time does
+    /// Returns the time, in epoch milliseconds, at which the head became the holder. This time does
     /// not change while this head holds the lock.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))

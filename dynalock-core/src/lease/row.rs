@@ -82,8 +82,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the request of a heartbeat. Its condition requires the fence, because a late copy of
-    /// an earlier acquire may have restored the owner.
+    /// Returns the request of a heartbeat. The condition of a heartbeat requires the fence, because
+    /// a late copy of an earlier acquire may have restored the owner.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -94,8 +94,8 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// Returns the request that releases a plain lock. Its condition requires no fence, so it also
-    /// ends a grant that a late copy of the acquire has restored.
+    /// Returns the request that releases a plain lock. The condition requires no fence, so the
+    /// request also ends a grant that a late copy of the acquire has restored.
     pub(crate) fn release(&self, owner: &str) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -159,8 +159,8 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Returns whether the row contains the leased item. In this case, a missing row means a
-    /// missing item.
+    /// Returns whether the row contains the leased item. If it does, a missing row means a missing
+    /// item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }

@@ -114,7 +114,8 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 /// The prefix of the token of a fair grant.
 const FAIR: &str = "fair-";
 
-/// Writes `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`.
+/// The text of a token is `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the
+/// owner>-<owner><name>`.
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, kind } = self;

@@ -37,8 +37,8 @@ pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The stored item of the value. It includes the attributes that the struct does not know. The
-    /// next change starts from this item.
+    /// The stored item of the value. The item includes the attributes that the struct does not
+    /// know. The next change starts from this item.
     item: Item,
 }
 
@@ -146,9 +146,9 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
     /// returns `None`. The previous holder may have left its work unfinished.
     ///
-    /// The result is only a hint. It is `None` if a request of another caller removed the expired
-    /// holder. After a lost reply, a normal release can look like a crash. If your program must
-    /// notice every crash, store the progress of the work together with the work.
+    /// The result is only a hint. The result is `None` if a request of another caller removed the
+    /// expired holder. After a lost reply, a normal release can look like a crash. If your program
+    /// must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -169,7 +169,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the time until another caller can acquire the lease, unless a heartbeat or a write
-    /// renews it. The time is zero if the lease is lost.
+    /// renews it. The remaining time is zero if the lease is lost.
     ///
     /// # Examples
     ///
@@ -333,7 +333,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The rules of [`update`](Self::update) apply.
+    /// The rules are those of [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -411,7 +411,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Converts the lease into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. Until then, nothing renews the lease.
+    /// the lease from the token. Until then, neither heartbeats nor writes renew the lease.
     ///
     /// # Examples
     ///

@@ -69,8 +69,8 @@ impl<T> Repository<T> {
     /// lasts, only its holder can write the item. Writes of other callers fail with
     /// [`Error::Locked`].
     ///
-    /// The call also returns the value of the item. It takes one request, or two if the type has
-    /// [`separate`](Lockable) leases.
+    /// The call also returns the value of the item. The call sends one request, or two requests if
+    /// the type has [`separate`](Lockable) leases.
     ///
     /// A delete of the item also deletes its lease. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
@@ -252,7 +252,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Sets the time that the lease lasts without a heartbeat. The allowed range is from a
-    /// millisecond to 366 days. The default is the ttl of `#[lockable]`. If the ttl is out of
+    /// millisecond to 366 days. The default ttl is the ttl of `#[lockable]`. If the ttl is out of
     /// range, the request fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
@@ -308,7 +308,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Limits the time for which heartbeats renew the lease. A stuck worker then cannot keep the
-    /// item for ever. By default, this time has no limit.
+    /// item for ever. By default, heartbeats renew the lease without a limit.
     ///
     /// # Examples
     ///
@@ -346,7 +346,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time of one request with its retries. The default is the deadline of the
+    /// Limits the time of one request with its retries. The default deadline is the deadline of the
     /// repository.
     ///
     /// # Examples
@@ -366,8 +366,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the number of times that one request is sent. The limit is at least 1. Without a
-    /// limit, the request is repeated until the deadline.
+    /// Limits the number of times that one request is sent. The limit of requests is at least 1.
+    /// Without a limit, the request is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -411,7 +411,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 
 impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
     /// Limits the wait for a lease that another caller holds. The default is twice the ttl plus the
-    /// allowed clock skew. This is long enough to take over the lease of a crashed holder.
+    /// allowed clock skew. The default wait is long enough to take over the lease of a crashed
+    /// holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
     /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
@@ -459,8 +460,9 @@ impl<T, O> LeaseRequest<T, O> {
 }
 
 impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
-    /// Limits the number of entries in the queue, including the entry of the holder. The default is
-    /// 100, and the minimum is 1. If the queue is full, the call fails with [`Error::QueueFull`].
+    /// Limits the number of entries in the queue, including the entry of the holder. The default
+    /// limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call fails with
+    /// [`Error::QueueFull`].
     ///
     /// # Examples
     ///

@@ -86,7 +86,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews that lock. The time is zero if a lock is lost.
+    /// renews that lock. The remaining time is zero if a lock is lost.
     ///
     /// # Examples
     ///

@@ -18,15 +18,15 @@ pub struct LockInfo {
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, this is
     /// its nonce.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant, or `None` if the lock is free. It is empty if another
-    /// program wrote the holder.
+    /// The nonce of the holder's grant, or `None` if the lock is free. The nonce is empty if
+    /// another program wrote the holder.
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue, without the holder.
     pub waiting: usize,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time until the lease ends by this machine's clock, unless the holder renews it. The time
-    /// is zero for a free lock.
+    /// The time until the lease ends by this machine's clock, unless the holder renews it. The
+    /// remaining time is zero for a free lock.
     pub remaining: Duration,
     /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
     pub payload: Option<Vec<u8>>,
@@ -75,7 +75,7 @@ pub struct QueuePlace {
     pub position: usize,
     /// The label of the caller. If the caller has no label, this is its nonce.
     pub owner: String,
-    /// The nonce of the entry. It is empty if another program wrote the entry.
+    /// The nonce of the entry. The nonce is empty if another program wrote the entry.
     pub nonce: String,
 }
 

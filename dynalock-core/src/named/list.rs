@@ -24,8 +24,8 @@ pub struct LockList {
 }
 
 enum Next {
-    /// The next page has not been requested. It starts after this key, or at the first row if the
-    /// key is `None`.
+    /// The next page has not been requested. The next page starts after this key, or at the first
+    /// row if the key is `None`.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Page> + Send>>),
     Nothing,

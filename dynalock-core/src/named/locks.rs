@@ -20,10 +20,12 @@ use crate::{
     tables,
 };
 
-/// Locks by name. Their rows are stored in a separate table. A clone of this handle is cheap.
+/// Locks by name. The rows of the locks are stored in a separate table. A clone of this handle is
+/// cheap.
 ///
-/// A lock is a lease. The holder renews it in the background, and it expires if the holder crashes.
-/// The module [`lock`](crate::lock) specifies the protocol, its assumptions and its limits.
+/// A lock is a lease. The lease is renewed in the background while the lock is held, and expires if
+/// the holder crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and
+/// its limits.
 ///
 /// # Examples
 ///
@@ -63,8 +65,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. Its construction takes as long as a few requests on
-    /// a local network, so make one handle and clone it.
+    /// Makes a handle for the locks of a table. The construction of a handle takes as long as a few
+    /// requests on a local network, so make one handle and clone it.
     ///
     /// # Examples
     ///
@@ -107,9 +109,9 @@ impl Locks {
         self
     }
 
-    /// Sets the time that a lock lasts without a heartbeat. The default is 20 seconds. The allowed
-    /// range is from a millisecond to 366 days. A heartbeat is sent after each third of this time.
-    /// If the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
+    /// Sets the time that a lock lasts without a heartbeat. The default ttl is 20 seconds. The
+    /// allowed range is from a millisecond to 366 days. A heartbeat is sent after each third of
+    /// this time. If the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -127,7 +129,8 @@ impl Locks {
     }
 
     /// Limits the wait for a lock that another caller holds. The default is twice the ttl plus the
-    /// allowed clock skew. This is long enough to take over the lock of a crashed holder.
+    /// allowed clock skew. The default wait is long enough to take over the lock of a crashed
+    /// holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
     /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
@@ -180,8 +183,8 @@ impl Locks {
         self
     }
 
-    /// Limits the time for which heartbeats renew a lock. A stuck worker then cannot keep the lock
-    /// for ever. By default, this time has no limit.
+    /// Limits the time for which heartbeats renew a lock. With such a limit, a stuck worker cannot
+    /// keep the lock for ever. By default, heartbeats renew the lock without a limit.
     ///
     /// # Examples
     ///
@@ -213,10 +216,10 @@ impl Locks {
         self
     }
 
-    /// Limits the time of one request with its retries. The default is 5 seconds, and 10 seconds
-    /// for the transaction that acquires several locks. A call ends after this time if DynamoDB
-    /// does not answer. The [wait](Self::wait) for a lock that another caller holds may last
-    /// longer.
+    /// Limits the time of one request with its retries. The default deadline is 5 seconds, and 10
+    /// seconds for the transaction that acquires several locks. A call ends after this time if
+    /// DynamoDB does not answer. The [wait](Self::wait) for a lock that another caller holds may
+    /// last longer.
     ///
     /// # Examples
     ///
@@ -234,8 +237,8 @@ impl Locks {
         self
     }
 
-    /// Limits the number of times that one request is sent. The limit is at least 1. Without a
-    /// limit, the request is repeated until the deadline.
+    /// Limits the number of times that one request is sent. The limit of requests is at least 1.
+    /// Without a limit, the request is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -251,9 +254,9 @@ impl Locks {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost. The default is 1
-    /// second. The time doubles with each attempt without an answer, up to eight times its first
-    /// value. A heartbeat has a shorter timeout, which depends on the ttl.
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// is 1 second. The timeout doubles with each attempt without an answer, up to eight times its
+    /// first value. A heartbeat has a shorter timeout, which depends on the ttl.
     ///
     /// # Examples
     ///

@@ -54,8 +54,8 @@ impl Locks {
         Ok(item.and_then(|item| LockInfo::read(options, &item)))
     }
 
-    /// Returns a stream of the states of all locks of the table. A Scan reads them page by page.
-    /// The locks have no order, and their states are from different times.
+    /// Returns a stream of the states of all locks of the table. A Scan reads the states page by
+    /// page. The locks have no order, and their states are from different times.
     ///
     /// # Examples
     ///
@@ -80,15 +80,16 @@ impl Locks {
     ///
     /// If the name is used again, its fences continue above the old fences. The first fence of a
     /// row is the current time in milliseconds, and a row is deleted only if its fence is at least
-    /// a minute older. This rule has two limits. The clocks of all machines must differ by less
-    /// than that minute. The lock must be granted fewer than a thousand times a second on average.
+    /// a minute older. The rule of growing fences has two limits. The clocks of all machines must
+    /// differ by less than that minute. The lock must be granted fewer than a thousand times a
+    /// second on average.
     ///
     /// Retire a lock only after the last caller has stopped to acquire it. A request to acquire
     /// that arrives more than a minute after it was sent may find the row deleted. The fence then
     /// starts at the time of that request, which may be below the fences of the deleted row.
     ///
-    /// No other call deletes rows. Do not enable time to live for the table, because it would
-    /// delete locks that are held.
+    /// No other call deletes the row of a lock. Do not enable time to live for the table, because
+    /// it would delete locks that are held.
     ///
     /// # Examples
     ///
@@ -189,8 +190,8 @@ impl Locks {
     }
 
     /// Returns the entries of the fair queue of a lock. The first entry holds the lock. The result
-    /// is empty if no caller uses the queue. The lock may still have a holder in this case, and
-    /// [`inspect`](Self::inspect) returns it.
+    /// is empty if no caller uses the queue. A lock with an empty queue may still have a holder,
+    /// and [`inspect`](Self::inspect) returns that holder.
     ///
     /// # Examples
     ///

@@ -299,8 +299,9 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// Limits the number of entries in the queue, including the entry of the holder. The default is
-    /// 100, and the minimum is 1. If the queue is full, the call fails with [`Error::QueueFull`].
+    /// Limits the number of entries in the queue, including the entry of the holder. The default
+    /// limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call fails with
+    /// [`Error::QueueFull`].
     ///
     /// # Examples
     ///

@@ -20,7 +20,7 @@ use crate::{
 
 /// The failure of a request. Each variant stands for one next step of the retry loop.
 pub(crate) enum Failure {
-    /// The condition was false. The field is the item with which DynamoDB evaluated it.
+    /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
     Condition(Option<Item>),
     /// DynamoDB cancelled a transaction. The field has a reason for each action.
     Cancelled(ActionReasons),
@@ -42,7 +42,7 @@ pub(crate) enum Failure {
     Misconfigured(Misconfigured),
     /// A limit of the call is out of its range. The retry loop stops.
     InvalidSetting(InvalidSetting),
-    /// The table does not exist. The retry loop stops.
+    /// The table of the request does not exist. The retry loop stops.
     NoTable,
     /// The same request would fail again. The retry loop stops.
     Permanent(Refusal),
@@ -54,8 +54,8 @@ impl Failure {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
 
-    /// Returns the failure of a request that exceeded its timeout. Such a request may have been
-    /// applied.
+    /// Returns the failure of a request that exceeded its timeout. A request without an answer may
+    /// have been applied.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
     }
@@ -80,7 +80,8 @@ impl Failure {
     }
 }
 
-/// An error type of one SDK operation. Some of its errors carry data besides their error code.
+/// An error type of one SDK operation. Some errors of this type contain data in addition to their
+/// error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that carries data, for example the item of a false
     /// condition. Returns `None` for any other error.
@@ -186,13 +187,13 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Returns whether the HTTP client failed before it had a connection. In this case nothing was
-/// sent. The type of the error is private, so this function compares its text.
+/// Returns whether the HTTP client failed before it had a connection. If it did, nothing was sent.
+/// The type of the error is private, so this function compares its text.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Returns whether the server refused the connection. In this case nothing was sent.
+/// Returns whether the server refused the connection. If it did, nothing was sent.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())

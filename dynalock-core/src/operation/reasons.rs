@@ -24,8 +24,8 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns whether the same request may succeed later. This is so if each reason is contention,
-    /// a lack of capacity or `None`.
+    /// Returns whether the same request may succeed later. The result is `true` if each reason is
+    /// contention, a lack of capacity or `None`.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }

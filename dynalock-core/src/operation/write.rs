@@ -34,7 +34,8 @@ pub(crate) enum Action {
     Update(String),
     /// A DeleteItem of the whole item.
     Delete,
-    /// A ConditionCheck. It writes nothing, but the transaction fails if the condition is false.
+    /// A ConditionCheck. A check writes nothing, but the transaction fails if the condition is
+    /// false.
     Check,
 }
 
@@ -83,8 +84,8 @@ impl Write {
         Placeholders::after(names, values)
     }
 
-    /// Adds a second condition on the same item. Its placeholders must continue the numbering of
-    /// this write.
+    /// Adds a second condition on the same item. The placeholders of the condition must continue
+    /// the numbering of this write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
             // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own

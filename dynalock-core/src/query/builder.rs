@@ -31,15 +31,15 @@ use crate::{
 /// | [`page`](Self::page) | some items, and a token for the next ones |
 ///
 /// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
-/// index, and [`Repository::scan`] reads the whole table. The type `K` is the kind of the read. It
-/// decides which settings the read has.
+/// index, and [`Repository::scan`] reads the whole table. The type `K` is the kind of the read. The
+/// kind decides which settings the read has.
 ///
 /// # What a read of many items promises
 ///
-/// - Each item is a [`Stored`](crate::Stored) value. Its writes are checked like those of an item
-///   from [`Repository::get`].
+/// - Each item is a [`Stored`](crate::Stored) value. The writes of such a value are checked like
+///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
-///   the later write and miss the earlier one. It may show or miss an item that is created or
+///   the later write and miss the earlier one. A query may show or miss an item that is created or
 ///   deleted meanwhile. [`transact`](crate::transact) does not cover queries.
 /// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
 /// - Reads are strongly consistent, unless the caller asks for an
@@ -360,9 +360,9 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, WholeTable> {
-    /// Divides the table into segments that are read in parallel. Their number is 1 to 1,000,000.
-    /// Each segment has at most one request in flight. Any other number makes the scan fail with
-    /// [`Error::InvalidSetting`].
+    /// Divides the table into segments that are read in parallel. The number of segments is 1 to
+    /// 1,000,000. Each segment has at most one request in flight. Any other number of segments
+    /// makes the scan fail with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -516,7 +516,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns one page of items, and the token of the next page. The page begins where `token`
-    /// points. With `None`, it begins at the first item.
+    /// points. Without a token, the page begins at the first item.
     ///
     /// A page has at most as many items as [`limit`](Self::limit) allows. Without a limit, it has
     /// the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves too few
@@ -546,7 +546,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The token can be used again.
+    /// The future can be dropped at any time: a read changes nothing. The same token can be used
+    /// again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,

@@ -36,11 +36,11 @@ struct SegmentFeed {
 
 /// The state of the next page of a segment.
 enum Next {
-    /// The page has not been requested. It begins after this key, or at the first item if the key
-    /// is `None`.
+    /// The page has not been requested. The page begins after this key, or at the first item if the
+    /// key is `None`.
     After(Option<Item>),
-    /// The page was requested before the caller needed it, and the request failed. It is requested
-    /// again when the caller waits for the page.
+    /// The page was requested before the caller needed it, and the request failed. The page is
+    /// requested again when the caller waits for it.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,
@@ -52,7 +52,7 @@ enum Next {
     End,
 }
 
-/// The caller's need for the page.
+/// The urgency of a page for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
     /// The caller waits for the page.
@@ -82,8 +82,8 @@ impl Feed {
         Self { failed: Some(error), segments: Vec::new() }
     }
 
-    /// Returns the next page of any segment. `wanted` is the number of items that the caller still
-    /// needs, or `None` for all.
+    /// Returns the next page from any segment of the read. `wanted` is the number of items that the
+    /// caller still needs, or `None` for all.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
         // If the pages are ready at once, the loop of the caller would never return to the
         // scheduler. The yield lets other tasks run, and a timeout around the call fire.
@@ -99,7 +99,7 @@ impl Feed {
         }
     }
 
-    /// Returns the next page of any segment. An error ends the feed.
+    /// Returns the next page of any segment. An error is the end of the read.
     pub(super) fn poll_page(
         &mut self,
         wanted: Option<usize>,

@@ -12,7 +12,7 @@ use crate::{
 
 /// The handle of an index of the table of `T`. The partition key of the index is a field of type
 /// `P`. `#[derive(Versioned)]` makes one handle for each index of the struct, for example
-/// `Order::INDEX.by_status`. The type `K` contains the type of the sort key and the kind of
+/// `Order::INDEX.by_status`. The type parameter `K` states the type of the sort key and the kind of
 /// projection.
 pub struct Index<T, P, K> {
     model: &'static IndexModel,
@@ -38,8 +38,8 @@ impl<T: Versioned> Repository<T> {
     /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like all others |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
-    /// A read of a global index is eventually consistent. It may miss recent writes and return an
-    /// earlier state of an item. A checked write of that state fails with
+    /// A read of a global index is eventually consistent. Such a read may miss recent writes and
+    /// return an earlier state of an item. A checked write of that state fails with
     /// [`Error::Conflict`](crate::Error::Conflict). An index does not contain the items that lack
     /// one of its key attributes.
     ///
@@ -77,10 +77,10 @@ macro_rules! fetch {
     ($kind:ident) => {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads the items from the table by the keys that the index returns, up to 100 in a
-            /// request. The reads are strongly consistent, so an item has its newest state. In this
-            /// state it may no longer belong to the queried partition. An item that was deleted
-            /// meanwhile is left out, but counts for the [`limit`](Self::limit) of a page.
-            /// [`count`](Query::count) counts the keys.
+            /// request. The reads are strongly consistent, so an item has its newest state. In its
+            /// newest state, the item may no longer belong to the queried partition. An item that
+            /// was deleted meanwhile is left out, but counts for the [`limit`](Self::limit) of a
+            /// page. [`count`](Query::count) counts the keys.
             ///
             /// # Examples
             ///

@@ -45,7 +45,7 @@ pub enum Bounds {}
 #[derive(Debug)]
 pub struct Prefix<P>(pub(super) P);
 
-/// A range of sort keys. Its bounds are in the form in which DynamoDB stores them.
+/// A range of sort keys. The bounds are in the form in which DynamoDB stores them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBounds {

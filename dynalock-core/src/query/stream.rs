@@ -21,8 +21,8 @@ use crate::{codec::Item, error::Result};
 ///
 /// An item that does not fit its struct is an error, and the stream continues with the next item. A
 /// page that cannot be read is an error that ends the stream. If the early request for the next
-/// page fails, the page is requested again when the caller waits for it. This request has a new
-/// deadline.
+/// page fails, the page is requested again when the caller waits for it. The repeated request has a
+/// new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
@@ -65,7 +65,8 @@ impl<R> ItemStream<R> {
     ///
     /// The errors are those of [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues after them. Any other error is the last element.
+    /// concern one item, and the stream continues after them. Any other error is the last element
+    /// of the stream.
     ///
     /// # Cancel safety
     ///

@@ -22,10 +22,10 @@ use crate::{
 /// checks the token when the page is read:
 ///
 /// - A token belongs to one query: its table, index, partition, range, direction and filter.
-///   Another query refuses it with [`Error::PageToken`](crate::Error::PageToken). `limit` and the
-///   consistency of the read may differ from page to page.
-/// - A token is not secret. It contains the key of the last item of its page in readable form. A
-///   client can also change this key, and so move to any place in the same query.
+///   Another query refuses the token with [`Error::PageToken`](crate::Error::PageToken). `limit`
+///   and the consistency of the read may differ from page to page.
+/// - A token is not secret. A token contains the key of the last item of its page in readable form.
+///   A client can also change this key, and so move to any place in the same query.
 ///   [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts only
 ///   tokens of this program.
 ///

@@ -59,9 +59,9 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Makes a [`Stored`] from an item that the program has read with the SDK, for example by a
-    /// query that this library does not offer. Its writes are checked like those of an item from
-    /// [`get`](Self::get). The item must be complete. If a projection left attributes out, an
-    /// `update` would not see them.
+    /// query that this library does not offer. The writes of this value are checked like those of a
+    /// value from [`get`](Self::get). The item must have all its attributes. If a projection left
+    /// attributes out, an `update` would not see them.
     ///
     /// # Examples
     ///

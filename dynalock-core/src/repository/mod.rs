@@ -120,8 +120,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the time of each call, including all its requests and pauses. The default is 5
-    /// seconds. A single call can override the limit.
+    /// Limits the time of each call, including all its requests and pauses. The default deadline is
+    /// 5 seconds. A single call can override the limit.
     ///
     /// # Examples
     ///
@@ -158,9 +158,9 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the time after which the first request of a call counts as lost. The default is 1
-    /// second. The timeout doubles with each attempt without an answer, up to eight times its first
-    /// value. With a timeout of zero, every call fails with [`Error::InvalidSetting`].
+    /// Sets the time after which the first request of a call counts as lost. The default timeout is
+    /// 1 second. The timeout doubles with each attempt without an answer, up to eight times its
+    /// first value. With a timeout of zero, every call fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -180,7 +180,7 @@ impl<T> Repository<T> {
     }
 
     /// Sets the reaction of `update_with`, `try_update_with` and `upsert_with` to conflicts. A
-    /// single call can override it.
+    /// single call can override this pace.
     ///
     /// # Examples
     ///
@@ -286,7 +286,8 @@ impl<T> Repository<T> {
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// After `Indeterminate`, the item may have been written. After any other error, it has not.
+    /// After `Indeterminate`, the item may have been written. After any other error, the item has
+    /// not been written.
     ///
     /// # Cancel safety
     ///
@@ -443,9 +444,9 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes the item with this key, in any state. The call also succeeds if there is no item. It
-    /// checks neither versions nor leases, so it also deletes an item that another caller has just
-    /// written.
+    /// Deletes the item with this key, in any state. The call also succeeds if there is no item.
+    /// The call checks neither versions nor leases, so it also deletes an item that another caller
+    /// has just written.
     ///
     /// # Examples
     ///
@@ -477,7 +478,7 @@ impl<T> Repository<T> {
 
     /// Reads the item, runs `change` on it and writes the changed attributes. After a conflict, the
     /// call runs `change` again on the newer item. The item is written once, with the result of the
-    /// last run. If a run changes nothing, the call ends without a write.
+    /// last run of `change`. If a run changes nothing, the call ends without a write.
     ///
     /// # Examples
     ///

@@ -149,8 +149,8 @@ where
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads the item, then writes it. After a conflict, writes again based on the newer item,
-    /// until a write is applied or a run changes nothing.
+    /// Reads the item, changes it and writes it. After a conflict, writes again based on the newer
+    /// item, until a write is applied or a run changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,

@@ -65,8 +65,8 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item for the next attempt after a conflict. This is the item that the conflict
-    /// returned, or a newly read item after a sleep.
+    /// Returns the item for the next attempt after a conflict. The result is the item that the
+    /// conflict returned, or a newly read item after a sleep.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,

@@ -55,8 +55,8 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// `true` if this call certainly deleted the item. The value is `false` if a reply was lost and
-    /// the item does not exist: another caller may have deleted it.
+    /// `true` if this call certainly deleted the item. If a reply was lost and the item does not
+    /// exist, `certain` is `false`, because another caller may have deleted the item.
     pub certain: bool,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The first window of the backoff after a throttled request, or after a refusal because of
+    /// The length of the first window after a throttled request, or after a refusal because of
     /// another transaction.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 

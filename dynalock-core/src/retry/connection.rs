@@ -85,7 +85,7 @@ pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
     /// The smallest round trip time, and its value before the first answer. The pauses are computed
-    /// from it.
+    /// from the round trip time.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -107,8 +107,9 @@ tokio::task_local! {
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// An interceptor with three purposes. It keeps the body of a request that may be repeated. It
-/// records the moment when a request is sent. It refuses an answer without content.
+/// An interceptor with three purposes. The interceptor keeps the body of a request that may be
+/// repeated. The interceptor records the moment when a request is sent. The interceptor refuses an
+/// answer without content.
 #[derive(Debug)]
 struct Passage;
 

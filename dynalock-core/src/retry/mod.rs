@@ -1,8 +1,8 @@
 //! Decides when a request of a call is sent again, and when the call ends.
 //!
-//! [`Attempts`] represents one call of the public API with all its requests. It keeps the deadline
-//! and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure). The
-//! module `write` interprets false conditions.
+//! [`Attempts`] represents one call of the public API with all its requests. `Attempts` keeps the
+//! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
+//! The module `write` interprets false conditions.
 
 mod attempts;
 mod backoff;
@@ -33,9 +33,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The additional timeout for each item after the first, in a request for several items. Such a
-    /// request is a BatchGetItem, a TransactGetItems or a TransactWriteItems. On a slow server, 100
-    /// items take seconds, and an early repetition takes the same time again.
+    /// The additional timeout for each item after the first, in a request for several items. A
+    /// request for several items is a BatchGetItem, a TransactGetItems or a TransactWriteItems. On
+    /// a slow server, 100 items take seconds, and an early repetition takes the same time again.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.

@@ -13,7 +13,8 @@ use crate::clock::Instant;
 /// stays between one and fifty round trips. These numbers come from a simulation.
 ///
 /// An item takes about one write per round trip. If the load is higher for longer than the
-/// deadline, some calls fail. In that case, use a longer deadline, or fewer writers per item.
+/// deadline, some calls fail. To avoid such failures, use a longer deadline, or fewer writers per
+/// item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {

@@ -12,8 +12,8 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread with its own runtime. Its work continues while the caller's runtime is blocked. The
-/// thread ends when its last user is dropped.
+/// A thread with its own runtime. The work of this thread continues while the caller's runtime is
+/// blocked. The thread ends when its last user is dropped.
 ///
 /// The thread also has its own connections, because an HTTP connection depends on a task of the
 /// runtime that opened it.

@@ -75,15 +75,15 @@ pub struct Transaction {
 /// A committed transaction, with the values that its operations have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations. A result that was taken is `None`.
+    /// The results of the operations. The entry of a result that was taken is `None`.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The tables and types
     /// come from the repositories of its operations. If a repository was made from the same client,
-    /// the transaction shares the connection of that repository. Otherwise it makes its own
-    /// connection, which takes as long as a few requests.
+    /// the transaction shares the connection of that repository. If not, the transaction makes its
+    /// own connection, which takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -127,8 +127,9 @@ impl Transaction {
     }
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
-    /// default is 10 seconds, because DynamoDB may need 5 seconds until it can report the outcome
-    /// of a request whose reply was lost. The deadline and the pace of a repository do not apply.
+    /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
+    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
+    /// apply.
     ///
     /// # Examples
     ///
@@ -165,9 +166,9 @@ impl Transaction {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second, plus 20
-    /// milliseconds for each item after the first. The timeout doubles with each attempt without an
-    /// answer, up to eight times its first value.
+    /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
+    /// plus 20 milliseconds for each item after the first. The timeout doubles with each attempt
+    /// without an answer, up to eight times its first value.
     ///
     /// # Examples
     ///
@@ -191,7 +192,7 @@ impl Transaction {
     ///
     /// DynamoDB applies a transaction at most once in ten minutes with the same token. The same
     /// transaction may be committed again with the same values, for example after a crash. The
-    /// table shows the result:
+    /// table shows the result of the second commit:
     ///
     /// | situation | result |
     /// |---|---|
@@ -202,8 +203,8 @@ impl Transaction {
     /// An item keeps the write id of a transaction during its next 15 writes. After more writes,
     /// compare the items with the intended result before you commit again.
     ///
-    /// The content must have exactly the same bytes. A `HashSet` or a `HashMap` has a different
-    /// order each time. The commit then fails with [`Error::TokenReused`], or with
+    /// The repeated content must have exactly the same bytes. A `HashSet` or a `HashMap` has a
+    /// different order each time. The commit then fails with [`Error::TokenReused`], or with
     /// [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or
     /// a `Vec`.
     ///
@@ -502,8 +503,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. Each value can be
-    /// taken once.
+    /// Returns the value that an operation has written, with its new version. The value of each
+    /// operation can be taken once.
     ///
     /// # Examples
     ///

@@ -192,7 +192,7 @@ fn refuse(
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
-/// rows made the transaction fail, it is assembled again with their removal.
+/// rows made the transaction fail, a new transaction removes these leases as well.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -293,10 +293,10 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// Decides what a cancellation shows. After a lost reply, the reason of each write is
-    /// interpreted like the refusal of a single write with a token. One write is enough for a
-    /// decision about the whole transaction: either it shows the id of this transaction, or its
-    /// condition can never be true again.
+    /// Decides whether a cancelled transaction was applied by an earlier attempt. After a lost
+    /// reply, the reason of each write is interpreted like the refusal of a single write with a
+    /// token. One write is enough for a decision about the whole transaction: either it shows the
+    /// id of this transaction, or its condition can never be true again.
     fn judge(
         &self,
         request: &Transact,
@@ -371,7 +371,7 @@ impl TransactionSender<'_> {
 
 impl Refused<'_> {
     /// Returns the reason of an operation that was refused by its lease condition. A write with a
-    /// guard is a write of the holder. In this case, only the guard counts as refused.
+    /// guard is a write of the holder. For such a write, only the guard counts as refused.
     fn by_lease(&self, index: usize) -> Option<&ActionReason> {
         let lease = self.positions[index].lease?;
         let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
@@ -392,8 +392,8 @@ impl Refused<'_> {
         (0..self.operations.len()).filter(may_pass).collect()
     }
 
-    /// Returns the error of a lease, if a lease is the reason. Otherwise returns a cancellation
-    /// with a reason for each operation.
+    /// If a lease made the transaction fail, returns the error of this lease. If not, returns a
+    /// cancellation with a reason for each operation.
     fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
         let Self { operations, positions, reasons } = self;
         let by_lease = |index| {

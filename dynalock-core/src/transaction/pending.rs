@@ -37,12 +37,13 @@ pub(super) enum PendingState {
     Ready(OperationKind),
     /// The operation is invalid. The commit returns this error.
     Invalid(Error),
-    /// The value has an etag. The item must be read first, and must be in the state of the etag.
+    /// The value of the operation has an etag. The item must be read first, and must be in the
+    /// state of the etag.
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes the operation from the item that was read. It returns `None` if the item
-/// is not in the state of the etag.
+/// A function that makes the operation from the item that was read. The function returns `None` if
+/// the item is not in the state of the etag.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {

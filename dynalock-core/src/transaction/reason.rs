@@ -10,7 +10,7 @@ use crate::{
 /// The reason that a cancelled transaction gives for one operation.
 #[non_exhaustive]
 pub enum Reason<T> {
-    /// The operation was not a cause of the cancellation.
+    /// The operation did not cause the cancellation.
     None,
     /// The condition of the operation was false. Either the item has changed since it was read, or
     /// a condition of the caller is false. The field is the item as DynamoDB saw it, or `None` if
@@ -22,7 +22,7 @@ pub enum Reason<T> {
     Unreadable {
         /// The stored item.
         item: Item,
-        /// The reason: [`Error::Decode`] or [`Error::Corrupt`].
+        /// The error is [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
     },
     /// Another transaction was running on the item at each attempt, until the call ended.

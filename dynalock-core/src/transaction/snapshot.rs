@@ -72,7 +72,8 @@ impl TransactionGet {
         self
     }
 
-    /// Limits the time of the read, including all requests and pauses. The default is 10 seconds.
+    /// Limits the time of the read, including all requests and pauses. The default deadline is 10
+    /// seconds.
     ///
     /// # Examples
     ///
@@ -89,8 +90,8 @@ impl TransactionGet {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost. The default is 1
-    /// second, plus 20 milliseconds for each item after the first.
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// is 1 second, plus 20 milliseconds for each item after the first.
     ///
     /// # Examples
     ///

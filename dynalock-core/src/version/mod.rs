@@ -57,7 +57,7 @@ impl Incarnation {
 }
 
 /// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. The
-/// number of ids is limited.
+/// number of ids in `_writes` is limited.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -132,7 +132,7 @@ impl Revision {
     }
 
     /// Returns whether the item has a version and write ids. If it has both, its version and its
-    /// incarnation identify its state. Otherwise, only the whole content identifies its state.
+    /// incarnation identify its state. If not, only the whole content identifies its state.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
@@ -281,14 +281,14 @@ impl Expected<'_> {
 }
 
 /// Interprets a false condition. `found` is the item with which DynamoDB evaluated the condition,
-/// or `None` if there was no item. The first matching rule decides:
+/// or `None` if there was no item. The first rule that matches decides:
 ///
 /// 1. If the ring of the item contains the write id, an attempt was applied.
 /// 2. If no earlier attempt has an unknown outcome, another caller wrote first.
 /// 3. If the attempts had a token, no attempt was applied. If the item can never have the required
-///    revision again, late copies are refused, and the result is a conflict. Otherwise the outcome
-///    is unknown. For a create it is always unknown: if the item is deleted later, a late copy of
-///    the create is applied.
+///    revision again, late copies are refused, and the result is a conflict. If the item can have
+///    this revision again, the outcome is unknown. For a create it is always unknown: if the item
+///    is deleted later, a late copy of the create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     // This rule applies without doubt, too: only an attempt of this call can have written the id.
@@ -311,8 +311,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 }
 
 /// Concludes from the ids in the item whether an attempt was applied before the condition failed. A
-/// delete leaves no id. A missing item counts as deleted by this write. An item of the same
-/// incarnation counts as not deleted.
+/// delete leaves no write id in the table. A missing item counts as deleted by this write. An item
+/// of the same incarnation counts as not deleted.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {

@@ -32,7 +32,7 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 /// The request of several operations.
 pub(crate) struct Assembly {
     /// One write for each item, and one for each separate lease row, in the order of the
-    /// operations. There is at least one write.
+    /// operations. The list has at least one write.
     pub(crate) writes: Vec<Write>,
     /// The position of each operation among the writes.
     pub(crate) positions: Vec<WritePosition>,
@@ -42,7 +42,7 @@ pub(crate) struct Assembly {
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write. The order compares the bytes first.
+/// The size of one write. Two sizes are ordered by their bytes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
     /// The size of the item in bytes.

@@ -103,8 +103,8 @@ pub(crate) enum Change {
     Touch(Basis),
     /// The write sets all attributes of the value, and removes all other attributes.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The field is the item as it was read,
-    /// including attributes that the basis leaves out.
+    /// The write replaces an item that contains its lease. The second field is the item as it was
+    /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
     Delete(Basis),
 }
@@ -205,7 +205,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the content of the item after an update with these changes. After an overwrite, the
-    /// content is the value alone.
+    /// item contains only the attributes of the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) if T::MODEL.flattens => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
@@ -243,7 +243,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the changes of an update that writes all attributes, and removes the attributes of
-    /// the stored item that the value does not have. A put would restore an old fence.
+    /// the stored item that the value does not have. A put is not possible, because it would
+    /// restore an old fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.

@@ -20,12 +20,12 @@ pub(crate) struct Plan {
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
     /// both writes or none.
     pub(crate) companion: Option<Box<Write>>,
-    /// The basis of the next write of the item, after this write was applied. It is `None` for a
-    /// delete and for a check.
+    /// The basis of the next write of the item, after this write was applied. There is no such
+    /// basis for a delete and for a check.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
-    /// refused write is judged with the same time. It is `None` if the write does not compare the
-    /// end of a lease.
+    /// refused write is judged with the same time. The field is `None` if the write does not
+    /// compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, if the write is an update of a transaction.
     pub(crate) changed_bytes: usize,

@@ -37,13 +37,13 @@ pub(crate) struct Applied {
 /// other kinds of evidence prove that one of the attempts was applied, but not which attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
-    /// The reply to the last attempt.
+    /// DynamoDB answered the last attempt.
     Reply,
-    /// The write id in the item of this incarnation.
+    /// The item of this incarnation contains the write id.
     Id(Incarnation),
-    /// The holder's release in an item without write ids.
+    /// The item has no write ids, but shows the holder's release.
     Release,
-    /// The absence of the item that the write deletes. Another caller may have deleted it.
+    /// The item that the write deletes is absent. Another caller may have deleted this item.
     Absence,
 }
 
@@ -75,8 +75,8 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt takes the write out. In the rare case of a repetition,
-/// another plan costs less than a copy for each attempt.
+/// The content of a request. An attempt takes the write out of this value. In the rare case of a
+/// repetition, another plan costs less than a copy for each attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -198,8 +198,8 @@ impl Writer<'_> {
         Err(self.stop(intent, stop))
     }
 
-    /// Returns the error that ends the call. The error is `Indeterminate` if the outcome of an
-    /// attempt is unknown.
+    /// Returns the error that ends the call. If the outcome of an attempt is unknown, the error is
+    /// `Indeterminate`.
     fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
         if !self.in_doubt {
             return error;
@@ -230,8 +230,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Interprets a refusal by the separate lease row. The order of the checks is: the write id,
-    /// the lease, the version. Returns `None` if the write should be planned again.
+    /// Interprets a refusal by the separate lease row. The write id is checked first, then the
+    /// lease, then the version. Returns `None` if the write should be planned again.
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,

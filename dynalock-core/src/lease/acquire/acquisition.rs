@@ -117,7 +117,7 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request. The request must end with the wait.
+    /// Returns the limits of the next request. The request must end when the wait of the call ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }
@@ -177,8 +177,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns whether the next attempt may be granted. This is the case if the observed lease has
-    /// ended, or if the row shows no other holder.
+    /// Returns whether the next attempt may be granted. The result is `true` if the observed lease
+    /// has ended, or if the row shows no other holder.
     async fn may_be_granted(&mut self) -> Result<bool, Error> {
         // A missing item has no holder to wait for.
         if self.observer.record().is_none() {
@@ -202,11 +202,12 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Handles a denied attempt. If the lease of the holder has ended, removes the holder.
-    /// Otherwise waits for the next attempt. Returns an error if the queue is full.
+    /// Handles a denied attempt. If the lease of the holder has ended, removes the holder. If the
+    /// lease has not ended, waits for the next attempt. Returns an error if the queue is full.
     ///
     /// A separate request removes the holder in two cases. The request that enters a queue cannot
-    /// remove an owner. The answer of a transaction does not show which lease it took over.
+    /// remove an owner. The answer of a transaction does not show whose lease the transaction took
+    /// over.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -248,7 +249,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Sends one heartbeat. It must end with the wait of the call, even if the lease lasts longer.
+    /// Sends one heartbeat. The heartbeat must end with the wait of the call, even if the lease
+    /// lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
@@ -319,7 +321,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns the error of a full queue. A call that does not wait may enter only an empty queue,
-    /// so it returns the error of a held lock.
+    /// so such a call returns [`Error::Locked`] instead.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
@@ -345,8 +347,8 @@ impl<'a> Acquisition<'a> {
 }
 
 /// Returns the error at the end of a call. If the wait is over and another holder was seen last,
-/// the error names that holder. This is true even if the last request was not answered. Of several
-/// locks, the first held lock decides the error.
+/// the error names that holder. The error names that holder even if the last request was not
+/// answered. Of several locks, the first held lock decides the error.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

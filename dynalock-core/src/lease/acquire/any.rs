@@ -133,7 +133,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews a grant that is old, or whose age is unknown. Its lease then counts from this
+    /// Renews a grant that is old, or whose age is unknown. The lease then counts from this
     /// heartbeat.
     async fn confirm(
         &self,
@@ -150,7 +150,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the grant of an acquire without a queue. This method does not start its heartbeats.
+    /// Returns the grant of an acquire without a queue. This method does not start the heartbeats
+    /// of the grant.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

@@ -22,7 +22,7 @@ use crate::{
 
 /// A call that acquires locks.
 pub(crate) struct AcquireCall {
-    /// The locks to acquire. A call has at least one lock. A call for all locks names each lock
+    /// The locks to acquire. A call names at least one lock. A call for all locks names each lock
     /// once, sorted by name.
     pub(crate) locks: Vec<AcquireSpec>,
     pub(crate) mode: AcquireMode,
@@ -32,10 +32,10 @@ pub(crate) struct AcquireCall {
 pub(crate) enum AcquireMode {
     /// The call needs the first lock that is free.
     Any,
-    /// The call needs all locks. It acquires them by a transaction with these limits.
+    /// The call needs all locks. The call acquires them by a transaction with these limits.
     All(Limits),
-    /// The call needs all locks. It enters the queue of each lock, and holds a lock when it is the
-    /// head of the queue.
+    /// The call needs all locks. The call enters the queue of each lock, and holds a lock when its
+    /// entry is the head of the queue.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 

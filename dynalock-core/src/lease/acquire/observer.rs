@@ -20,7 +20,7 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if a later read showed no holder. Such a read may be outdated, so it does not end the
+    /// `true` if a later read showed no holder. That read may be outdated, so it does not end the
     /// observation.
     seems_free: bool,
     /// The number of attempts that were denied although the lease seemed to have ended. A change of
@@ -31,7 +31,7 @@ pub(crate) struct ExpiryObserver {
 /// The record from the last read.
 struct Observed {
     record: LockRecord,
-    /// The time at which the current state of the lease was first seen. It is taken after the
+    /// The time at which the current state of the lease was first seen. The time is taken after the
     /// answer, so the observed time is never too long.
     since: Instant,
 }
@@ -55,7 +55,7 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the record, because the item to lock does not exist.
+    /// Forgets the record of the row, because the item to lock does not exist.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
@@ -125,8 +125,8 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
-    /// The pause is never zero. If another program writes the row, the lease may seem to have ended
-    /// while each attempt is denied. In this case, the pauses grow.
+    /// The returned pause is never zero. If another program writes the row, the lease may seem to
+    /// have ended while each attempt is denied. After such denials, the pauses grow.
     pub(crate) fn pause(&mut self) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);

@@ -45,8 +45,8 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads all rows of a call by consistent reads, in the order of its locks. All rows are in one
-/// table.
+/// Reads all rows of a call by consistent reads, in the order of its locks. All rows of a call are
+/// in one table.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -112,7 +112,7 @@ impl Abandonment {
         }
     }
 
-    /// Attempts the removal once. Its requests are not repeated.
+    /// Attempts the removal once. The requests of this attempt are not repeated.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());

@@ -26,7 +26,7 @@ pub(crate) enum DequeueResult {
 /// The head in the row that refused the dequeue.
 enum HeadSeen {
     Gone,
-    /// The row has the same head, which may be removed.
+    /// The row has the same head. This head may be removed.
     Same,
     /// The row has the same head, and its holder has renewed the lease.
     Alive,
@@ -108,8 +108,8 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes an empty queue. If the request fails, the empty queue stays. This is harmless, because
-/// the next caller can enter it.
+/// Removes an empty queue. If the request fails, the empty queue stays. An empty queue is harmless,
+/// because the next caller can enter it.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request());
     if let Err(error) = attempts.update(|| row.sweep(fence, duplicate)).await {

@@ -1,4 +1,4 @@
-//! Acquires locks in first-come, first-served order. The call has a ticket in each queue.
+//! Acquires locks in first-come, first-served order. A call has a ticket in each queue.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ pub(crate) struct QueueLimits {
 /// The result of the request that enters all queues.
 enum EnterResult {
     Entered(Duplicate),
-    /// The call has not entered. A lock has an owner that is not in the queue, or a queue is full.
+    /// The call has not entered any queue. A lock has an owner that is not in the queue, or a queue
+    /// is full.
     Denied(Vec<Denial>),
 }
 
@@ -139,8 +140,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues. For one queue it is an UpdateItem, which costs
-    /// half as much as a transaction. For several queues it is a transaction.
+    /// Sends one request that enters all queues. For one queue, the request is an UpdateItem, which
+    /// costs half as much as a transaction. For several queues, the request is a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,

@@ -20,8 +20,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// A late copy may arrive. The request that removes the entry therefore stores its owner in the
-    /// row, so that DynamoDB refuses the copy.
+    /// A late copy of the enqueue may arrive. The request that removes the entry therefore stores
+    /// its owner in the row, so that DynamoDB refuses the copy.
     Possible,
 }
 
@@ -37,8 +37,8 @@ impl Duplicate {
 pub(crate) enum DequeueReason {
     /// The head leaves the queue itself.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the head has ended. The condition requires that the row still equals this
-    /// observation.
+    /// The lease of the head has ended. The condition of the request requires that the row still
+    /// equals this observation.
     Expired(Observation),
     /// An operator removes the head, even if its lease has not ended.
     Operator(Observation),
@@ -67,8 +67,8 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head. In the same write, the next entry becomes the
-    /// head, so that no other caller can enter in between.
+    /// Returns the request that removes the head of the queue. In the same write, the next entry
+    /// becomes the head, so that no other caller can enter in between.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

@@ -85,7 +85,7 @@ impl QueueStatus {
         }
     }
 
-    /// Sends the status if it has changed. A change of the estimate alone is not sent.
+    /// Sends the status to `to` if it has changed. A change of the estimate alone is not sent.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         to.send_if_modified(|last| {
             let place = |waiting: &Self| (waiting.position, waiting.waiting, waiting.holder.clone());
@@ -129,7 +129,8 @@ impl<G> QueueTicket<G> {
         }
     }
 
-    /// Returns the next change, or `None` when the wait is over. Await the ticket for the result.
+    /// Returns the next change, or `None` when the wait is over. The awaited ticket returns the
+    /// result.
     ///
     /// # Examples
     ///

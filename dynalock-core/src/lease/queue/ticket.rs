@@ -35,8 +35,8 @@ pub(super) struct Ticket<'a> {
 }
 
 enum Place {
-    /// The entry is behind this number of entries. The number never grows, even if an outdated read
-    /// shows a larger number.
+    /// The entry waits behind this number of entries. The number never grows, even if an outdated
+    /// read shows a larger number.
     Waiting(usize),
     /// The entry is the head.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -66,7 +66,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Records the time at which the enqueue was sent. The call becomes the head later than that.
+    /// Records the time at which the enqueue was sent. The call becomes the head later than `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }

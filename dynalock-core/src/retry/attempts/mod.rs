@@ -72,8 +72,8 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns whether a request of this call has an unknown outcome. Such a request may have been
-    /// applied, or may still be applied.
+    /// Returns whether a request of this call has an unknown outcome. A request with an unknown
+    /// outcome may have been applied, or may still be applied.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -83,8 +83,8 @@ impl Attempts {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Sets the number of attempts of the whole call. It includes attempts that were counted
-    /// elsewhere.
+    /// Sets the number of attempts of the whole call. This number includes attempts that were
+    /// counted elsewhere.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }

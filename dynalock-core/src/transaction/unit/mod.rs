@@ -28,10 +28,11 @@ use crate::{
 ///
 /// The closure reads items through its [`Tx`] and records its writes there. The commit starts after
 /// the closure has returned `Ok`. The commit writes each item on the condition that the item has
-/// not changed since the closure read it. It also checks each item that the closure only read.
-/// After a conflict, the closure runs again. An immediate rerun starts from the items that the
-/// refusal returned and the items that the closure has already read. A rerun after a pause reads
-/// the items again. If the closure returns an error, the unit of work ends and nothing is written.
+/// not changed since the closure read it. The commit also checks each item that the closure only
+/// read. After a conflict, the closure runs again. An immediate rerun starts from the items that
+/// the refusal returned and the items that the closure has already read. A rerun after a pause
+/// reads the items again. If the closure returns an error, the unit of work ends and nothing is
+/// written.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -62,10 +63,10 @@ use crate::{
 /// is returned to the caller, unless `snapshot` validates it. Such an error can come from the first
 /// run, and from later runs that have read their items again.
 ///
-/// A unit of work can read and write up to 100 items. It costs twice the write units of these
-/// items. A single update or replace without other reads is a plain conditional write, at half of
-/// that cost. Queries are not protected: another caller may add an item that a query would have
-/// found.
+/// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
+/// these items. A single update or replace without other reads is a plain conditional write, at
+/// half of that cost. Queries are not protected: another caller may add an item that a query would
+/// have found.
 ///
 /// # Errors
 ///
@@ -100,9 +101,9 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// Limits the time of the unit of work, including all runs, requests and pauses. The default is
-    /// 10 seconds. The time of the closure counts, but a run is not interrupted. The deadline and
-    /// the pace of a repository do not apply.
+    /// Limits the time of the unit of work, including all runs, requests and pauses. The default
+    /// deadline is 10 seconds. The time of the closure counts, but the deadline does not interrupt
+    /// a run. The deadline and the pace of a repository do not apply.
     ///
     /// # Examples
     ///
@@ -153,8 +154,8 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second. A
-    /// request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
+    /// Sets the time after which the first request counts as lost. The default timeout is 1 second.
+    /// A request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
     /// milliseconds more for each item after the first. The timeout doubles with each attempt
     /// without an answer, up to eight times its first value.
     ///

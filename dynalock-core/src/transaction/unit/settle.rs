@@ -40,8 +40,8 @@ pub(super) struct Unit {
     known: Known,
     /// `true` if all known items are from the same moment.
     as_of_one_moment: bool,
-    /// The item of the last conflict before a pause. Its version after the pause shows the write
-    /// rate of the item.
+    /// The item of the last conflict before a pause. The version of this item after the pause shows
+    /// its write rate.
     watched: Option<ItemRef>,
 }
 
@@ -118,7 +118,9 @@ impl Unit {
     }
 
     /// Ends a run without writes. A run that reads several items one after another may see states
-    /// that never existed together, so such a run is validated. Any other run needs no request.
+    /// that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a request
+    /// validates such a run. Without `snapshot`, a run that used items of an earlier run is
+    /// repeated with newly read items.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -269,8 +271,9 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run. The content comes from the refusal, or otherwise from the read
-/// of the last run. Returns `None` for an item that must be read again.
+/// Returns an item for the next run. The content comes from the refusal. If the refusal has no
+/// content, it comes from the read of the last run. Returns `None` for an item that must be read
+/// again.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -44,7 +44,7 @@ impl Handle {
 }
 
 impl Tx {
-    /// Returns the item with this key, or `None` if there is no item. The read is strongly
+    /// Returns the item with this key, or `None` if there is no item. This read is strongly
     /// consistent. A second read of the item in the same run returns the same value.
     ///
     /// # Examples
@@ -67,7 +67,7 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. In this case, the item does not count as read.
+    /// The future can be dropped at any time. If it is dropped, the item does not count as read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -91,8 +91,8 @@ impl Tx {
     }
 
     /// Returns the items with these keys, in the order of the keys, with as few requests as
-    /// possible. The items are read at different moments. The commit verifies that they existed
-    /// together.
+    /// possible. The items are read at different moments. The commit verifies that these states
+    /// existed together.
     ///
     /// # Examples
     ///
@@ -263,8 +263,9 @@ impl Tx {
     }
 
     /// Requires that a condition is true for the item with this key. If the condition is false and
-    /// the item has changed since the closure read it, the closure runs again. Otherwise the unit
-    /// of work fails with [`Error::Cancelled`], because another run would have the same result.
+    /// the item has changed since the closure read it, the closure runs again. If the item has not
+    /// changed, the unit of work fails with [`Error::Cancelled`], because another run would have
+    /// the same result.
     ///
     /// # Examples
     ///
