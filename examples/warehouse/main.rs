@@ -1,4 +1,5 @@
-//! A warehouse that books the lines of invoices against its stock, many at a time, and can prove that none was lost.
+//! A warehouse that books the lines of invoices in its stock, many lines at a time. It can prove
+//! that no line was lost.
 //!
 //! ```text
 //! cargo run --example warehouse                                          a small sample, on a DynamoDB inside the process
@@ -61,12 +62,12 @@ use crate::{
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "dynalock-warehouse")]
 struct Product {
-    /// The stock code, exactly as the invoices have it: case and blanks count.
+    /// The stock code, exactly as in the invoices: case and blanks matter.
     #[dynalock(partition_key)]
     sku: String,
     description: Option<String>,
     stock: i64,
-    /// How many lines are in the stock.
+    /// The number of lines that are booked in this stock.
     booked: u64,
 }
 
@@ -75,14 +76,15 @@ impl Product {
         Self { sku, description, stock: OPENING_STOCK, booked: 0 }
     }
 
-    /// Takes goods out of the stock; a negative quantity brings them back.
+    /// Removes goods from the stock. A negative quantity returns goods.
     fn book(&mut self, quantity: i64) {
         self.stock -= quantity;
         self.booked += 1;
     }
 }
 
-/// Books one line: the heart of the program. However many workers book the same product, each line counts once.
+/// Books one line. This is the main part of the program. Each line counts once, even if many
+/// workers book the same product.
 async fn book(products: Repository<Product>, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     products
@@ -92,7 +94,7 @@ async fn book(products: Repository<Product>, line: Line) -> Result<(), Failure> 
     Ok(())
 }
 
-/// How long one line or order may take while others are first.
+/// The maximum time for one line or order under contention.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::main]
@@ -144,7 +146,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
     report.verdict()
 }
 
-/// What the workers take from their queue.
+/// The jobs that the workers take from their queue.
 enum Work {
     Lines(Vec<Line>),
     Orders(Vec<Arc<Order>>),
@@ -159,7 +161,7 @@ impl Work {
     }
 }
 
-/// Books all lines, and says how long that took.
+/// Books all lines, and returns the time that this took.
 #[expect(clippy::disallowed_methods, reason = "a program may look at the clock; the library's tests may not")]
 async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Duration, Failure> {
     let started = Instant::now();
@@ -173,7 +175,7 @@ async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Dura
     Ok(started.elapsed())
 }
 
-/// Posts all orders, and says how many were not there yet, and how long that took.
+/// Posts all orders. Returns the number of new orders, and the time that this took.
 #[expect(clippy::disallowed_methods, reason = "a program may look at the clock; the library's tests may not")]
 async fn post_all(args: &Args, client: &Client, orders: Vec<Arc<Order>>) -> Result<(u64, Duration), Failure> {
     let ledger = Ledger::new(client);
@@ -183,7 +185,7 @@ async fn post_all(args: &Args, client: &Client, orders: Vec<Arc<Order>>) -> Resu
     Ok((posted as u64, started.elapsed()))
 }
 
-/// Prints and writes what was asked for.
+/// Prints and writes the requested results.
 fn show(args: &Args, report: &Report<'_>) -> Result<(), Failure> {
     report::print(&report.to_string())?;
     report.audit.into_iter().for_each(Audit::report_wrong);
