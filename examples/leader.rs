@@ -5,8 +5,9 @@
 //! cargo run --example leader
 //! ```
 //!
-//! starts a `DynamoDB` on a loopback port and three workers, kills the one that works as `kill -9` does, and shows who takes over, when, and
-//! that a write which the dead one had begun is refused. By hand, each in a terminal of its own, and with Ctrl-C to end one in order:
+//! starts a `DynamoDB` on a loopback port and three workers, kills the one that works as `kill -9`
+//! does, and shows who takes over, when, and that a write which the dead one had begun is refused.
+//! By hand, each in a terminal of its own, and with Ctrl-C to end one in order:
 //!
 //! ```text
 //! cargo run --example leader -- --serve 8000

@@ -5,8 +5,9 @@
 //! cargo run --example queue
 //! ```
 //!
-//! starts a `DynamoDB` on a loopback port and ten clients as processes of their own, shows their positions live, kills the fifth as
-//! `kill -9` does, and checks who was served when. By hand, each in a terminal of its own:
+//! starts a `DynamoDB` on a loopback port and ten clients as processes of their own, shows their
+//! positions live, kills the fifth as `kill -9` does, and checks who was served when. By hand, each
+//! in a terminal of its own:
 //!
 //! ```text
 //! cargo run --example queue -- --serve 8000

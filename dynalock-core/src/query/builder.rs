@@ -293,7 +293,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the time for each page, over all its requests and pauses. The default is the deadline of the repository.
+    /// Limits the time for each page, over all its requests and pauses. The default is the deadline
+    /// of the repository.
     ///
     /// # Examples
     ///
@@ -434,7 +435,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// - [`Error::Corrupt`]: a bookkeeping attribute of an item is invalid.
     /// - [`Error::Encode`]: an operand of the filter cannot be stored.
     /// - [`Error::IndexNotFound`]: the table does not have the index.
-    /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a key attribute.
+    /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a
+    ///   key attribute.
     /// - Any of the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety
@@ -496,7 +498,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and [`Error::Corrupt`].
+    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and
+    /// [`Error::Corrupt`].
     ///
     /// # Cancel safety
     ///

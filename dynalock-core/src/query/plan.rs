@@ -46,8 +46,8 @@ impl Wanted {
     /// request finds too few items, the next request evaluates twice as many, so that a few
     /// requests find rare items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, so it holds fewer than a million items. The bound also
-        // keeps the shift within 64 bits.
+        // A page of DynamoDB has at most 1 MB, so it holds fewer than a million items. The bound
+        // also keeps the shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -83,8 +83,8 @@ impl Plan {
         if !self.fetches || named.is_empty() {
             return Ok(named);
         }
-        // DynamoDB refuses a BatchGetItem that names a key twice. Several pages of an index may name
-        // an item twice, if its index key changes between the requests.
+        // DynamoDB refuses a BatchGetItem that names a key twice. Several pages of an index may
+        // name an item twice, if its index key changes between the requests.
         let mut seen = HashSet::new();
         let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
         let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();

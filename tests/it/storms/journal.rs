@@ -14,8 +14,8 @@ use crate::support::layer::{HttpRequest, Layer};
 pub(crate) struct Journal(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Journal {
-    /// The number of callers that were served before a caller that had entered earlier. A caller that entered again
-    /// counts from its last entry. `served` are the nonces of the grants.
+    /// The number of callers that were served before a caller that had entered earlier. A caller
+    /// that entered again counts from its last entry. `served` are the nonces of the grants.
     pub(crate) fn inversions<'a>(&self, name: &str, served: impl IntoIterator<Item = &'a str>) -> u64 {
         let entered = self.0.lock().unwrap();
         let mut last = None;
