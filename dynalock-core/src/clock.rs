@@ -25,8 +25,8 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
     tokio::time::timeout(duration, future).await.ok()
 }
 
-/// Returns the current time in epoch milliseconds. In a test that pauses tokio's clock, this time
-/// moves with that clock.
+/// Returns the current time in epoch milliseconds. In a test that pauses tokio's clock, the
+/// returned time moves with tokio's clock.
 pub(crate) fn epoch_millis() -> u64 {
     // Only such a test moves tokio's clock away from the real clock. The difference can be
     // negative, so both directions are computed.

@@ -19,7 +19,7 @@ use crate::key::{Key, KeyType};
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The generated key type, for example `ProductKey` for a `Product`. The types of the key
-    /// fields convert into it.
+    /// fields convert into this generated type.
     type Key: Into<Key> + Send;
 
     /// The names and settings that the derive has read from the attributes of the struct.
@@ -28,7 +28,8 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns the key of this value.
     fn key(&self) -> Key;
 
-    /// Converts a key into the generated key type. Such a key was read from an index of this type.
+    /// Converts a key into the generated key type. The given key was read from an index of this
+    /// type.
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
@@ -81,8 +82,8 @@ pub struct Model {
     /// All names under which serde reads or writes a field, sorted. Names in flattened fields are
     /// not included.
     pub attributes: &'static [&'static str],
-    /// `true` if errors may show the key of an item. If it is `false`, errors treat a key as
-    /// content.
+    /// `true` if errors may show the key of an item. If `show_key` is `false`, errors treat a key
+    /// as content.
     pub show_key: bool,
     /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
@@ -263,8 +264,8 @@ impl LockModel {
 ///   writes that ignore leases are single requests.
 /// - The row is never deleted, even if the item is deleted. The fence therefore continues to grow
 ///   when the item is deleted and created again. An item that was never leased has no row.
-/// - A lease request for a missing item holds the lease until its read finds no item. During this
-///   time, a create fails with [`Error::Locked`](crate::Error::Locked).
+/// - A lease request for a missing item holds the lease until its read finds no item. While this
+///   lease is held, a create fails with [`Error::Locked`](crate::Error::Locked).
 ///
 /// This table shows which place to choose:
 ///

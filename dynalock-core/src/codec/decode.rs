@@ -26,7 +26,7 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
 
-/// Returns the state of an item. Only its version and its write ids must be readable.
+/// Returns the state of an item. Only the version and the write ids of the item must be readable.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
     // The revision identifies a tracked item. An image would only double its memory.
@@ -55,8 +55,8 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. If it has both, they identify its
-/// state.
+/// Returns whether an item has both a version and write ids. If an item has both, its version and
+/// its write ids identify its state.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }

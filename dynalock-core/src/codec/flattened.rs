@@ -25,9 +25,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// Adds the aliases of the changed attributes to the attributes that `changes` removes. Returns an
 /// error if serde could not read the resulting item, or would ignore a changed attribute.
 ///
-/// Serde refuses an item that contains both a name and its alias, as a duplicate field. For a
-/// flattened `Option`, serde reads such an item as `None`. If a write removes only the name, serde
-/// reads the old value from the alias.
+/// Serde refuses an item that contains both a name and its alias, as a duplicate field. If the name
+/// belongs to a flattened `Option`, serde reads `None` from an item that contains both. If a write
+/// removes only the name, serde reads the old value from the alias.
 ///
 /// `stored` is the item as it was read, without bookkeeping. `written` contains the names under
 /// which serde writes the value.
@@ -102,8 +102,8 @@ impl Unread {
     }
 }
 
-/// Checks that serde can read an item, and that the decoded value contains each of these
-/// attributes. The error names the first attribute that the value does not contain.
+/// Checks that serde can read an item, and that the decoded value contains each attribute in
+/// `written`. The error names the first attribute that the value does not contain.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {

@@ -2,7 +2,8 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Returns the reason for an error of `serde_dynamo`. Such an error consists only of a text.
+/// Returns the reason for an error of `serde_dynamo`. An error of `serde_dynamo` consists only of a
+/// text.
 ///
 /// The texts of serde and `serde_dynamo` have fixed forms. The part before `, expected` may contain
 /// a value. This function therefore returns only a field name, or the part after `, expected`. Any

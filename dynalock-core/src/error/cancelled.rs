@@ -13,8 +13,8 @@ use crate::{
     version::version_in,
 };
 
-/// A cancelled transaction, with a reason for each of its operations. None of its operations was
-/// applied.
+/// A cancelled transaction, with a reason for each of its operations. No operation of a cancelled
+/// transaction was applied.
 ///
 /// [`reason`](Self::reason) returns the reason for one operation by its handle.
 /// [`reasons`](Self::reasons) returns the reasons for all operations.

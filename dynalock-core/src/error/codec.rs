@@ -76,8 +76,8 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of one of this library's serializers or deserializers. Such an error contains the
-/// reason and the path of the value.
+/// An error of one of this library's serializers or deserializers. The error contains the reason
+/// and the path of the value.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 

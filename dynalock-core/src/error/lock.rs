@@ -16,9 +16,9 @@ pub struct Locked {
     /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
     /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the lease is renewed. This time
-    /// ends with the lease by this machine's clock. Under [`Expiry::Clock`](crate::Expiry::Clock),
-    /// this time ends `max_skew` later.
+    /// The time until another caller can acquire the lock, unless the lease is renewed. The
+    /// remaining time ends with the lease by this machine's clock. Under
+    /// [`Expiry::Clock`](crate::Expiry::Clock), the remaining time ends `max_skew` later.
     pub remaining: Duration,
     /// The number of requests that the call sent, and the time that it took.
     pub spent: Spent,

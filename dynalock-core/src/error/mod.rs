@@ -55,10 +55,11 @@ pub enum Error {
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
-    /// DynamoDB cancelled a transaction. None of its operations wrote anything.
+    /// DynamoDB cancelled a transaction. No operation of the transaction wrote anything.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. [`transact`](crate::transact) runs its closure again by itself.
+    /// condition false. [`transact`](crate::transact) runs its closure again without help of the
+    /// caller.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -66,8 +67,8 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// A handle was used with a transaction that did not make it. This error says nothing about the
-    /// outcome of either transaction.
+    /// A handle was used with a transaction that did not make it. `ForeignHandle` says nothing
+    /// about the outcome of either transaction.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -79,7 +80,7 @@ pub enum Error {
     )]
     #[non_exhaustive]
     AlreadyCommitted {
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -97,7 +98,7 @@ pub enum Error {
     )]
     #[non_exhaustive]
     TokenReused {
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -119,7 +120,7 @@ pub enum Error {
         table: Arc<str>,
         /// The number of waiters, without the holder.
         waiting: usize,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -136,7 +137,7 @@ pub enum Error {
     Evicted {
         /// The table.
         table: Arc<str>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -152,7 +153,7 @@ pub enum Error {
         table: Arc<str>,
         /// The key of the item, or `None` if the type has no `#[dynalock(show_key)]`.
         key: Option<Arc<str>>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -234,10 +235,10 @@ pub enum Error {
         expected: Option<u64>,
         /// The last known version of the item, or `None` if the item was absent or was not read.
         found: Option<u64>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
         /// The failure that ended the call, or `None` if the item itself showed that the outcome is
-        /// unknown. The message of the error contains this failure.
+        /// unknown. The message of the error contains this last failure.
         last: Option<Box<Error>>,
     },
 
@@ -245,25 +246,27 @@ pub enum Error {
     #[error("gave up after {spent}: {last}")]
     #[non_exhaustive]
     Exhausted {
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
-        /// The failure of the last attempt. The message of the error contains this failure.
+        /// The failure of the last attempt. The message of the error contains this last failure.
         last: Box<Error>,
     },
 
-    /// DynamoDB refused the request because of a transaction on the same item. This error appears
+    /// DynamoDB refused the request because of a transaction on the same item. `Contention` appears
     /// inside [`Error::Exhausted`].
     #[error("a transaction was at work on the item ({0})")]
     Contention(Refusal),
 
-    /// DynamoDB or the table had no capacity left. This error appears inside [`Error::Exhausted`].
+    /// DynamoDB or the table had no capacity left for the request. `Throttled` appears inside
+    /// [`Error::Exhausted`].
     #[error("throttled ({0})")]
     Throttled(Refusal),
 
     /// DynamoDB sent no usable answer: the connection failed, the request timed out, or the answer
-    /// was a 5xx or unreadable. This error appears inside [`Error::Exhausted`] and
-    /// [`Error::Indeterminate`]. Two calls return it directly: the release of a lock whose runtime
-    /// was shut down, and the acquire of a lock whose heartbeat thread could not be started.
+    /// was a 5xx or unreadable. `Unavailable` appears inside [`Error::Exhausted`] and
+    /// [`Error::Indeterminate`]. Two calls return `Unavailable` directly: the release of a lock
+    /// whose runtime was shut down, and the acquire of a lock whose heartbeat thread could not be
+    /// started.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -275,7 +278,7 @@ pub enum Error {
     TableNotFound {
         /// The table.
         table: Arc<str>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -294,7 +297,7 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the index.
         index: &'static str,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -345,11 +348,11 @@ pub enum Error {
     ItemTooLarge {
         /// The table.
         table: Arc<str>,
-        /// The size of the data in the write, by DynamoDB's rules. For a create or a put, it is the
-        /// size of the whole item. For an update, it is the size of the names and new values of the
-        /// changed attributes.
+        /// The size of the data in the write, by DynamoDB's rules. For a create or a put, this
+        /// number is the size of the whole item. For an update, this number is the size of the
+        /// names and new values of the changed attributes.
         bytes: usize,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 

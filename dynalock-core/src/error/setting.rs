@@ -20,7 +20,7 @@ pub enum InvalidSetting {
     /// `attempts(0)` was set. With this limit, the call could not send a request.
     #[error("`attempts(0)` allows no request; allow at least 1")]
     Attempts,
-    /// `attempt_timeout(Duration::ZERO)` was set. This timeout leaves no time for an answer.
+    /// `attempt_timeout(Duration::ZERO)` was set. A timeout of zero leaves no time for an answer.
     #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
     AttemptTimeout,
     /// `segments` was called with 0, or with a larger number than DynamoDB allows.

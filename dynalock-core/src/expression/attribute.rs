@@ -54,8 +54,8 @@ pub struct Attribute<T, V> {
 
 /// The type of an attribute that is written by `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
-/// `Opaque` has no values, so such an attribute cannot be compared. The only conditions on it are
-/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
+/// `Opaque` has no values, so an attribute of this type cannot be compared. The only conditions on
+/// an opaque attribute are [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 
@@ -98,8 +98,8 @@ impl<T, V> Attribute<T, V> {
     }
 
     /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB accepts
-    /// 1 to 100 operands. With any other number, the write with this condition fails with
-    /// [`Error::Encode`](crate::Error::Encode).
+    /// 1 to 100 operands. With any other number of operands, the write with this condition fails
+    /// with [`Error::Encode`](crate::Error::Encode).
     pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
         self.test(|name| {
             let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));

@@ -25,9 +25,10 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
 /// Returns the condition that the item is unchanged since it was read: it has the same version in
 /// the same incarnation.
 ///
-/// An item without a version or without write ids is identified by its content alone. For such an
-/// item, the condition requires each attribute of its image. The condition also requires the
-/// absence of all other attributes that the type knows or that `written` names.
+/// An item without a version or without write ids is identified by its content alone. For an item
+/// that is identified by its content, the condition requires each attribute of its image. The
+/// condition also requires the absence of all other attributes that the type knows or that
+/// `written` names.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,

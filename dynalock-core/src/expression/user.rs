@@ -68,8 +68,8 @@ impl<T> Condition<T> {
         })
     }
 
-    /// Returns the text of the condition as an operand of `AND`. The text needs no parentheses
-    /// around it, and DynamoDB refuses doubled parentheses.
+    /// Returns the text of the condition as an operand of `AND`. The text of a condition needs no
+    /// parentheses around it, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(attribute)))

@@ -19,13 +19,14 @@ use crate::{
 /// How a write treats the lease of its item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// The write ignores leases, because its type has no leases or its caller asked for that.
+    /// The write ignores leases, because its type has no leases or because its caller wants to
+    /// ignore leases.
     Ignoring,
     /// A write by a caller that does not hold the lease. The write removes the owner of an expired
     /// lease, so that no late heartbeat can renew that lease.
     Outside {
         /// A time in epoch milliseconds, or `None` if no lease counts as expired. A lease has
-        /// expired if its stored end is earlier than this time.
+        /// expired if its stored end is earlier than `expired_before`.
         expired_before: Option<u64>,
     },
     /// A write by the holder, which requires its lease.
@@ -301,8 +302,8 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
 /// Returns the condition that the stored beat is lower than the number of this heartbeat.
 ///
 /// The comparison is strict, because two processes that have resumed one token may send the same
-/// number. The condition does not require the exact previous beat. If it did, a heartbeat with a
-/// lost reply would end the lease.
+/// number. The condition does not require that the stored beat is exactly the previous beat. Such a
+/// condition would end the lease after a heartbeat with a lost reply.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {

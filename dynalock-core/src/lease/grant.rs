@@ -224,7 +224,8 @@ impl Grant {
     }
 
     /// Interprets the row that refused a heartbeat or a write. `Ok` means that the lock is held and
-    /// another process sent a later beat. The next beat is then above the stored beat.
+    /// another process sent a later beat. In this case, the next beat will be above the stored
+    /// beat.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -248,7 +249,7 @@ impl Grant {
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// leaves the same trace, so it counts only after such a write was sent.
+    /// leaves the same trace, so the trace counts only after this guard has sent a releasing write.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)

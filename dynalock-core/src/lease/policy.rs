@@ -39,7 +39,7 @@ pub(crate) enum CompanionWrite {
 }
 
 /// The attributes by which a release in an item can be recognised. Only the holder's own release
-/// leaves these values.
+/// leaves these values in the attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,

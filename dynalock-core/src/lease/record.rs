@@ -38,8 +38,8 @@ impl GrantKind {
     }
 }
 
-/// The knowledge about waiters behind the head of a queue. The request that removes the head
-/// depends on this knowledge.
+/// The knowledge about waiters behind the head of a queue. The request that removes the head of a
+/// queue is different with and without waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request removes the queue together with its head. DynamoDB
@@ -228,8 +228,8 @@ impl LockRecord {
         Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the head became the holder. This time does
-    /// not change while this head holds the lock.
+    /// Returns the time, in epoch milliseconds, at which the head became the holder. The returned
+    /// time does not change while this head holds the lock.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }

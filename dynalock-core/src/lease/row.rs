@@ -159,8 +159,8 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Returns whether the row contains the leased item. If it does, a missing row means a missing
-    /// item.
+    /// Returns whether the row contains the leased item. If the row contains the item, a missing
+    /// row means a missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }

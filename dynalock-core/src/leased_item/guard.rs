@@ -79,7 +79,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the fence: a number that grows with each grant of this item, over releases and
-    /// crashes. Pass the fence to other systems that the work changes. These systems can then
+    /// crashes. Pass the fence to other systems that the work changes. The other systems can then
     /// refuse the requests of earlier holders.
     ///
     /// The first fence of an item is the time of the first lease request. After a delete and a

@@ -78,8 +78,8 @@ impl LockGuard {
     }
 
     /// Returns the fence: a number that grows with each grant of this lock, over releases and
-    /// crashes. Pass the fence to the system that the lock protects. That system can then refuse
-    /// the requests of earlier holders.
+    /// crashes. Pass the fence to the system that the lock protects. The protected system can then
+    /// refuse the requests of earlier holders.
     ///
     /// # Examples
     ///

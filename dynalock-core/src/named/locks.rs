@@ -110,8 +110,8 @@ impl Locks {
     }
 
     /// Sets the time that a lock lasts without a heartbeat. The default ttl is 20 seconds. The
-    /// allowed range is from a millisecond to 366 days. A heartbeat is sent after each third of
-    /// this time. If the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
+    /// allowed range is from a millisecond to 366 days. A heartbeat is sent after each third of the
+    /// ttl. If the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -217,7 +217,7 @@ impl Locks {
     }
 
     /// Limits the time of one request with its retries. The default deadline is 5 seconds, and 10
-    /// seconds for the transaction that acquires several locks. A call ends after this time if
+    /// seconds for the transaction that acquires several locks. A call ends after its deadline if
     /// DynamoDB does not answer. The [wait](Self::wait) for a lock that another caller holds may
     /// last longer.
     ///
@@ -362,8 +362,8 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. Such a
-    /// takeover requires a caller that waits and observes the lease.
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. With
+    /// this rule, a takeover requires a caller that waits and observes the lease.
     ///
     /// # Examples
     ///

@@ -85,8 +85,8 @@ impl Locks {
     /// second on average.
     ///
     /// Retire a lock only after the last caller has stopped to acquire it. A request to acquire
-    /// that arrives more than a minute after it was sent may find the row deleted. The fence then
-    /// starts at the time of that request, which may be below the fences of the deleted row.
+    /// that arrives more than a minute after it was sent may find the row deleted. The new fence
+    /// starts at the time of this late request. It may be below the fences of the deleted row.
     ///
     /// No other call deletes the row of a lock. Do not enable time to live for the table, because
     /// it would delete locks that are held.

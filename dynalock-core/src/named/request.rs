@@ -49,7 +49,7 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
     /// waiter is removed at most one ttl after it has become the head. A client that loses its
     /// connection during a request gives up its place as soon as DynamoDB answers again. Until
-    /// then, its further calls for this queue wait, and end with their deadline.
+    /// then, further calls of this client for the queue wait, and end with their deadline.
     ///
     /// # Examples
     ///
@@ -222,7 +222,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
     }
 
     /// Stores bytes in the row of the lock. Other callers can [inspect](crate::Locks::inspect)
-    /// them, and the next holder can read them. The bytes stay in the row when the lock is
+    /// these bytes, and the next holder can read them. The bytes stay in the row when the lock is
     /// released.
     ///
     /// # Examples

@@ -36,7 +36,7 @@ use crate::{
 ///
 /// # What a read of many items promises
 ///
-/// - Each item is a [`Stored`](crate::Stored) value. The writes of such a value are checked like
+/// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
 ///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
 ///   the later write and miss the earlier one. A query may show or miss an item that is created or
@@ -90,7 +90,7 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Makes a scan of all items of the table, in no defined order. DynamoDB reads the whole table
-    /// for it, and charges for that.
+    /// for a scan, and charges for all of these reads.
     ///
     /// # Examples
     ///
@@ -521,8 +521,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// Returns one page of items, and the token of the next page. The page begins where `token`
     /// points. Without a token, the page begins at the first item.
     ///
-    /// A page has at most as many items as [`limit`](Self::limit) allows. Without a limit, it has
-    /// the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves too few
+    /// A page has at most as many items as [`limit`](Self::limit) allows. Without a limit, a page
+    /// has the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves too few
     /// items, the page ends after ten requests. A page can therefore be empty although a next page
     /// exists.
     ///

@@ -38,10 +38,10 @@ impl<T: Versioned> Repository<T> {
     /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like all others |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
-    /// A read of a global index is eventually consistent. Such a read may miss recent writes and
-    /// return an earlier state of an item. A checked write of that state fails with
-    /// [`Error::Conflict`](crate::Error::Conflict). An index does not contain the items that lack
-    /// one of its key attributes.
+    /// A read of a global index is eventually consistent. An eventually consistent read may miss
+    /// recent writes and return an earlier state of an item. A checked write of that state fails
+    /// with [`Error::Conflict`](crate::Error::Conflict). An index does not contain the items that
+    /// lack one of its key attributes.
     ///
     /// # Examples
     ///

@@ -10,8 +10,9 @@ use crate::{
     model::Versioned,
 };
 
-/// A struct whose partition key can be given as a `P`. `#[derive(Versioned)]` implements it for the
-/// type of the partition key, for a reference to it, and for `&str` if the key is a `String`.
+/// A struct whose partition key can be given as a `P`. `#[derive(Versioned)]` implements this trait
+/// for the type of the partition key, for a reference to it, and for `&str` if the key is a
+/// `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
     label = "not the partition key of `{Self}`",
@@ -23,7 +24,7 @@ pub trait Partitioned<P> {
 }
 
 /// A struct whose sort key can be limited to a range of type `R`. `#[derive(Versioned)]` implements
-/// it for a struct with a sort key.
+/// this trait for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
@@ -132,7 +133,8 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages have one order, so that a token can point to the next page.
+/// The kinds of reads whose pages follow one order. A token can therefore point to the next page of
+/// such a read.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

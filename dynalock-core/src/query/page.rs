@@ -51,8 +51,8 @@ pub(super) struct RawPage {
 /// The maximum number of requests for one page if the filter leaves too few items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`. The read stops at `most` items. If `most` is `None`, it
-/// stops as soon as it finds an item.
+/// Reads the page that starts at `token`. The read stops at `most` items. If `most` is `None`, the
+/// read stops as soon as it finds an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,

@@ -67,7 +67,7 @@ pub enum SortBounds {
     Prefix(KeyValue),
 }
 
-/// An integer type. `a..b` can be sent as `a..=b - 1` for it.
+/// An integer type. For integers, a range `a..b` can be sent as `a..=b - 1`.
 pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
     /// Returns the number before this one, or `None` for the lowest number of the type.
     fn before(self) -> Option<Self>;

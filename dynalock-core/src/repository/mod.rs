@@ -33,8 +33,9 @@ use crate::{
 /// The items of type `T` in one table, with the calls that read and write them.
 ///
 /// The derived function `T::repository(&client)` makes a repository. A repository is cheap to
-/// clone, and clones share the retry budget and the measured round trip. The construction takes as
-/// long as a few requests on a local network, so make one repository and clone it.
+/// clone, and clones share the retry budget and the measured round trip. The construction of a
+/// repository takes as long as a few requests on a local network, so make one repository and clone
+/// it.
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its
 /// client. The repository makes its own retries, because the SDK cannot know whether an earlier
@@ -378,8 +379,8 @@ impl<T> Repository<T> {
     }
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
-    /// attribute changed. Later writes of callers that read the item before then fail with a
-    /// conflict.
+    /// attribute changed. Writes that are based on an earlier read of the item fail with a conflict
+    /// after that.
     ///
     /// # Examples
     ///

@@ -39,8 +39,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Makes a connection from the user's client, with the SDK's own retries switched off. DynamoDB
-    /// could refuse a retry of the SDK because the first attempt was applied. The write would then
-    /// look like a conflict.
+    /// could refuse a retry of the SDK because the first attempt was applied. As a result, the
+    /// write would look like a conflict.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()

@@ -204,9 +204,9 @@ impl Transaction {
     /// compare the items with the intended result before you commit again.
     ///
     /// The repeated content must have exactly the same bytes. A `HashSet` or a `HashMap` has a
-    /// different order each time. The commit then fails with [`Error::TokenReused`], or with
-    /// [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or
-    /// a `Vec`.
+    /// different order each time. With another order, the commit fails with [`Error::TokenReused`],
+    /// or with [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a
+    /// `BTreeMap` or a `Vec`.
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after an item of its transaction was deleted. A new item would get the same
@@ -418,9 +418,9 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Sends the transaction. If DynamoDB refuses it because of other transactions or a lack of
-    /// capacity, the same request is sent again with the same token. If a value has an etag, its
-    /// item is read first.
+    /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
+    /// a lack of capacity, the same request is sent again with the same token. If a value has an
+    /// etag, its item is read first.
     ///
     /// # Examples
     ///
@@ -439,7 +439,8 @@ impl Transaction {
     /// # Errors
     ///
     /// After [`Error::Indeterminate`], this call may have applied the transaction. After any other
-    /// error, it has not. The transaction is always applied as a whole or not at all.
+    /// error, this call has not applied the transaction. The transaction is always applied as a
+    /// whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.

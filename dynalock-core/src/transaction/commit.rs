@@ -56,7 +56,7 @@ struct Refused<'a> {
 
 impl Token {
     /// Returns the caller's token or a generated token, and the write ids and incarnations of the
-    /// transaction. If the caller set the token, the ids are derived from it. A repeated
+    /// transaction. If the caller set the token, the ids are derived from this token. A repeated
     /// transaction therefore sends the same request.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
@@ -371,7 +371,7 @@ impl TransactionSender<'_> {
 
 impl Refused<'_> {
     /// Returns the reason of an operation that was refused by its lease condition. A write with a
-    /// guard is a write of the holder. For such a write, only the guard counts as refused.
+    /// guard is a write of the holder. If a write has a guard, only the guard counts as refused.
     fn by_lease(&self, index: usize) -> Option<&ActionReason> {
         let lease = self.positions[index].lease?;
         let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
@@ -409,9 +409,9 @@ impl Refused<'_> {
     }
 }
 
-/// Returns the reason of an operation, which is the reason of its write. If the write was not a
-/// cause, the reason of the companion write replaces it. A companion write that only had a false
-/// condition is left out.
+/// Returns the reason of an operation, which is the reason of its write. If the write did not cause
+/// the cancellation, the reason of the companion write is used instead. A companion write that only
+/// had a false condition is left out.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

@@ -8,7 +8,7 @@ use crate::{codec::Stored, error::TransactionId};
 /// read, and `()` for deletes and checks. [`Committed::get`](crate::transaction::Committed::get)
 /// returns the result. [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of
 /// a refusal. A handle is valid only for its own transaction. Any other transaction returns an
-/// error for it.
+/// error for this handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

@@ -35,7 +35,7 @@ pub(super) enum Purpose {
 /// The state of an operation before the commit.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid. The commit returns this error.
+    /// The operation is invalid. The commit returns the contained error.
     Invalid(Error),
     /// The value of the operation has an etag. The item must be read first, and must be in the
     /// state of the etag.

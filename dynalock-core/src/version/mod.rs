@@ -131,15 +131,16 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns whether the item has a version and write ids. If it has both, its version and its
-    /// incarnation identify its state. If not, only the whole content identifies its state.
+    /// Returns whether the item has a version and write ids. If an item has both, its version and
+    /// its incarnation identify its state. The state of any other item is identified only by its
+    /// whole content.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
     /// Returns the revision after one more write, or `None` if the version cannot be incremented.
-    /// If the item had no version or no write ids, a new incarnation begins. DynamoDB then refuses
-    /// each write that is based on an earlier state.
+    /// If the item had no version or no write ids, a new incarnation begins. With a new
+    /// incarnation, DynamoDB refuses each write that is based on an earlier state.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
@@ -157,12 +158,12 @@ impl Revision {
         }
     }
 
-    /// Returns whether the item can never have this revision again. `now` is its current revision.
-    /// The answer is `true` in three cases: the item is gone, it has another incarnation, or it has
-    /// a higher version in the same incarnation. The answer is always `false` for a revision
-    /// without a version or write ids, because another program may restore the earlier content. The
-    /// ring alone shows nothing: another program may increment the version, restore an old version,
-    /// or remove and restore the ids.
+    /// Returns whether the item can never have this revision again. `now` is the current revision
+    /// of the item. The answer is `true` in three cases: the item is gone, it has another
+    /// incarnation, or it has a higher version in the same incarnation. The answer is always
+    /// `false` for a revision without a version or write ids, because another program may restore
+    /// the earlier content. The ring alone shows nothing: another program may increment the
+    /// version, restore an old version, or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without both a version and write ids, only the content identifies the state, and the same
         // content may return.
@@ -287,8 +288,8 @@ impl Expected<'_> {
 /// 2. If no earlier attempt has an unknown outcome, another caller wrote first.
 /// 3. If the attempts had a token, no attempt was applied. If the item can never have the required
 ///    revision again, late copies are refused, and the result is a conflict. If the item can have
-///    this revision again, the outcome is unknown. For a create it is always unknown: if the item
-///    is deleted later, a late copy of the create is applied.
+///    this revision again, the outcome is unknown. For a create, the outcome is always unknown: if
+///    the item is deleted later, a late copy of the create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     // This rule applies without doubt, too: only an attempt of this call can have written the id.

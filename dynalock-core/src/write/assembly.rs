@@ -51,7 +51,7 @@ struct WriteSize {
     operation: usize,
 }
 
-/// The position of an operation among the writes.
+/// The position of an operation in the list of writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.

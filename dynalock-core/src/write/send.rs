@@ -53,7 +53,8 @@ pub(crate) enum Delivery {
     /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
     /// companion write is a transaction.
     Plain,
-    /// A transaction with a ClientRequestToken. DynamoDB applies it at most once in ten minutes.
+    /// A transaction with a ClientRequestToken. DynamoDB applies such a transaction at most once in
+    /// ten minutes.
     Once,
 }
 
@@ -113,8 +114,8 @@ impl Writer<'_> {
         intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first plan. If it fails, sends further plans of the same intent until the outcome
-    /// is known.
+    /// Sends the first plan. If the first plan fails, sends further plans of the same intent until
+    /// the outcome is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         self.attempts.check_time()?;
@@ -299,7 +300,7 @@ impl Writer<'_> {
     }
 
     /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
-    /// Some compatible servers do not return it, so the item is then read.
+    /// Some compatible servers do not return the item, so this method reads it.
     async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);

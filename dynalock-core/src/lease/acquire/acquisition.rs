@@ -122,8 +122,8 @@ impl<'a> Acquisition<'a> {
         self.limits_of(self.spec.limits)
     }
 
-    /// Shortens the limits of a request to the end of the wait. The deadline limits a call that
-    /// does not wait.
+    /// Shortens the limits of a request so that it ends with the wait of the call. The deadline
+    /// limits a call that does not wait.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,

@@ -48,8 +48,8 @@ impl DequeueReason {
         }
     }
 
-    /// Returns whether a late copy of the head's enqueue may still arrive, as far as the caller
-    /// knows.
+    /// Returns whether a late copy of the head's enqueue may still arrive, to the caller's
+    /// knowledge.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,

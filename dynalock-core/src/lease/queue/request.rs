@@ -68,7 +68,7 @@ impl Row {
     }
 
     /// Returns the request that removes the head of the queue. In the same write, the next entry
-    /// becomes the head, so that no other caller can enter in between.
+    /// becomes the head, so that no other caller can enter before it.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

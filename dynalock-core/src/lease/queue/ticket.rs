@@ -29,14 +29,14 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The time at which the last consistent read that showed another head was sent, or `None` if
-    /// no such read is known. The call became the head after that time.
+    /// no such read is known. The call became the head after this read was sent.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The entry waits behind this number of entries. The number never grows, even if an outdated
-    /// read shows a larger number.
+    /// The entry waits behind the given number of entries. The number never grows, even if an
+    /// outdated read shows a larger number.
     Waiting(usize),
     /// The entry is the head.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -71,8 +71,8 @@ impl<'a> Ticket<'a> {
         self.last_other = Some(sent);
     }
 
-    /// Applies the answer of a consistent read that was sent at this time. Returns whether the
-    /// entry is in the queue.
+    /// Applies the answer of a consistent read that was sent at `sent`. Returns whether the entry
+    /// is in the queue.
     pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {

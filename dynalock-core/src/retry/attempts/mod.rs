@@ -83,7 +83,7 @@ impl Attempts {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Sets the number of attempts of the whole call. This number includes attempts that were
+    /// Sets the number of attempts of the whole call. The given number includes attempts that were
     /// counted elsewhere.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
@@ -331,7 +331,7 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
 }
 
 /// Returns a refusal for a false condition of a request that has no condition. DynamoDB never
-/// returns this answer, but a broken gateway may.
+/// refuses such a request for a condition, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -60,13 +60,13 @@ use crate::{
 /// The closure may run several times, so it should only read, decide and write through its handle.
 /// The closure reads one item after another, so it may see states of items that never existed
 /// together. A write that is based on such items is refused. An error that is based on such items
-/// is returned to the caller, unless `snapshot` validates it. Such an error can come from the first
-/// run, and from later runs that have read their items again.
+/// is returned to the caller, unless `snapshot` validates it. An unvalidated error can come from
+/// the first run, and from later runs that have read their items again.
 ///
 /// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
 /// these items. A single update or replace without other reads is a plain conditional write, at
-/// half of that cost. Queries are not protected: another caller may add an item that a query would
-/// have found.
+/// half the cost of a transaction. Queries are not protected: another caller may add an item that a
+/// query would have found.
 ///
 /// # Errors
 ///
@@ -207,9 +207,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Validates the runs that write nothing, too. The result of such a run, including an error, is
-    /// then based on items from the same moment. If the run read more than one item, the validation
-    /// costs one TransactGetItems.
+    /// Validates the runs that write nothing, too. The result of a validated run, including an
+    /// error, is based on items from the same moment. If the run read more than one item, the
+    /// validation costs one TransactGetItems.
     ///
     /// # Examples
     ///

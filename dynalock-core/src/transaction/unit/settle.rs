@@ -119,8 +119,8 @@ impl Unit {
 
     /// Ends a run without writes. A run that reads several items one after another may see states
     /// that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a request
-    /// validates such a run. Without `snapshot`, a run that used items of an earlier run is
-    /// repeated with newly read items.
+    /// validates the items of the run. Without `snapshot`, a run that used items of an earlier run
+    /// is repeated with newly read items.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -264,8 +264,8 @@ async fn write_alone(
     }
 }
 
-/// Returns whether the item that refused the write has changed since the run read it. If it has,
-/// the closure may have another result.
+/// Returns whether the item that refused the write has changed since the run read it. If the item
+/// has changed, the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))

@@ -67,7 +67,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If it is dropped, the item does not count as read.
+    /// The future can be dropped at any time. If the future is dropped, the item does not count as
+    /// read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -282,8 +283,8 @@ impl Tx {
     }
 
     /// Adds a condition to the whole unit of work: a lease or a named lock must still be held. If
-    /// it is no longer held, the unit of work fails with [`Error::Lost`]. A write of the leased
-    /// item itself needs this guard, too.
+    /// the lease or lock is no longer held, the unit of work fails with [`Error::Lost`]. A write of
+    /// the leased item itself needs this guard, too.
     ///
     /// # Examples
     ///
