@@ -5,9 +5,12 @@
 //! cargo run --example leader
 //! ```
 //!
-//! starts a `DynamoDB` on a loopback port and three workers, kills the one that works as `kill -9`
-//! does, and shows who takes over, when, and that a write which the dead one had begun is refused.
-//! By hand, each in a terminal of its own, and with Ctrl-C to end one in order:
+//! The command starts a `DynamoDB` on a loopback port and three workers. It kills the leader like
+//! `kill -9`, and prints which worker takes over, and when. A write that the killed leader had
+//! begun is refused.
+//!
+//! To start the processes by hand, use a terminal for each process. Ctrl-C ends a process and
+//! releases its lease:
 //!
 //! ```text
 //! cargo run --example leader -- --serve 8000

@@ -6,9 +6,9 @@
 //!
 //! The payout is an item, and the holder of its lease pays it. The bank is another system, which
 //! DynamoDB cannot protect. The bank compares the fence of each request with the highest fence that
-//! it has seen, and refuses a lower one. A worker is paused in the middle of its work for longer
-//! than its lease lasts. Another worker takes over and pays. When the first worker continues, both
-//! the bank and DynamoDB refuse it.
+//! it has seen. If the fence is lower, the bank refuses the request. A worker is paused in the
+//! middle of its work for longer than its lease lasts. Another worker takes over and pays. When the
+//! first worker continues, the bank refuses its request, and DynamoDB refuses its write.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

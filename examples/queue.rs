@@ -5,9 +5,11 @@
 //! cargo run --example queue
 //! ```
 //!
-//! starts a `DynamoDB` on a loopback port and ten clients as processes of their own, shows their
-//! positions live, kills the fifth as `kill -9` does, and checks who was served when. By hand, each
-//! in a terminal of its own:
+//! The command starts a `DynamoDB` on a loopback port, and ten clients as separate processes. It
+//! prints the positions of the clients while they wait, and kills the fifth client like `kill -9`.
+//! In the end, it checks the order in which the clients were served.
+//!
+//! To start the processes by hand, use a terminal for each process:
 //!
 //! ```text
 //! cargo run --example queue -- --serve 8000

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Many tasks transfer money at random. Each transfer is a unit of work that reads both accounts,
-//! decides, and writes both. The sum of all accounts therefore never changes. After that, two
-//! transfers are refused, one by a rule in the closure and one by a condition that DynamoDB checks.
-//! The example reads the reasons.
+//! decides, and writes both. The sum of all accounts therefore never changes. In the end, the
+//! example makes two transfers that are refused. One transfer is refused by a rule in the closure,
+//! and the other by a condition that DynamoDB checks. The example reads the reasons of the
+//! refusals.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

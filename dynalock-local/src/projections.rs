@@ -1,8 +1,8 @@
 //! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
-//! DynamoDB refuses such an attribute in the filter of a query. It also refuses it in a projection
-//! from a global index. The engine treats the attribute as absent, so that a filter would silently
-//! match no item or each item.
+//! DynamoDB refuses a query whose filter names an attribute that the index does not contain. In a
+//! projection from a global index, DynamoDB also refuses the attribute. The engine treats the
+//! attribute as absent, so a filter would silently match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 

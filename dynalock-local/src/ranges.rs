@@ -1,9 +1,9 @@
 //! Finds ranges whose end is below their start, in the requests in which the engine does not check
 //! them.
 //!
-//! DynamoDB refuses such a `BETWEEN` in each condition, key condition and filter. The engine
-//! refuses it in the condition of a PutItem, UpdateItem or DeleteItem. In a transaction, a query or
-//! a scan, the engine treats it as a false condition.
+//! DynamoDB refuses a `BETWEEN` with a reversed range in each condition, key condition and filter.
+//! The engine refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In
+//! a transaction, a query or a scan, the engine treats a reversed range as a false condition.
 
 use std::collections::HashMap;
 

@@ -9,18 +9,18 @@
 //! cargo run --example warehouse -- --endpoint http://127.0.0.1:8000      a DynamoDB behind an address
 //! ```
 //!
-//! Every stock code of the file is a [`Product`] with 100,000 pieces; every line takes its quantity
-//! out of the stock, or puts it back if it is negative. Many lines name the same products, and many
-//! workers book them at the same time.
+//! Each stock code of the file is a [`Product`] with 100,000 pieces. Each line of an invoice
+//! subtracts its quantity from the stock. A negative quantity increases the stock. Many lines name
+//! the same products, and many workers book lines at the same time.
 //!
-//! How lost updates are counted: each booking adds one to [`Product::booked`], so the bookings that
-//! are missing in the end, product by product, are those that were overwritten. Quantities that
-//! cancel each other out cannot hide them. A product whose stock or version is not what its lines
-//! say counts as one lost update at least.
+//! Each booking adds one to [`Product::booked`]. If a product has fewer bookings than lines, the
+//! missing bookings were overwritten, and each of them counts as a lost update. The count finds an
+//! overwritten booking even if the quantities cancel each other out. If the stock or the version of
+//! a product does not agree with its lines, the product counts as at least one lost update.
 //!
-//! In the mode `transaction` an invoice becomes an [`Order`]: it is created and all its products
-//! are updated, or nothing happens. The order says that the invoice is in the stock, so posting it
-//! again does nothing.
+//! In the mode `transaction`, an invoice becomes an [`Order`]. One transaction creates the order
+//! and updates all its products. If the order exists, the invoice is already booked, and is not
+//! booked again.
 
 mod args;
 mod audit;

@@ -10,8 +10,8 @@ use crate::{PATIENCE, Product, args::Mode, failure::Failure, invoices::Expected,
 /// The quantity of each product before the first line.
 pub(crate) const OPENING_STOCK: i64 = 100_000;
 
-/// The table of products whose lines are posted as orders. They are never deleted, so they are
-/// separate from the products of the other modes.
+/// The table of products whose lines are posted as orders. The products of posted orders are never
+/// deleted, so they have their own table.
 const POSTED: &str = "dynalock-warehouse-posted";
 
 /// A product as it was found after the last line, and as it should be.

@@ -55,8 +55,8 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. If an item has both, its version and
-/// its write ids identify its state.
+/// Returns whether an item has both a version and write ids. If an item has a version and write
+/// ids, the version and the write ids identify its state.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }

@@ -26,8 +26,8 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// error if serde could not read the resulting item, or would ignore a changed attribute.
 ///
 /// Serde refuses an item that contains both a name and its alias, as a duplicate field. If the name
-/// belongs to a flattened `Option`, serde reads `None` from an item that contains both. If a write
-/// removes only the name, serde reads the old value from the alias.
+/// belongs to a flattened `Option`, serde reads `None` from an item that contains the name and its
+/// alias. If a write removes only the name, serde reads the old value from the alias.
 ///
 /// `stored` is the item as it was read, without bookkeeping. `written` contains the names under
 /// which serde writes the value.

@@ -238,7 +238,7 @@ pub enum Error {
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
         /// The failure that ended the call, or `None` if the item itself showed that the outcome is
-        /// unknown. The message of the error contains this last failure.
+        /// unknown. The message of the error contains the message of the failure.
         last: Option<Box<Error>>,
     },
 
@@ -248,7 +248,8 @@ pub enum Error {
     Exhausted {
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
-        /// The failure of the last attempt. The message of the error contains this last failure.
+        /// The failure of the last attempt. The message of the error contains the message of the
+        /// failure.
         last: Box<Error>,
     },
 

@@ -14,10 +14,10 @@ pub enum InvalidSetting {
     /// `acquire_all` or `lock_any` was called with an empty list.
     #[error("no lock is named; name at least one")]
     NoLocks,
-    /// `max_queue(0)` was set. With this limit, no caller could enter the queue.
+    /// `max_queue(0)` was set. With a limit of 0, no caller could enter the queue.
     #[error("`max_queue(0)` leaves no place in the queue; allow at least 1")]
     MaxQueue,
-    /// `attempts(0)` was set. With this limit, the call could not send a request.
+    /// `attempts(0)` was set. With a limit of 0, the call could not send a request.
     #[error("`attempts(0)` allows no request; allow at least 1")]
     Attempts,
     /// `attempt_timeout(Duration::ZERO)` was set. A timeout of zero leaves no time for an answer.

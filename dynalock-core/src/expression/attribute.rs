@@ -76,8 +76,8 @@ impl<T, V> Attribute<T, V> {
     }
 
     /// Returns a condition that is true if the attribute does not exist. A null exists, so the
-    /// condition is false for a null. For an `Option`, [`eq`](Self::eq)`(None)` is true in both
-    /// cases.
+    /// condition is false for a null. For an `Option`, the condition [`eq`](Self::eq)`(None)` is
+    /// true for a null and for a missing attribute.
     pub fn absent(self) -> Condition<T> {
         Condition::new(Test::Absent(self.name))
     }

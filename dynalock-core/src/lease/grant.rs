@@ -269,8 +269,9 @@ impl Grant {
     }
 
     /// Removes the holder's entry from the queue. If no entry follows, removes the queue as well.
-    /// One expression cannot do both, and a wrong guess costs another write. A holder that has seen
-    /// no waiter therefore reads the row first, eventually consistent.
+    /// One expression cannot remove either an entry or the queue, and a wrong guess costs another
+    /// write. A holder that has seen no waiter therefore reads the row first, eventually
+    /// consistent.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {

@@ -31,7 +31,8 @@ pub(crate) enum LeasePolicy {
 /// How a write by a caller without the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write checks the lease row. An item that was never leased gets no row.
+    /// The write checks the lease row. The check adds no lease row for an item that was never
+    /// leased.
     Check,
     /// The write removes an expired lease. An earlier attempt of the call was refused because of
     /// this lease.

@@ -215,8 +215,8 @@ impl LockRecord {
     /// without a ttl.
     ///
     /// The lease of a head lasts for at least one ttl from the time at which it became the head.
-    /// The row may contain an earlier end that another program left. An enqueue cannot remove that
-    /// end, because it does not know whether the queue is empty.
+    /// The row may contain an earlier end that another program left. An enqueue cannot remove the
+    /// earlier end, because it does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is below each time, so a single known time is the result.
         self.until.max(self.first_end(ttl))

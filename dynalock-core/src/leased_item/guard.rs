@@ -38,7 +38,7 @@ pub struct LeaseGuard<T> {
     guard: HeldGrant,
     stored: Stored<T>,
     /// The stored item of the value. The item includes the attributes that the struct does not
-    /// know. The next change starts from this item.
+    /// know. The next change starts from the stored item.
     item: Item,
 }
 
@@ -411,7 +411,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Converts the lease into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. Until then, neither heartbeats nor writes renew the lease.
+    /// the lease from the token. Until the lease is resumed, neither heartbeats nor writes renew
+    /// it.
     ///
     /// # Examples
     ///

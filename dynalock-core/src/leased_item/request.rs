@@ -307,8 +307,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time for which heartbeats renew the lease. With such a limit, a stuck worker
-    /// cannot keep the item for ever. By default, heartbeats renew the lease without a limit.
+    /// Limits the time for which heartbeats renew the lease. With a limit, a stuck worker cannot
+    /// keep the item for ever. By default, heartbeats renew the lease without a limit.
     ///
     /// # Examples
     ///

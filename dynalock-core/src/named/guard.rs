@@ -303,7 +303,7 @@ impl LockGuard {
     }
 
     /// Converts the lock into a token. Another task or process can [resume](crate::Locks::resume)
-    /// the lock from the token. Until then, no heartbeat renews the lock.
+    /// the lock from the token. Until the lock is resumed, no heartbeat renews it.
     ///
     /// # Examples
     ///

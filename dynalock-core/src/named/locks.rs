@@ -183,8 +183,8 @@ impl Locks {
         self
     }
 
-    /// Limits the time for which heartbeats renew a lock. With such a limit, a stuck worker cannot
-    /// keep the lock for ever. By default, heartbeats renew the lock without a limit.
+    /// Limits the time for which heartbeats renew a lock. With a limit, a stuck worker cannot keep
+    /// the lock for ever. By default, heartbeats renew the lock without a limit.
     ///
     /// # Examples
     ///

@@ -133,8 +133,8 @@ impl Locks {
     }
 
     /// Takes a lock away from its holder, if the lock is still held with this fence. The holder
-    /// learns of the loss at its next heartbeat, and may continue its work until then. Only systems
-    /// that check the fence are protected from this work.
+    /// learns of the loss at its next heartbeat, and may continue its work until the heartbeat.
+    /// Only systems that check the fence are protected from the work of the former holder.
     ///
     /// Returns `false` if the lock is free, or is held with another fence. If a reply was lost,
     /// `true` means that the grant with this fence has ended: either this call ended it, or its

@@ -49,7 +49,8 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
     /// waiter is removed at most one ttl after it has become the head. A client that loses its
     /// connection during a request gives up its place as soon as DynamoDB answers again. Until
-    /// then, further calls of this client for the queue wait, and end with their deadline.
+    /// DynamoDB answers, further calls of this client for the queue wait, and end with their
+    /// deadline.
     ///
     /// # Examples
     ///

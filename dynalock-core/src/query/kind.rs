@@ -133,8 +133,8 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages follow one order. A token can therefore point to the next page of
-/// such a read.
+/// The kinds of reads whose pages follow one order. A token can point to the next page of a read
+/// only if the pages follow one order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

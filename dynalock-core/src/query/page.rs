@@ -28,8 +28,8 @@ use crate::{
 /// ```
 #[non_exhaustive]
 pub struct Page<R> {
-    /// The items of the page. An item that does not fit its struct is an error in its place, so
-    /// that the later pages can still be read.
+    /// The items of the page. If an item does not fit its struct, the list contains an error
+    /// instead of the item, so that the later pages can still be read.
     pub items: Vec<Result<R>>,
     /// The token of the next page, or `None` after the last page. The next page may be empty.
     pub next: Option<PageToken>,

@@ -149,8 +149,8 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with
-    /// such a token at most once in ten minutes. The write costs twice the write units.
+    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with a
+    /// ClientRequestToken at most once in ten minutes. The write costs twice the write units.
     ///
     /// Two cases of [`Error::Indeterminate`](crate::Error::Indeterminate) remain:
     ///

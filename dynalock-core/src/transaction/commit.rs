@@ -36,7 +36,8 @@ enum TokenOrigin {
     Given,
 }
 
-/// The content of a transaction and its token. Other content needs another token.
+/// The content of a transaction and its token. A transaction with other content needs another
+/// token.
 struct TransactionSender<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,

@@ -131,9 +131,9 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns whether the item has a version and write ids. If an item has both, its version and
-    /// its incarnation identify its state. The state of any other item is identified only by its
-    /// whole content.
+    /// Returns whether the item has a version and write ids. If an item has a version and write
+    /// ids, its version and its incarnation identify its state. The state of any other item is
+    /// identified only by its whole content.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
@@ -288,8 +288,8 @@ impl Expected<'_> {
 /// 2. If no earlier attempt has an unknown outcome, another caller wrote first.
 /// 3. If the attempts had a token, no attempt was applied. If the item can never have the required
 ///    revision again, late copies are refused, and the result is a conflict. If the item can have
-///    this revision again, the outcome is unknown. For a create, the outcome is always unknown: if
-///    the item is deleted later, a late copy of the create is applied.
+///    the required revision again, the outcome is unknown. For a create, the outcome is always
+///    unknown: if the item is deleted later, a late copy of the create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     // This rule applies without doubt, too: only an attempt of this call can have written the id.

@@ -18,10 +18,10 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// both writes or none.
+    /// the companion and the write of the item together, or neither of them.
     pub(crate) companion: Option<Box<Write>>,
-    /// The basis of the next write of the item, after this write was applied. There is no such
-    /// basis for a delete and for a check.
+    /// The basis of the next write of the item, after this write was applied. A delete and a check
+    /// have no next basis.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
     /// refused write is judged with the same time. The field is `None` if the write does not

@@ -43,7 +43,7 @@ pub(crate) enum Proof {
     Id(Incarnation),
     /// The item has no write ids, but shows the holder's release.
     Release,
-    /// The item that the write deletes is absent. Another caller may have deleted this item.
+    /// The item that the write deletes is absent. Another caller may have deleted the item.
     Absence,
 }
 
@@ -53,8 +53,8 @@ pub(crate) enum Delivery {
     /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
     /// companion write is a transaction.
     Plain,
-    /// A transaction with a ClientRequestToken. DynamoDB applies such a transaction at most once in
-    /// ten minutes.
+    /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
+    /// once in ten minutes.
     Once,
 }
 
@@ -94,7 +94,7 @@ struct PlanFacts {
 struct LeaseRowRefusal {
     /// The reason of the write of the item.
     own: ActionReason,
-    /// The lease row that made the condition of the companion write false.
+    /// The separate lease row, if its write or check was refused.
     row: Option<Item>,
 }
 

@@ -321,7 +321,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns the error of a full queue. A call that does not wait may enter only an empty queue,
-    /// so such a call returns [`Error::Locked`] instead.
+    /// so it returns [`Error::Locked`] if the queue is full.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();

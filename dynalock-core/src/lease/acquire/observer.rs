@@ -126,7 +126,8 @@ impl ExpiryObserver {
 
     /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
     /// The returned pause is never zero. If another program writes the row, the lease may seem to
-    /// have ended while each attempt is denied. After such denials, the pauses grow.
+    /// have ended although DynamoDB refuses each attempt. The pauses grow with the number of
+    /// refused attempts.
     pub(crate) fn pause(&mut self) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);

@@ -330,8 +330,8 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
     names.join(", ").into()
 }
 
-/// Returns a refusal for a false condition of a request that has no condition. DynamoDB never
-/// refuses such a request for a condition, but a broken gateway may.
+/// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
+/// the refusal for a request without a condition, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

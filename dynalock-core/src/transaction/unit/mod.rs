@@ -59,9 +59,10 @@ use crate::{
 ///
 /// The closure may run several times, so it should only read, decide and write through its handle.
 /// The closure reads one item after another, so it may see states of items that never existed
-/// together. A write that is based on such items is refused. An error that is based on such items
-/// is returned to the caller, unless `snapshot` validates it. An unvalidated error can come from
-/// the first run, and from later runs that have read their items again.
+/// together. A write that is based on items from different moments is refused. An error that is
+/// based on items from different moments is returned to the caller, unless `snapshot` validates it.
+/// An unvalidated error can come from the first run, and from later runs that have read their items
+/// again.
 ///
 /// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
 /// these items. A single update or replace without other reads is a plain conditional write, at
@@ -207,7 +208,7 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Validates the runs that write nothing, too. The result of a validated run, including an
+    /// Also validates the runs that write nothing. The result of a validated run, including an
     /// error, is based on items from the same moment. If the run read more than one item, the
     /// validation costs one TransactGetItems.
     ///

@@ -143,7 +143,7 @@ async fn a_transaction_with_a_callers_token_is_refused_until_the_expired_lease_i
         tx.replace(&table.items, stored.clone());
         tx.commit().await.map(drop)
     };
-    // Other content would need another token.
+    // A transaction with other content would need another token.
     expect_error!(commit().await, Error::Locked(_));
     table.others.lock("a").await.unwrap().release().await.unwrap();
     commit().await.unwrap();
