@@ -74,7 +74,7 @@ impl Key {
 }
 
 /// The output is the key values as text: `"alice", 7`. The text of a key is content of the item.
-/// Errors show it only if the type has `#[dynalock(show_key)]`.
+/// Errors show the key only if the type has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;

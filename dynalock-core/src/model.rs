@@ -246,9 +246,9 @@ impl LockModel {
 /// A struct whose items can be leased. `#[lockable]` implements this trait for a type with
 /// `#[derive(Versioned)]`.
 ///
-/// By default, the lease is stored in the item. Each heartbeat then writes the item, after each
-/// third of a ttl. The cost of a heartbeat grows with the size of the item: 100 write units for an
-/// item of 100 KB. `#[lockable(separate)]` stores the lease in a separate row:
+/// By default, the lease is stored in the item. Each heartbeat writes the item. A heartbeat is sent
+/// after each third of a ttl. The cost of a heartbeat grows with the size of the item: 100 write
+/// units for an item of 100 KB. `#[lockable(separate)]` stores the lease in a separate row:
 ///
 /// - The row is in the same table. The key of the row is the key of the item with `#lock` after the
 ///   last key attribute. The last key attribute is the sort key, or the partition key if the table

@@ -58,8 +58,7 @@ pub enum Error {
     /// DynamoDB cancelled a transaction. No operation of the transaction wrote anything.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. [`transact`](crate::transact) runs its closure again without help of the
-    /// caller.
+    /// condition false. [`transact`](crate::transact) runs its closure again by itself.
     #[error("{0}")]
     Cancelled(Cancelled),
 

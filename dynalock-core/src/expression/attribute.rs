@@ -98,7 +98,7 @@ impl<T, V> Attribute<T, V> {
     }
 
     /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB accepts
-    /// 1 to 100 operands. With any other number of operands, the write with this condition fails
+    /// 1 to 100 operands. With any other number of operands, the write with the condition fails
     /// with [`Error::Encode`](crate::Error::Encode).
     pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
         self.test(|name| {

@@ -279,8 +279,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that this owner has not released the lock. With this condition, DynamoDB
-/// refuses a late copy of an acquire after the release.
+/// Returns the condition that this owner has not released the lock. Because of the condition,
+/// DynamoDB refuses a late copy of an acquire after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
@@ -302,8 +302,8 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
 /// Returns the condition that the stored beat is lower than the number of this heartbeat.
 ///
 /// The comparison is strict, because two processes that have resumed one token may send the same
-/// number. The condition does not require that the stored beat is exactly the previous beat. Such a
-/// condition would end the lease after a heartbeat with a lost reply.
+/// number. The condition does not require that the stored beat is exactly the previous beat,
+/// because the lease would then end after a heartbeat with a lost reply.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {

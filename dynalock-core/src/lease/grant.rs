@@ -224,8 +224,7 @@ impl Grant {
     }
 
     /// Interprets the row that refused a heartbeat or a write. `Ok` means that the lock is held and
-    /// another process sent a later beat. In this case, the next beat will be above the stored
-    /// beat.
+    /// another process sent a later beat. The next beat will then be above the stored beat.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));

@@ -20,10 +20,10 @@ pub enum Expiry {
     },
     /// The lease has ended when a waiting caller has seen no change of the lease for a whole ttl.
     /// The caller measures the ttl by its monotonic clock, and compares the owner, the number of
-    /// the last heartbeat and the end of the lease. This rule compares no clocks of two machines. A
-    /// takeover takes one ttl of waiting. All users of the lock must have the same ttl. Writers of
-    /// items do not wait and observe. After a holder crashes, their writes are refused until
-    /// another caller acquires the lease.
+    /// the last heartbeat and the end of the lease. The rule does not compare the clocks of two
+    /// machines. A takeover takes one ttl of waiting. All users of the lock must have the same ttl.
+    /// A writer of an item does not wait and observe. After a holder crashes, the writes of other
+    /// callers are refused until a caller acquires the lease.
     Observed,
 }
 
@@ -72,8 +72,8 @@ pub enum Heartbeat {
     /// The thread has its own client, made from the configuration of the program's client. Both
     /// clients share the HTTP client in that configuration, together with its open connections. A
     /// connection that belongs to a blocked runtime does not answer. After a timeout, the heartbeat
-    /// is then sent again on another connection. Both clients also share the credentials provider.
-    /// If the provider waits for the blocked runtime, heartbeats wait as well.
+    /// is sent again on another connection. Both clients also share the credentials provider. If
+    /// the provider waits for the blocked runtime, heartbeats wait as well.
     ///
     /// A stuck worker keeps its lock as long as its process lives, unless a `max_hold` is set. Do
     /// not use the thread in tests that pause tokio's clock: the paused clock does not apply to the

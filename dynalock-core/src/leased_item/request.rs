@@ -327,7 +327,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets where heartbeats run. By default, they run in a task of the caller's runtime. If
+    /// Sets where heartbeats run. By default, heartbeats run in a task of the caller's runtime. If
     /// heartbeats are off, writes under the lease and [`LeaseGuard::extend`] renew it.
     ///
     /// # Examples

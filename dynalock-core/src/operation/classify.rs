@@ -187,13 +187,15 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Returns whether the HTTP client failed before it had a connection. Such a failure proves that
-/// nothing was sent. The type of the error is private, so this function compares its text.
+/// Returns whether the HTTP client failed before it had a connection. A failure without a
+/// connection proves that nothing was sent. The type of the error is private, so this function
+/// compares its text.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Returns whether the server refused the connection. Such a failure proves that nothing was sent.
+/// Returns whether the server refused the connection. A refused connection proves that nothing was
+/// sent.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())

@@ -77,7 +77,7 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads whole items for the keys from an index, if this read needs them. An item that no
+    /// Reads whole items for the keys from an index, if the read needs whole items. An item that no
     /// longer exists is left out.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {

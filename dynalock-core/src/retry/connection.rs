@@ -140,8 +140,8 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// Refuses a successful response without a body. The SDK accepts such a response: it reports a
-    /// write as applied, and a read as "no item".
+    /// Refuses a successful response without a body. The SDK accepts a response without a body: it
+    /// reports a write as applied, and a read as "no item".
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

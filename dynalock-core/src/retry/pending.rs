@@ -1,7 +1,7 @@
 use tokio::sync::watch;
 
-/// The background work that has not ended, by its key. A later call with the same key waits for
-/// that work.
+/// The background work that has not ended, by its key. A later call with the same key waits for the
+/// end of the work.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 

@@ -158,7 +158,7 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns whether the stored item has attributes that the type does not know and that the
     /// value did not have when it was read. Another program may change these attributes between a
-    /// read and a put, and the condition of the put would not notice the change.
+    /// read and a put, and the condition of the put does not find the change.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)

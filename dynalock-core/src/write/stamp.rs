@@ -11,7 +11,7 @@ pub(crate) struct WriteStamp {
 
 /// The ids of one logical write. All attempts have the same write id, and each attempt has its own
 /// incarnation. A late copy of a create may be applied after the item was deleted. The incarnation
-/// then distinguishes the new item from the deleted item.
+/// distinguishes the new item from the deleted item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

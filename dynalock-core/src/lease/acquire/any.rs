@@ -133,8 +133,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews a grant that is old, or whose age is unknown. The lease then counts from this
-    /// heartbeat.
+    /// Renews a grant that is old, or whose age is unknown. The lease counts from the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,

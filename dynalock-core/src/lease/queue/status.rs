@@ -63,7 +63,7 @@ pub(crate) struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// Starts an estimate for a caller that has just entered at this place.
+    /// Starts an estimate for a caller that has just entered the queue at the place `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }

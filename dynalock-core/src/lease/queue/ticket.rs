@@ -29,7 +29,7 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The time at which the last consistent read that showed another head was sent, or `None` if
-    /// no such read is known. The call became the head after this read was sent.
+    /// no such read is known. The call became the head after the read was sent.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }

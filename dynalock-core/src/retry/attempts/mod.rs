@@ -289,7 +289,7 @@ impl Attempts {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call that ends after this error.
+    /// Returns the error of a call whose last attempt failed with `last`.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
