@@ -69,8 +69,8 @@ impl Failure {
         }
     }
 
-    /// Converts the failure of a request that never left the SDK. The new failure says that nothing
-    /// was sent.
+    /// Converts the failure of a request that never left the SDK. The result is a failure that says
+    /// that nothing was sent.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),

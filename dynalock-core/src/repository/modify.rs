@@ -78,7 +78,7 @@ impl NoValue for Never {}
 /// The type `!`, which has no name in stable Rust. A closure that always panics returns it.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// The return type of a function.
+/// Names the return type of a function, for the type `Never` (`!`).
 pub trait Returns {
     /// The type that the function returns.
     type Output;

@@ -97,7 +97,7 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Applies a row that was read. Returns whether the entry is in the queue.
+    /// Updates the place from a row that was read. Returns whether the entry is in the queue.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
