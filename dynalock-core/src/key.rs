@@ -53,13 +53,13 @@ impl Key {
         }
     }
 
-    /// Returns whether this is the key of a separate lease row.
+    /// Returns whether the key belongs to a separate lease row.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns the key of the item that a lease row belongs to. If this is already the key of an
-    /// item, returns it unchanged.
+    /// Returns the key of the item that a lease row belongs to. If the key already belongs to an
+    /// item, returns the key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },

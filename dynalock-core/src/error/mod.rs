@@ -228,7 +228,7 @@ pub enum Error {
     )]
     #[non_exhaustive]
     Indeterminate {
-        /// The table. For a transaction, this is a list of all its tables, separated by commas.
+        /// The table. For a transaction, the field contains all its tables, separated by commas.
         table: Arc<str>,
         /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,

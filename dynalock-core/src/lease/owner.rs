@@ -1,5 +1,5 @@
-//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a queue,
-//! `/ttl/time` follows this text.
+//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a queue
+//! entry, `/ttl/time` follows the text of the waiter.
 
 /// The parts of a stored owner. An owner that another program wrote may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,8 +25,8 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// A request for the lease of an item that has not been sent. Change its settings, then `.await`
-/// it.
+/// A request for the lease of an item that has not been sent. The caller changes the settings of
+/// the request, then awaits the request.
 ///
 /// `O` is the output, and `Q` is the order in which waiting callers get the lease.
 /// [`Repository::lock`], `try_lock` and `lock_any` return this type.

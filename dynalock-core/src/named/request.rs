@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// A request for one or several locks that has not been sent. Change its settings, then `.await`
-/// it.
+/// A request for one or several locks that has not been sent. The caller changes the settings of
+/// the request, then awaits the request.
 ///
 /// `O` is the output, `N` is the type of the lock names, and `Q` is the order in which waiting
 /// callers get the lock. [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all`

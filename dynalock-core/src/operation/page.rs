@@ -64,7 +64,7 @@ pub(crate) struct ItemPage {
 }
 
 /// Sets the parameters that Query and Scan share, sends the request, and reads the answer. The
-/// SDK's two builders have no common trait, so this is a macro.
+/// SDK's two builders have no common trait, so a macro is needed.
 macro_rules! page {
     ($builder:expr, $request:ident, $start:ident) => {{
         // Without a projection, DynamoDB returns all attributes that the table or the index holds.

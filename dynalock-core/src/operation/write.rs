@@ -40,7 +40,7 @@ pub(crate) enum Action {
 }
 
 /// Sets the fields that all kinds of writes have, both as single requests and as actions of a
-/// transaction. The builders of the SDK have no common trait, so this is a macro.
+/// transaction. The builders of the SDK have no common trait, so a macro is needed.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder

@@ -19,8 +19,8 @@ use crate::{
     retry::Limits,
 };
 
-/// A query or a scan that has not been sent. Change its settings, then call one of these methods to
-/// send it:
+/// A query or a scan that has not been sent. The caller changes the settings of the read, then
+/// sends the read with a method of this table:
 ///
 /// | method | result |
 /// |---|---|
@@ -226,7 +226,7 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the number of items in the result, counted after the filter. For
-    /// [`page`](Self::page), this is the maximum number of items in a page.
+    /// [`page`](Self::page), the limit is the maximum number of items in a page.
     ///
     /// # Examples
     ///

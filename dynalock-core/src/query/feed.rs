@@ -45,7 +45,7 @@ enum Next {
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// The demand at the time of the request.
+        /// The urgency of the page when the request was sent.
         asked: Demand,
     },
     Here(ItemPage),

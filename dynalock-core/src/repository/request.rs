@@ -8,7 +8,8 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call that has not been sent. Change its settings, then `.await` it.
+/// A call that has not been sent. The caller changes the settings of the call, then awaits the
+/// call.
 ///
 /// The type `K` is the kind of call, and determines the output. A request becomes a future by
 /// `IntoFuture`. The future is boxed and `Send`. Functions and macros that take a future, such as

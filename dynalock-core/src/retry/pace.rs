@@ -10,7 +10,7 @@ use crate::clock::Instant;
 /// conflict returned. Before each later attempt, the call sleeps and then reads the item again. The
 /// call computes the write rate of the item from the growth of its version. Above 0.6 writes per
 /// round trip, the sleep doubles. Below 0.3 writes per round trip, the sleep halves. The sleep
-/// stays between one and fifty round trips. These numbers come from a simulation.
+/// stays between one and fifty round trips. The numbers of this rule come from a simulation.
 ///
 /// An item takes about one write per round trip. If the load is higher for longer than the
 /// deadline, some calls fail. To avoid such failures, use a longer deadline, or fewer writers per

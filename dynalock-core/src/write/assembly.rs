@@ -57,7 +57,7 @@ pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
     /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. If the lease is in a separate row, this is the companion write.
+    /// condition. If the lease is in a separate row, the index is that of the companion write.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,

@@ -142,7 +142,7 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the next read of a queue. The pause is longer for a caller that is
-    /// farther back.
+    /// farther back in the queue.
     pub(crate) fn pause_in_queue(&mut self, place: usize) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_millis(250);

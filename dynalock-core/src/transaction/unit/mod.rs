@@ -90,8 +90,8 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work that has not been started: [`transact`] returns it. Change its settings, then
-/// `.await` it.
+/// A unit of work that has not been started: [`transact`] returns it. The caller changes the
+/// settings of the unit of work, then awaits it.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
