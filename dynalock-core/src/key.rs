@@ -210,8 +210,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If the serialized key of a create or replace differs from this value, the call fails with
-/// [`Error::InvalidKey`](crate::Error::InvalidKey).
+/// If the serialized key of a create or replace differs from the value of the method, the call
+/// fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",

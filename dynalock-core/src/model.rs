@@ -28,8 +28,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns the key of this value.
     fn key(&self) -> Key;
 
-    /// Converts a key into the generated key type. The given key was read from an index of this
-    /// type.
+    /// Converts a key that was read from an index into the generated key type.
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
@@ -126,9 +125,9 @@ pub enum IndexScope {
 pub enum Projection {
     /// The index contains all attributes of its items.
     All,
-    /// The index contains no attributes except these keys.
+    /// The index contains no attributes except the keys.
     KeysOnly,
-    /// The index contains the named attributes in addition to these keys.
+    /// The index contains the named attributes in addition to the keys.
     Include(&'static [&'static str]),
 }
 

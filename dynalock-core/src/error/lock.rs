@@ -8,10 +8,10 @@ use super::Spent;
 pub struct Locked {
     /// The table.
     pub table: Arc<str>,
-    /// The name of the lock. For a lease on an item, it is the key of the item if the type has
-    /// `#[dynalock(show_key)]`, and `None` otherwise.
+    /// The name of the lock. For a lease on an item, the name is the key of the item. If the type
+    /// has no `#[dynalock(show_key)]`, the name of a lease is `None`.
     pub name: Option<Arc<str>>,
-    /// The label of the holder. If the holder has no label, this is its nonce.
+    /// The label of the holder, or the nonce of the holder if it has no label.
     pub owner: Arc<str>,
     /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
     /// fence.

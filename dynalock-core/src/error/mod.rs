@@ -220,8 +220,9 @@ pub enum Error {
     /// The outcome of a write is unknown. A reply was lost, and the item no longer shows whether
     /// the write was applied.
     ///
-    /// Read the item to see its current state. A new write that starts from this state is safe,
-    /// because its condition protects it. A repetition of this write may apply it twice.
+    /// Read the item to see its current state. A new write that starts from the current state is
+    /// safe, because its condition protects it. A repetition of the failed write may apply the
+    /// change twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show it ({spent}); \
          read the item before writing again{}", because(.last.as_deref())

@@ -143,7 +143,7 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of the first free item, in the order of the keys. The call waits while
-    /// all items are leased. While it waits, each round reads each item once, eventually
+    /// all items are leased. The waiting call reads each item once in each round, eventually
     /// consistently.
     ///
     /// # Examples

@@ -73,7 +73,7 @@ impl fmt::Debug for LockInfo {
 pub struct QueuePlace {
     /// The number of entries before this one. The entry at position 0 holds the lock.
     pub position: usize,
-    /// The label of the caller. If the caller has no label, this is its nonce.
+    /// The label of the caller, or the nonce of the caller if it has no label.
     pub owner: String,
     /// The nonce of the entry. The nonce is empty if another program wrote the entry.
     pub nonce: String,

@@ -101,8 +101,8 @@ impl ConflictBackoff {
         }
     }
 
-    /// Returns twice the window if the item was busy during the sleep. Returns half of the window
-    /// if the item was idle.
+    /// Returns twice the window if the item was busy during the sleep, or half of the window if the
+    /// item was idle.
     fn busy_window(&self, srtt: Duration) -> Duration {
         let window = match self.window {
             None => 4 * srtt,

@@ -326,7 +326,7 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// Returns the conclusion from the reason of one write about the whole transaction.
+    /// Decides from the reason of one write whether the transaction was applied.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         let positions = self.operations.iter().zip(self.positions);
         let of_write =

@@ -23,7 +23,7 @@ pub struct QueueStatus {
     pub position: usize,
     /// The number of waiters, including this one and without the holder.
     pub waiting: usize,
-    /// The label of the holder. If the holder has no label, this is its nonce.
+    /// The label of the holder, or the nonce of the holder if it has no label.
     pub holder: String,
     /// The expected remaining wait, if the queue continues at the speed that this wait has seen.
     /// The estimate is `None` until the queue has moved.
