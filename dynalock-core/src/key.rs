@@ -210,7 +210,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If the serialized key of a create or replace differs from the value of the method, the call
+/// If the serialized key of a create or replace differs from the result of `to_key_value`, the call
 /// fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
