@@ -54,9 +54,9 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     SameItem {
-        /// The first of the two operations.
+        /// The index of the first operation on the item.
         first: usize,
-        /// The second of the two operations.
+        /// The index of the second operation on the item.
         second: usize,
         /// The table.
         table: Arc<str>,

@@ -27,7 +27,7 @@ use crate::{
 /// [`Error::Locked`]. DynamoDB also refuses the writes of a holder that has lost its lease. Each
 /// write renews the lease, and heartbeats renew it between writes. [`release`](Self::release) and
 /// [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the background.
-/// If that release fails, the lease expires.
+/// If the background release fails, the lease expires.
 ///
 /// The lease is held as long as this guard lives. `let _ = items.lock("a").await?` drops the guard
 /// at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the

@@ -21,7 +21,7 @@ use crate::{
 ///
 /// Heartbeats renew the lease of the lock until the guard is released or dropped.
 /// [`release`](Self::release) waits for DynamoDB's answer. A drop starts a release in the
-/// background. If that release fails, or if the runtime ends first, the lease expires.
+/// background. If the background release fails, or if the runtime ends first, the lease expires.
 ///
 /// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
 /// and [`run`](Self::run) report the loss before another caller can acquire the lock. The lock may
@@ -325,8 +325,8 @@ impl LockGuard {
     ///
     /// Resume the token only after this guard no longer exists: two processes that use one grant do
     /// not exclude each other. Late heartbeats of a crashed process are harmless. A late release is
-    /// harmful, because it ends the lock at any time. Do not resume a token if its process may have
-    /// released the lock.
+    /// harmful, because it can end the lock of the process that has resumed the token. Do not
+    /// resume a token if its process may have released the lock.
     ///
     /// # Examples
     ///

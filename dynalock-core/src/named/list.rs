@@ -59,7 +59,8 @@ impl LockList {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The next call continues at the same lock.
+    /// The future can be dropped at any time. The next call returns the same lock that the dropped
+    /// future would have returned.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

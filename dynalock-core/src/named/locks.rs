@@ -362,8 +362,8 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. With
-    /// this rule, a takeover requires a caller that waits and observes the lease.
+    /// With [`Expiry::Observed`], a call that does not wait cannot take over the lease of a crashed
+    /// holder. A takeover then requires a caller that waits and observes the lease.
     ///
     /// # Examples
     ///
