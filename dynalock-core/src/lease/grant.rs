@@ -78,7 +78,7 @@ pub(super) struct LeaseState {
 }
 
 /// The distance between the beats of two processes that share one grant. A process sends fewer
-/// heartbeats than this during one lease. The beats of a process that resumes the grant are
+/// heartbeats than this number during one lease. The beats of a process that resumes the grant are
 /// therefore always above late heartbeats of the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 

@@ -33,10 +33,10 @@ pub(crate) type RowId = (Arc<str>, Item);
 pub(crate) enum LeaseSubject {
     /// A named lock. The first acquire creates the row.
     Name,
-    /// The item in the same row. An acquire requires that the item exists, and its condition tests
-    /// this key attribute.
+    /// An item that contains its own lease. An acquire requires that the item exists, and its
+    /// condition tests this key attribute.
     Item { key_attribute: &'static str },
-    /// The item with this key. The lease is in a separate row of the same table.
+    /// An item with this key, whose lease is in a separate row of the same table.
     SeparateItem(Item),
 }
 

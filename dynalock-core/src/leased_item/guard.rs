@@ -146,9 +146,10 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
     /// returns `None`. The previous holder may have left its work unfinished.
     ///
-    /// The result is only a hint. The result is `None` if a request of another caller removed the
-    /// expired holder. After a lost reply, a normal release can look like a crash. If your program
-    /// must notice every crash, store the progress of the work together with the work.
+    /// A returned fence is only a hint that the previous holder crashed. The result is `None` if a
+    /// request of another caller removed the expired holder. After a lost reply, a normal release
+    /// can look like a crash. If your program must notice every crash, store the progress of the
+    /// work together with the work.
     ///
     /// # Examples
     ///

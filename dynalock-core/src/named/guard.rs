@@ -152,10 +152,11 @@ impl LockGuard {
     /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
     /// returns `None`. The previous holder may have left its work unfinished.
     ///
-    /// The result is only a hint. The result is `None` if another caller or an operator removed the
-    /// expired holder. In a call for several locks, the result is also `None` if the reply to the
-    /// removal was lost. After a lost reply, a normal release can look like a crash. If your
-    /// program must notice every crash, store the progress of the work together with the work.
+    /// A returned fence is only a hint that the previous holder crashed. The result is `None` if
+    /// another caller or an operator removed the expired holder. In a call for several locks, the
+    /// result is also `None` if the reply to the removal was lost. After a lost reply, a normal
+    /// release can look like a crash. If your program must notice every crash, store the progress
+    /// of the work together with the work.
     ///
     /// # Examples
     ///

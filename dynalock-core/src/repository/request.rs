@@ -178,8 +178,9 @@ impl<T, K: Checked> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes the item even if another caller holds a lease on it. The holder is not told. The next
-    /// write of the holder starts from the item as this call left it.
+    /// Writes the item even if another caller holds a lease on it. The holder of the lease gets no
+    /// message about the write. The next write of the holder starts from the item as this call left
+    /// it.
     ///
     /// # Examples
     ///

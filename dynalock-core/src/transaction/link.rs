@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::Client;
 use crate::retry::Connection;
 
 /// The connection of a transaction. A transaction shares the connection of a repository that was
-/// made from the same client, with its credentials, round trip and budget. If there is no such
-/// repository, the transaction makes its own connection.
+/// made from the same client, with its credentials, round trip and budget. If no repository was
+/// made from the same client, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
