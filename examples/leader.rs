@@ -1,11 +1,16 @@
-//! One of several processes works, the others wait; when it dies, the next takes over within a lease.
+//! An election: one of several processes works, and the others wait. If the leader dies, another
+//! process takes over within a lease.
 //!
 //! ```text
 //! cargo run --example leader
 //! ```
 //!
-//! starts a `DynamoDB` on a loopback port and three workers, kills the one that works as `kill -9` does, and shows who takes over, when, and
-//! that a write which the dead one had begun is refused. By hand, each in a terminal of its own, and with Ctrl-C to end one in order:
+//! The command starts a `DynamoDB` on a loopback port and three workers. It kills the leader like
+//! `kill -9`, and prints which worker takes over, and when. A write that the killed leader had
+//! begun is refused.
+//!
+//! To start the processes by hand, use a terminal for each process. Ctrl-C ends a process and
+//! releases its lease:
 //!
 //! ```text
 //! cargo run --example leader -- --serve 8000
@@ -36,23 +41,24 @@ use tokio::{
 };
 
 const TTL: Duration = Duration::from_secs(2);
-/// All workers are on one machine: their clocks are the same.
+/// All workers are on one machine, so their clocks are the same.
 const MAX_SKEW: Duration = Duration::from_millis(200);
 const LOCK: &str = "leader";
 const WORKERS: [&str; 3] = ["alice", "bob", "carol"];
 
 type Failure = Box<dyn StdError>;
 
-/// One of several processes works at a time.
+/// Lets one of several processes work at a time.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Serve a `DynamoDB` on this port of the loopback address, for workers that are started by hand.
+    /// Serve a `DynamoDB` on this port of the loopback address, for workers that are started by
+    /// hand.
     #[arg(long, value_name = "PORT", conflicts_with = "endpoint")]
     serve: Option<u16>,
-    /// Be one worker, on the `DynamoDB` at this URL; region and credentials are any.
+    /// Run one worker, on the `DynamoDB` at this URL, with any region and credentials.
     #[arg(long, value_name = "URL", requires = "name")]
     endpoint: Option<String>,
-    /// The worker's name.
+    /// The name of the worker.
     #[arg(long, requires = "endpoint")]
     name: Option<String>,
 }
@@ -75,7 +81,8 @@ fn locks_of(client: &Client) -> Locks {
     Locks::new(client, "dynalock-leaders").ttl(TTL).expiry(Expiry::Clock { max_skew: MAX_SKEW })
 }
 
-/// A worker: waits for its turn, then works until it is told to stop, or has lost the lock.
+/// Runs a worker. The worker waits for its turn, then works until it is told to stop or has lost
+/// the lock.
 async fn work(url: &str, name: &str) -> Result<(), Failure> {
     let client = connect(url);
     let locks = locks_of(&client);
@@ -100,7 +107,7 @@ async fn work(url: &str, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The work that the leaders have done together.
+/// The counter of the steps that all leaders have done.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "leader-work")]
 struct Work {
@@ -109,7 +116,8 @@ struct Work {
     steps: u64,
 }
 
-/// Counts a step, if this grant of the lock is the last one: `DynamoDB` checks the grant in the same transaction.
+/// Counts a step, if the grant of the lock is still the last one. `DynamoDB` checks the grant in
+/// the same transaction.
 async fn write(client: &Client, held: &LockGuard) -> Result<(), Error> {
     let works = &Work::repository(client);
     let count = transact(client, |tx| async move {
@@ -126,7 +134,7 @@ async fn write(client: &Client, held: &LockGuard) -> Result<(), Error> {
     count.await
 }
 
-/// What a leader says when it starts.
+/// The text that a leader prints when it starts.
 struct Leader {
     name: String,
     fence: u64,
@@ -139,7 +147,7 @@ fn leader_in(line: &str) -> Option<Leader> {
     Some(Leader { name: name.to_owned(), fence: fence.parse().ok()?, token: token.to_owned() })
 }
 
-/// Starts a worker as a process of its own; what it prints is printed here too.
+/// Starts a worker as a separate process, and prints its output here too.
 fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result<Child, Failure> {
     let mut command = Command::new(env::current_exe()?);
     let mut child =
@@ -157,7 +165,7 @@ fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result
     Ok(child)
 }
 
-/// Prints what the workers say, until one leads and has done some steps.
+/// Prints the output of the workers, until one of them leads and has done some steps.
 async fn watch(lines: &mut mpsc::UnboundedReceiver<String>, steps: usize) -> Result<(Leader, Instant), Failure> {
     let mut leader = None;
     let mut left = steps;
@@ -190,7 +198,7 @@ async fn show() -> Result<(), Failure> {
     }
     let (first, _) = watch(&mut said, 3).await?;
 
-    // The same grant, held here: what is written under it comes late.
+    // The test of a late write uses the same grant, held by this process.
     let token: LockToken = first.token.parse()?;
     let begun = locks.clone().heartbeat(false).resume(token.clone()).await?;
     println!("kill -9 {}", first.name);

@@ -1,12 +1,14 @@
-//! A payout that must not be made twice, by workers that may die or stand still at any moment.
+//! A payout that must not be made twice. Its workers may die or be paused at any moment.
 //!
 //! ```text
 //! cargo run --example payout
 //! ```
 //!
-//! The payout is an item; whoever holds its lease pays it. The bank is another system, which DynamoDB cannot protect: it is told the fence of
-//! the lease, and refuses one that is older than what it has seen. A worker stands still in the middle of its work for longer than its lease
-//! lasts. Another takes over and pays. When the first one wakes up, the bank refuses it, and so does DynamoDB.
+//! The payout is an item, and the holder of its lease pays it. The bank is another system, which
+//! DynamoDB cannot protect. The bank compares the fence of each request with the highest fence that
+//! it has seen. If the fence is lower, the bank refuses the request. A worker is paused in the
+//! middle of its work for longer than its lease lasts. Another worker takes over and pays. When the
+//! first worker continues, the bank refuses its request, and DynamoDB refuses its write.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -21,10 +23,11 @@ use std::{
 use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned, Wait};
 use serde::{Deserialize, Serialize};
 
-/// The time after which a lease ends without a heartbeat. It is short so that the example ends soon.
+/// The time after which a lease ends without a heartbeat. It is short so that the example ends
+/// soon.
 const TTL: Duration = Duration::from_secs(1);
 
-/// By how much the clocks of the workers' machines may differ.
+/// The maximum difference between the clocks of the workers' machines.
 const MAX_SKEW: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Serialize, Deserialize, Versioned)]
@@ -37,7 +40,8 @@ struct Payout {
     receipt: Option<String>,
 }
 
-/// The outside system. It cannot see the lease, but it can compare fences.
+/// The bank, which is a system outside of DynamoDB. It cannot see the lease, but it can compare
+/// fences.
 #[derive(Debug, Default)]
 struct Bank {
     transfers: Mutex<Vec<String>>,
@@ -52,8 +56,8 @@ struct TooOld {
 }
 
 impl Bank {
-    /// Notes who is at work on a payout, and refuses who was at work before. The first thing that a holder does, before anything is at stake: a
-    /// fence that the bank has not heard of protects nothing.
+    /// Records the worker of a payout, and refuses an earlier worker. A holder calls this before it
+    /// does anything else, because a fence that the bank does not know protects nothing.
     fn enter(&self, payout: &str, fence: u64) -> Result<(), TooOld> {
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = fences.entry(payout.to_owned()).or_default();
@@ -72,7 +76,7 @@ impl Bank {
     }
 }
 
-/// Pays, unless it is paid already.
+/// Pays the payout, unless it has already been paid.
 async fn pay(mut payout: LeaseGuard<Payout>, bank: &Bank, stand_still: Duration) -> Result<(), Box<dyn StdError>> {
     let (id, cents, fence) = (payout.id.clone(), payout.cents, payout.fence());
     if payout.receipt.is_some() {
@@ -87,7 +91,8 @@ async fn pay(mut payout: LeaseGuard<Payout>, bank: &Bank, stand_still: Duration)
     Ok(())
 }
 
-/// What a machine does that swaps, or is moved to another host: nothing, and no heartbeat either.
+/// Blocks the thread like a machine that swaps or is moved to another host. Such a machine sends no
+/// heartbeat.
 #[expect(clippy::disallowed_methods, reason = "the world of this example is stopped by the clock")]
 async fn stop_the_world(duration: Duration) {
     tokio::time::sleep(duration).await;

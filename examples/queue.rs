@@ -1,11 +1,15 @@
-//! A printer, and ten clients who are served in the order in which they came; one of them dies while it waits.
+//! A printer and ten clients, which are served in the order of their arrival. One client dies while
+//! it waits.
 //!
 //! ```text
 //! cargo run --example queue
 //! ```
 //!
-//! starts a `DynamoDB` on a loopback port and ten clients as processes of their own, shows their positions live, kills the fifth as
-//! `kill -9` does, and checks who was served when. By hand, each in a terminal of its own:
+//! The command starts a `DynamoDB` on a loopback port, and ten clients as separate processes. It
+//! prints the positions of the clients while they wait, and kills the fifth client like `kill -9`.
+//! In the end, it checks the order in which the clients were served.
+//!
+//! To start the processes by hand, use a terminal for each process:
 //!
 //! ```text
 //! cargo run --example queue -- --serve 8000
@@ -36,7 +40,7 @@ use tokio::{
 };
 
 const TTL: Duration = Duration::from_secs(2);
-/// All clients are on one machine: their clocks are the same.
+/// All clients are on one machine, so their clocks are the same.
 const MAX_SKEW: Duration = Duration::from_millis(200);
 const PRINTER: &str = "printer";
 const PAGES: u32 = 3;
@@ -46,16 +50,17 @@ const VICTIM: usize = 4;
 
 type Failure = Box<dyn StdError>;
 
-/// Clients of one printer, first come, first served.
+/// Lets clients share one printer in first-come, first-served order.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Serve a `DynamoDB` on this port of the loopback address, for clients that are started by hand.
+    /// Serve a `DynamoDB` on this port of the loopback address, for clients that are started by
+    /// hand.
     #[arg(long, value_name = "PORT", conflicts_with = "endpoint")]
     serve: Option<u16>,
-    /// Be one client, on the `DynamoDB` at this URL; region and credentials are any.
+    /// Run one client, on the `DynamoDB` at this URL, with any region and credentials.
     #[arg(long, value_name = "URL", requires = "name")]
     endpoint: Option<String>,
-    /// The client's name.
+    /// The name of the client.
     #[arg(long, requires = "endpoint")]
     name: Option<String>,
 }
@@ -71,7 +76,8 @@ fn locks_at(url: &str) -> Locks {
         .expiry(Expiry::Clock { max_skew: MAX_SKEW })
 }
 
-/// A client: waits for its turn and says where it stands meanwhile, then prints.
+/// Runs a client. The client waits for its turn, prints its position meanwhile, and then prints a
+/// page.
 async fn print(url: &str, name: &str) -> Result<(), Failure> {
     let locks = locks_at(url);
     locks.create_table().await?;
@@ -96,7 +102,7 @@ async fn print(url: &str, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts a client as a process of its own, whose lines come here.
+/// Starts a client as a separate process, and sends its output here.
 fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result<Child, Failure> {
     let mut command = Command::new(env::current_exe()?);
     let mut child =
@@ -114,7 +120,8 @@ fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result
     Ok(child)
 }
 
-/// What each client said last: one line each in a terminal, else one line for each change.
+/// The last output of each client. A terminal shows one line for each client, and any other output
+/// shows one line for each change.
 struct Board {
     said: Vec<String>,
     is_live: bool,
@@ -153,7 +160,7 @@ async fn show() -> Result<(), Failure> {
     let (lines, mut said) = mpsc::unbounded_channel();
     let mut board = Board::new();
 
-    // One client prints while the others enter the queue, one after the other.
+    // One client prints while the other clients enter the queue one after the other.
     let first = locks.acquire(PRINTER).owner("a long job").fair().await?;
     let mut clients = Vec::new();
     for name in CLIENTS {
@@ -189,7 +196,8 @@ async fn show() -> Result<(), Failure> {
     check(&locks, &served).await
 }
 
-/// Everybody but the dead one was served, in the order of their coming, and the dead one has cost a lease.
+/// Checks that all clients except the killed one were served in the order of their arrival. The
+/// killed client delays the others by one lease.
 async fn check(locks: &Locks, served: &[(String, Instant)]) -> Result<(), Failure> {
     let order: Vec<_> = served.iter().map(|(name, _)| name.as_str()).collect();
     let came: Vec<_> = CLIENTS.into_iter().filter(|name| *name != CLIENTS[VICTIM]).collect();

@@ -1,12 +1,15 @@
-//! Accounts, and money that is moved between them: all of it or nothing, whoever else moves some at the same time.
+//! Accounts, and transfers of money between them. Each transfer happens completely or not at all,
+//! even if other transfers run at the same time.
 //!
 //! ```text
 //! cargo run --example transfer
 //! ```
 //!
-//! Many tasks transfer at random. Each transfer is a unit of work that reads both accounts, decides, and writes both: the sum never
-//! changes. Then two transfers are refused, one by a rule in the closure and one by a condition that DynamoDB checks, and the reasons are
-//! read.
+//! Many tasks transfer money at random. Each transfer is a unit of work that reads both accounts,
+//! decides, and writes both. The sum of all accounts therefore never changes. In the end, the
+//! example makes two transfers that are refused. One transfer is refused by a rule in the closure,
+//! and the other by a condition that DynamoDB checks. The example reads the reasons of the
+//! refusals.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -30,7 +33,7 @@ struct Account {
     cents: u64,
 }
 
-/// Why a transfer did not happen.
+/// The reason why a transfer did not happen.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
     #[error("{0} has no account")]
@@ -49,7 +52,7 @@ impl Account {
     }
 }
 
-/// Moves money from one account to another, unless the first has too little.
+/// Moves money from one account to another, unless the first account has too little.
 async fn transfer(
     client: &Client,
     accounts: &Repository<Account>,
@@ -69,7 +72,8 @@ async fn transfer(
     .await
 }
 
-/// Transfers at random, and says how many of them were refused for want of money.
+/// Transfers money at random, and returns how many transfers were refused because an account had
+/// too little.
 async fn move_money(client: Client, accounts: Repository<Account>, seed: u64) -> Result<u64, Refused> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut refused = 0;
@@ -85,12 +89,12 @@ async fn move_money(client: Client, accounts: Repository<Account>, seed: u64) ->
     Ok(refused)
 }
 
-/// Two withdrawals that DynamoDB itself checks, written without having read what the accounts hold now.
+/// Makes two withdrawals that DynamoDB itself checks. The caller does not read the accounts before.
 async fn explain_a_refusal(client: &Client, accounts: &Repository<Account>) -> Result<(), Box<dyn StdError>> {
     let (Some(mut alice), Some(bob)) = (accounts.get("alice").await?, accounts.get("bob").await?) else {
         return Err("an account is gone".into());
     };
-    // Another caller writes first.
+    // Another caller writes the first account before the commit.
     accounts.update_with("bob", |bob| bob.cents += 1).await?;
 
     let mut tx = Transaction::new(client);

@@ -8,7 +8,7 @@ pub use dynalock_core::{
 
 pub use dynalock_core::{condition, lock, query, request, table};
 
-/// What errors carry.
+/// The types that errors contain.
 pub mod error {
     pub use dynalock_core::error::{
         CancellationClass, Cancelled, CodecError, CodecReason, Conflict, InvalidPatch, InvalidSetting,
@@ -17,7 +17,7 @@ pub mod error {
     };
 }
 
-/// Transactions before they are committed, their handles and their results.
+/// Transactions before their commit, their handles and their results.
 pub mod transaction {
     pub use dynalock_core::transaction::{Committed, Op, PatchOp, Reason, Snapshot, TransactionGet, UnitOfWork};
 }

@@ -6,7 +6,8 @@ use crate::case::{Case, Ring, Side};
 
 /// The number of instructions, and how many of them compute SHA-256.
 ///
-/// Valgrind has no SHA instructions, so signing needs many times the instructions of a current machine.
+/// Valgrind has no SHA instructions, so signing needs many times the instructions of a current
+/// machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Instructions {
     pub(crate) all: u64,
@@ -49,8 +50,8 @@ fn count(case: Case, side: Side, ring: Ring, runs: u64) -> Result<Instructions, 
     Ok(Instructions { all: costs.values().sum(), sha })
 }
 
-/// The instructions of each function without those of the functions that it calls, from callgrind's format
-/// (<https://valgrind.org/docs/manual/cl-format.html>).
+/// The instructions of each function without those of the functions that it calls, from callgrind's
+/// format (<https://valgrind.org/docs/manual/cl-format.html>).
 fn self_costs(profile: &str) -> HashMap<String, u64> {
     let mut names = HashMap::new();
     let mut costs = HashMap::new();

@@ -1,5 +1,5 @@
-//! The measured calls. Each call is made by hand and with the library, on items with a short or a full ring of write
-//! ids.
+//! The measured calls. Each call is made by hand and with the library, on items with a short or a
+//! full ring of write ids.
 
 use crate::{leases, many, single, transactions};
 
@@ -78,7 +78,8 @@ impl Case {
         }
     }
 
-    /// The numbers of calls in two runs. The benchmark subtracts one run from the other, which removes one-time costs.
+    /// The numbers of calls in two runs. The benchmark subtracts one run from the other, which
+    /// removes one-time costs.
     pub(crate) fn runs(self) -> [u64; 2] {
         match self {
             Self::TransactionOf25 => [5, 30],
@@ -132,7 +133,8 @@ impl Ring {
     }
 }
 
-/// The arguments of one run: `run <case> <side> <ring> <runs>`. Returns `None` for other arguments, which `cargo bench` gives.
+/// The arguments of one run: `run <case> <side> <ring> <runs>`. Returns `None` for other arguments,
+/// which `cargo bench` gives.
 pub(crate) fn of_arguments(arguments: &[String]) -> Option<(Case, Side, Ring, u64)> {
     let [word, case, side, ring, runs] = arguments else { return None };
     let case = Case::ALL.into_iter().find(|known| known.name() == case)?;

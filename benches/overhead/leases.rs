@@ -124,7 +124,8 @@ async fn lock_by_hand(client: &Client) {
         .expect("an answer");
 }
 
-/// A task that renews the lease every third of its ttl. Each lease here ends before its first renewal.
+/// A task that renews the lease every third of its ttl. Each lease here ends before its first
+/// renewal.
 #[expect(clippy::disallowed_methods, reason = "a hand-written program has no clock of ours")]
 fn heartbeat(client: Client, key: String) -> JoinHandle<()> {
     tokio::spawn(async move {

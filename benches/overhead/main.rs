@@ -1,9 +1,11 @@
-//! The overhead of the library over the same work hand-written on the raw SDK, in instructions, allocations and bytes.
+//! The overhead of the library over the same work hand-written on the raw SDK, in instructions,
+//! allocations and bytes.
 //!
-//! `cargo bench --bench overhead` counts the instructions of each call with callgrind (`valgrind` must be installed),
-//! its allocations with a counting allocator, and the bytes of its requests. The transport answers from memory. Unlike
-//! times, these counts are the same on a busy machine. `cargo bench --bench overhead -- update` measures the calls
-//! with that word in their names.
+//! `cargo bench --bench overhead` counts the instructions of each call with callgrind (`valgrind`
+//! must be installed), its allocations with a counting allocator, and the bytes of its requests.
+//! Each request is answered from memory, without a network. Unlike times, the counts are the same
+//! on a busy machine. `cargo bench --bench overhead -- update` measures the calls with that word in
+//! their names.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 

@@ -146,7 +146,8 @@ impl ReadOrder {
     }
 }
 
-/// Describes a checked write of the three attributes that `ship` changes, for the builder of a request or of an action.
+/// Describes a checked write of the three attributes that `ship` changes, for the builder of a
+/// request or of an action.
 macro_rules! shipped {
     ($builder:expr, $read:expr) => {{
         let read: &$crate::order::ReadOrder = $read;

@@ -1,4 +1,5 @@
-// Items with a sort key, for examples in doc comments. A user derives all of this, but dynalock-core cannot use the derive.
+// Items with a sort key, for examples in doc comments. A user derives all of this, but
+// dynalock-core cannot use the derive.
 use dynalock_core::{
     Key, Versioned,
     condition::Attribute,

@@ -1,4 +1,5 @@
-// The items of the examples in doc comments. A user derives all of this, but dynalock-core cannot use the derive.
+// The items of the examples in doc comments. A user derives all of this, but dynalock-core cannot
+// use the derive.
 use dynalock_core::{Key, Versioned, condition::Attribute, private::{KeyModel, Model, attribute}, table::{KeyType, KeyValue}};
 
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -1,4 +1,5 @@
-//! The only reader of clocks. All times come from tokio's clock, so that a test can pause it.
+//! The only module that reads clocks. All times come from tokio's clock, so that a test can pause
+//! it.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -24,17 +25,20 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
     tokio::time::timeout(duration, future).await.ok()
 }
 
-/// Returns the time of day in epoch milliseconds. In a test that pauses tokio's clock, the time of
-/// day moves with that clock.
+/// Returns the current time in epoch milliseconds. In a test that pauses tokio's clock, the
+/// returned time moves with tokio's clock.
 pub(crate) fn epoch_millis() -> u64 {
+    // Only such a test moves tokio's clock away from the real clock. The difference can be
+    // negative, so both directions are computed.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));
     u64::try_from(epoch.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Sets the clock of one client forward or back, for tests of clocks that differ.
+/// Sets the clock of one client forward or back, for tests with clocks that differ.
 pub trait ClockAhead {
-    /// Sets the clock forward by this number of milliseconds, or back if the number is negative.
+    /// Sets the clock forward by this number of milliseconds. A negative number of milliseconds
+    /// sets the clock back.
     fn clock_ahead_by_millis(self, millis: i64) -> Self;
 }

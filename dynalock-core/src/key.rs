@@ -6,10 +6,12 @@ use aws_sdk_dynamodb::types::ScalarAttributeType;
 
 use crate::number;
 
-/// The key of one item: the value of its partition key, and of its sort key if the table has one.
+/// The key of one item: the value of its partition key, and the value of its sort key if the table
+/// has one.
 ///
 /// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key`
-/// does not contain the attribute names, which belong to the [`Model`](crate::private::Model).
+/// does not contain the names of the key attributes. The [`Model`](crate::private::Model) contains
+/// them.
 ///
 /// # Examples
 ///
@@ -36,14 +38,14 @@ impl Key {
         &self.partition
     }
 
-    /// Returns the values, in the order of
+    /// Returns the key values, in the order of
     /// [`Model::key_attributes`](crate::private::Model::key_attributes).
     pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
-    /// Returns the key of the separate lease row of an item, or `None` if the last value is a
-    /// number, which cannot take the suffix.
+    /// Returns the key of the separate lease row of an item. Returns `None` if the last key value
+    /// is a number, because a number cannot have a suffix.
     pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
             Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),
@@ -51,13 +53,13 @@ impl Key {
         }
     }
 
-    /// Returns whether the key is the key of a lease row.
+    /// Returns whether the key belongs to a separate lease row.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns the key of the item that a lease row belongs to. The key of an item is returned
-    /// unchanged.
+    /// Returns the key of the item that a lease row belongs to. If the key already belongs to an
+    /// item, returns the key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -65,14 +67,14 @@ impl Key {
         }
     }
 
-    /// Returns the value of the sort key, or `None` if the key has only a partition key.
+    /// Returns the value of the sort key, or `None` if the table has only a partition key.
     pub fn sort(&self) -> Option<&KeyValue> {
         self.sort.as_ref()
     }
 }
 
-/// Shows the values as text: `"alice", 7`. The text is content of the item. Errors show it only if
-/// the type has `#[dynalock(show_key)]`.
+/// The output is the key values as text: `"alice", 7`. The text of a key is content of the item.
+/// Errors show the key only if the type has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -83,7 +85,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The suffix of the last key attribute in the key of a separate lease row.
+/// The suffix of the last key value in the key of a separate lease row.
 const SUFFIX: &str = "#lock";
 
 /// The value of one key attribute.
@@ -91,7 +93,7 @@ const SUFFIX: &str = "#lock";
 pub enum KeyValue {
     /// A string.
     S(String),
-    /// A number, in decimal digits.
+    /// A number in decimal digits.
     N(String),
     /// Bytes.
     B(Vec<u8>),
@@ -131,7 +133,7 @@ impl KeyValue {
         }
     }
 
-    /// Returns the value in canonical notation, so that equal values are equal texts: a number can
+    /// Returns the value in canonical notation, so that equal values are equal texts. A number can
     /// be written as `1` and as `1.0`.
     fn canonical(self) -> Self {
         match self {
@@ -149,7 +151,8 @@ impl KeyValue {
     }
 }
 
-/// Shows a string in quotation marks, a number as its digits, and bytes as hexadecimal digits.
+/// The output is a string in quotation marks, the digits of a number, or bytes as hexadecimal
+/// digits.
 impl fmt::Display for KeyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -163,7 +166,7 @@ impl fmt::Display for KeyValue {
     }
 }
 
-/// The type of a key attribute. DynamoDB has these three.
+/// The type of a key attribute. DynamoDB has three types of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyType {
     /// A string.
@@ -186,10 +189,10 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// `#[derive(KeyAttribute)]` implements the trait for three kinds of types: a newtype of a key
-/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
-/// key of an enum is the name that serde writes. An implementation by hand must return the value
-/// that the type's `Serialize` writes:
+/// `#[derive(KeyAttribute)]` implements this trait for three kinds of types: a newtype of a key
+/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. For
+/// an enum, the key is the name that serde writes. A hand-written implementation must return the
+/// value that the type's `Serialize` writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -207,8 +210,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If the serialized key of a create or replace differs from this value, the call fails with
-/// [`Error::InvalidKey`](crate::Error::InvalidKey).
+/// If the serialized key of a create or replace differs from the result of `to_key_value`, the call
+/// fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",
@@ -219,19 +222,19 @@ pub trait KeyAttribute {
     /// The type of the attribute in DynamoDB.
     const TYPE: KeyType;
 
-    /// Returns the value as DynamoDB stores it.
+    /// Returns the value in the form in which DynamoDB stores it.
     fn to_key_value(&self) -> KeyValue;
 }
 
-/// A type of field that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of one. DynamoDB keeps an
-/// item out of an index if it does not have the key attributes of the index.
+/// A type of field that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of
+/// one. An index does not contain the items that lack one of its key attributes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of an index",
     label = "not a string, a whole number or bytes, nor an `Option` of one",
     note = "for a newtype of one of them, and for an enum without fields, add `#[derive(dynalock::KeyAttribute)]`"
 )]
 pub trait IndexAttribute {
-    /// The type of the key where the item has it.
+    /// The type of the key, without the `Option`.
     type Key: KeyAttribute;
 }
 
@@ -243,14 +246,14 @@ impl<K: KeyAttribute> IndexAttribute for Option<K> {
     type Key = K;
 }
 
-/// A value that can replace a key attribute of type `T`: a `T`, a `&T`, and a `&str` for a
-/// `String`.
+/// A value that can be given in place of a key attribute of type `T`: a `T`, a `&T`, and a `&str`
+/// for a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a key of type `{T}`",
     label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"
 )]
 pub trait AsKey<T> {
-    /// Returns the value as DynamoDB stores it.
+    /// Returns the value in the form in which DynamoDB stores it.
     fn as_key(&self) -> KeyValue;
 }
 

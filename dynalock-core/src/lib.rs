@@ -1,7 +1,7 @@
-//! The runtime library of dynalock. Use it through the facade, the crate `dynalock`, which
+//! The runtime library of dynalock. Use it through the facade, the crate `dynalock`. The facade
 //! documents all public items.
 //!
-//! The modules stand in layers. A module imports only from the modules above it in this list.
+//! The modules are in layers. A module imports only from the modules above it in this list.
 
 mod clock;
 mod number;
@@ -48,7 +48,8 @@ pub use repository::Repository;
 pub use retry::Pace;
 pub use transaction::{Transaction, Tx, transact};
 
-/// The types of the conditions that a caller adds to its writes, and of their operands.
+/// The types of the conditions that a caller adds to its writes, and of the operands of these
+/// conditions.
 pub mod condition {
     pub use crate::expression::{
         AsBound, AsOperand, AsPart, AsPrefix, Attribute, AttributeType, BinarySet, Changeable, Condition, Defaulted,
@@ -68,7 +69,7 @@ pub mod lock {
     };
 }
 
-/// The calls of a [`Repository`] before they are awaited.
+/// The calls of a [`Repository`] before they are sent.
 pub mod request {
     pub use crate::repository::{
         Checked, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Patch, Request, TryUpdateWith,

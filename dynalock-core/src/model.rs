@@ -1,4 +1,5 @@
-//! The description that `#[derive(Versioned)]` generates: data without algorithms.
+//! The description that `#[derive(Versioned)]` generates. The description contains data and no
+//! algorithms.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -9,7 +10,7 @@ use crate::key::{Key, KeyType};
 
 /// A struct that is stored as one item of a DynamoDB table, with a version.
 ///
-/// `#[derive(Versioned)]` implements this trait. The implementation is data; a
+/// `#[derive(Versioned)]` implements this trait. The implementation contains only data, and a
 /// [`Repository`](crate::Repository) treats all types alike.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
@@ -17,29 +18,30 @@ use crate::key::{Key, KeyType};
     note = "add `#[derive(Versioned)]` and `#[dynalock(table = \"..\")]` to `{Self}`, and `#[dynalock(partition_key)]` to one of its fields"
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The generated key type, for example `ProductKey` for a `Product`. The plain types of the key
-    /// fields convert into it.
+    /// The generated key type, for example `ProductKey` for a `Product`. The types of the key
+    /// fields convert into this generated type.
     type Key: Into<Key> + Send;
 
-    /// The names and settings that the derive has read from the attributes.
+    /// The names and settings that the derive has read from the attributes of the struct.
     const MODEL: &'static Model;
 
     /// Returns the key of this value.
     fn key(&self) -> Key;
 
-    /// Returns a key of this type that was read from an index, as the generated key type.
+    /// Converts a key that was read from an index into the generated key type.
     fn typed_key(key: Key) -> Self::Key;
 
-    /// Writes the stored version into the field with `#[dynalock(version)]`. The method does
-    /// nothing if the type has no such field.
+    /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
+    /// such field, this method does nothing.
     fn mirror_version(&mut self, version: u64);
 }
 
-/// A value that names one item of type `T`: any value that converts into the generated key type,
-/// for example `ProductKey` for a `Product`.
+/// A value that names one item of type `T`. Each value that converts into the generated key type
+/// can be used, for example a `ProductKey` for a `Product`.
 ///
-/// Such a value is a partition key, or a tuple of partition key and sort key if the table has a
-/// sort key. A `&str` can replace a `String`, and a `&T` is the key of its item.
+/// If the table has no sort key, a partition key can be used. If the table has a sort key, a tuple
+/// of partition key and sort key can be used. A `&str` can replace a `String`. A `&T` stands for
+/// the key of its item.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -58,36 +60,37 @@ impl<T: Versioned, K: Into<T::Key>> IntoKey<T> for K {
     }
 }
 
-/// The attributes of an item, or of a key.
+/// The attributes of an item, or the attributes of a key.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The settings and names of a struct with `#[derive(Versioned)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// The table, unless a repository names another.
+    /// The default name of the table. A repository can set another name of the table.
     pub table: &'static str,
     /// The partition key.
     pub partition_key: KeyModel,
-    /// The sort key, if the table has one.
+    /// The sort key, or `None` if the table has only a partition key.
     pub sort_key: Option<KeyModel>,
-    /// The attribute that holds the version.
+    /// The name of the attribute that contains the version.
     pub version: &'static str,
-    /// Whether a field of the struct mirrors the version attribute.
+    /// `true` if a field of the struct mirrors the version attribute.
     pub version_is_field: bool,
     /// The number of write ids that an item keeps: 4 to 16.
     pub write_ids: u8,
-    /// All names under which serde reads or writes a field, sorted. The names in flattened fields
-    /// are not among them.
+    /// All names under which serde reads or writes a field, sorted. Names in flattened fields are
+    /// not included.
     pub attributes: &'static [&'static str],
-    /// Whether errors may show the key of an item. Otherwise they treat a key as content.
+    /// `true` if errors may show the key of an item. If `show_key` is `false`, errors treat a key
+    /// as content.
     pub show_key: bool,
     /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// Whether a field is flattened. The derive does not know the names and aliases of the
-    /// attributes in a flattened field. Before each write, the library therefore verifies that
-    /// serde can read the resulting item.
+    /// `true` if the struct has a flattened field. The derive does not know the names and aliases
+    /// of the attributes in a flattened field. Before each write, the library therefore verifies
+    /// that serde can read the resulting item.
     pub flattens: bool,
-    /// The lease of the items, if the type has `#[lockable]`.
+    /// The lease attributes of the items, or `None` if the type has no `#[lockable]`.
     pub lock: Option<LockModel>,
     /// The indexes of the table.
     pub indexes: &'static [IndexModel],
@@ -98,78 +101,80 @@ pub struct Model {
 pub struct IndexModel {
     /// The name.
     pub name: &'static str,
-    /// Global, or local to each partition of the table.
+    /// The scope of the index: global, or local to each partition of the table.
     pub scope: IndexScope,
     /// The partition key.
     pub partition_key: KeyModel,
-    /// The sort key, if the index has one.
+    /// The sort key, or `None` if the index has only a partition key.
     pub sort_key: Option<KeyModel>,
-    /// The attributes that the index holds.
+    /// The attributes that the index contains.
     pub projection: Projection,
 }
 
 /// The partitions of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexScope {
-    /// Partitions of its own. Reads are eventually consistent.
+    /// The index has its own partitions. Reads of a global index are eventually consistent.
     Global,
-    /// The partitions of the table, in another order.
+    /// The index has the partitions of the table, in another order.
     Local,
 }
 
-/// The attributes that an index holds beside the keys of the table and its own.
+/// The attributes that an index contains in addition to the keys of the table and of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Projection {
-    /// All attributes.
+    /// The index contains all attributes of its items.
     All,
-    /// No others.
+    /// The index contains no attributes except the keys.
     KeysOnly,
-    /// These attributes.
+    /// The index contains the named attributes in addition to the keys.
     Include(&'static [&'static str]),
 }
 
 impl IndexModel {
-    /// Returns the key attributes: the partition key, then the sort key if there is one.
+    /// Returns the key attributes: the partition key, then the sort key if the index has one.
     pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
 }
 
-/// The attributes of a lease, and its duration.
+/// The names of the lease attributes, and the settings of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockModel {
-    /// The holder. The attribute is absent if there is no holder.
+    /// The attribute that names the holder. The attribute is absent if the lock has no holder.
     pub owner: &'static str,
-    /// The number of the last grant.
+    /// The attribute with the number of the last grant.
     pub fence: &'static str,
-    /// The number of the last heartbeat.
+    /// The attribute with the number of the last heartbeat.
     pub beat: &'static str,
-    /// The end of the lease, in epoch time by the holder's clock.
+    /// The attribute with the end of the lease, in epoch time by the holder's clock.
     pub until: &'static str,
-    /// The owner of the last lease that its holder released.
+    /// The attribute that names the owner of the last released lease.
     pub released: &'static str,
-    /// Reserved. Old items may have this attribute, with the fence of an expired lease. No request
-    /// writes it, and no value shows it.
+    /// An attribute that earlier versions of the library wrote. The attribute contains the fence of
+    /// an expired lease. No request writes the attribute, and no value shows it.
     pub crashed: &'static str,
-    /// The fair queue: a list of its entries. The head holds the lease.
+    /// The attribute with the fair queue: a list of its entries. The head of the queue holds the
+    /// lease.
     pub queue: &'static str,
-    /// The time at which the head of the queue last changed, in epoch milliseconds.
+    /// The attribute with the time at which the head of the queue last changed, in epoch
+    /// milliseconds.
     pub turn: &'static str,
-    /// The unit of `until`.
+    /// The unit in which the end of the lease is stored.
     pub unit: TimeUnit,
     /// The duration of the lease without a heartbeat.
     pub ttl: Duration,
-    /// The place of these attributes.
+    /// The place where the lease attributes are stored.
     pub place: LockPlace,
 }
 
 /// The place of the attributes of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockPlace {
-    /// In the item itself.
+    /// The lease attributes are in the item itself.
     Item,
-    /// A separate row in the same table, under the key of the item with `#lock` after the last key
-    /// attribute.
+    /// The lease attributes are in a separate row of the same table. The key of the row is the key
+    /// of the item with `#lock` after the last key attribute.
     Separate,
 }
 
@@ -191,8 +196,8 @@ impl TimeUnit {
         }
     }
 
-    /// Returns the end of a lease in this unit, rounded up: the stored end is never before the true
-    /// end.
+    /// Returns the end of a lease in this unit, rounded up. The stored end is therefore never
+    /// before the true end.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -200,8 +205,8 @@ impl TimeUnit {
         }
     }
 
-    /// Returns a time in this unit, rounded down, for a comparison with stored ends: it is never
-    /// after the true time.
+    /// Returns a time in this unit, rounded down, for a comparison with stored ends. The rounded
+    /// time is never after the true time.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -231,37 +236,37 @@ impl LockModel {
         self.place == LockPlace::Item
     }
 
-    /// Returns the names of the attributes.
+    /// Returns the names of the lease attributes.
     pub fn names(&self) -> [&'static str; 8] {
         [self.owner, self.fence, self.beat, self.until, self.released, self.crashed, self.queue, self.turn]
     }
 }
 
-/// A struct whose items can be leased. `#[lockable]` implements the trait for a type with
+/// A struct whose items can be leased. `#[lockable]` implements this trait for a type with
 /// `#[derive(Versioned)]`.
 ///
-/// By default, the lease is stored in the item. Each heartbeat then writes the item, every third of
-/// a ttl. Its write units grow with the size of the item: 100 for an item of 100 KB.
-/// `#[lockable(separate)]` stores the lease in a separate row:
+/// By default, the lease is stored in the item. Each heartbeat writes the item. A heartbeat is sent
+/// after each third of a ttl. The cost of a heartbeat grows with the size of the item: 100 write
+/// units for an item of 100 KB. `#[lockable(separate)]` stores the lease in a separate row:
 ///
-/// - The row is in the same table, under the key of the item with `#lock` after the last key
-///   attribute. This attribute is the sort key, or the partition key if there is no sort key. The
-///   last key attribute must be a string or bytes. An item key that ends in `#lock` is refused with
-///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of this library leave the rows out; those of other programs
-///   show them.
+/// - The row is in the same table. The key of the row is the key of the item with `#lock` after the
+///   last key attribute. The last key attribute is the sort key, or the partition key if the table
+///   has no sort key. The last key attribute must be a string or bytes. If the key of an item ends
+///   in `#lock`, calls fail with [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and
+///   scans of this library leave the lease rows out. Queries and scans of other programs show them.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the
 ///   row.
-/// - Every create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the row. The writes of the holder are transactions, too. The
-///   transaction costs twice the write units of the item and two more for the row. In a
+/// - Each create, update, replace and delete is a transaction of two actions: the write of the
+///   item, and a check or a write of the row. The writes of the holder are such transactions, too.
+///   The transaction costs twice the write units of the item, and two write units for the row. In a
 ///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and
 ///   writes that ignore leases are single requests.
-/// - The row is never deleted, not even with the item. The fence therefore keeps growing when the
-///   item is deleted and created again. An item that was never leased has no row.
-/// - A lease request for a missing item holds the lease until its read finds no item. During this
-///   time, a create fails with [`Error::Locked`](crate::Error::Locked).
+/// - The row is never deleted, even if the item is deleted. The fence therefore continues to grow
+///   when the item is deleted and created again. An item that was never leased has no row.
+/// - A lease request for a missing item holds the lease until its read finds no item. While this
+///   lease is held, a create fails with [`Error::Locked`](crate::Error::Locked).
 ///
-/// Which place to choose:
+/// This table shows which place to choose:
 ///
 /// | the items | choose |
 /// |---|---|
@@ -269,15 +274,15 @@ impl LockModel {
 /// | The items are large, and leases of them last for several heartbeats. | `separate`: a heartbeat writes the row alone. |
 /// | All others. | the item itself: a grant is one request, and a write is no transaction. |
 ///
-/// If the lease is stored in the item, the first fence of an item is the time of day. Fences
-/// therefore usually grow when an item is deleted and created again. The fences do not grow if the
-/// clock of the caller is behind, or if a delayed request from before the deletion arrives after
-/// the new create.
+/// If the lease is stored in the item, the first fence of an item is the current time in
+/// milliseconds. Fences therefore usually grow when an item is deleted and created again. The
+/// fences do not grow in two cases: the clock of the caller is behind, or a delayed request from
+/// before the deletion arrives after the new create.
 ///
-/// With `separate`, the last value of the key has to leave room for `#lock`. Access policies that
-/// restrict leading keys have to allow the key of the row.
+/// With `separate`, the last value of the key must leave room for `#lock`. Access policies that
+/// restrict leading keys must allow the key of the row.
 ///
-/// All programs that write the items must keep the leases in the same place. A program that
+/// All programs that write the items must store the leases in the same place. A program that
 /// restores a whole item, for example from a backup, must leave out the attributes of the lease. If
 /// the attributes were restored, the next grant could have the same fence as an earlier grant.
 #[diagnostic::on_unimplemented(
@@ -293,7 +298,7 @@ pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) key: Key,
-    /// The version that the item must have.
+    /// The version that the item must have, or `None` if the operation requires no version.
     pub(crate) expected: Option<u64>,
 }
 
@@ -315,14 +320,14 @@ pub struct KeyModel {
 /// The aliases of one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aliases {
-    /// The name that serde writes.
+    /// The name under which serde writes the attribute.
     pub attribute: &'static str,
-    /// The names that serde reads as well.
+    /// The other names under which serde reads the attribute.
     pub aliases: &'static [&'static str],
 }
 
 impl Model {
-    /// Returns the key attributes: the partition key, then the sort key if there is one.
+    /// Returns the key attributes: the partition key, then the sort key if the table has one.
     pub fn key_attributes(&self) -> impl Iterator<Item = KeyModel> {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }

@@ -1,9 +1,9 @@
-//! DynamoDB numbers, which can be written in several notations.
+//! The numbers of DynamoDB. The same number can be written in several notations.
 
 use std::cmp::Ordering;
 
-/// Returns a number in canonical notation, so that equal numbers are equal texts. A text that is
-/// not a number is returned unchanged.
+/// Returns a number in canonical notation, so that equal numbers are equal texts. Returns a text
+/// that is not a number unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
     // Nearly all numbers already have canonical notation, and need no copy.
@@ -26,7 +26,7 @@ pub(crate) fn canonical(text: String) -> String {
 }
 
 /// Returns the number of digits without leading and trailing zeros. For a text that is not a
-/// number, this is the length of the text.
+/// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
     normal(text).map_or(text.len(), |number| number.digits.len())
 }
@@ -34,8 +34,8 @@ pub(crate) fn significant_digits(text: &str) -> usize {
 /// The largest number of trailing zeros that DynamoDB writes out.
 const LONGEST: usize = 126;
 
-/// Returns the whole number of a text in any notation, for example `12`, `12.0` or `1.2e1`, or
-/// `None` if it is not a whole number of 64 bits.
+/// Returns the whole number of a text in any notation, for example `12`, `12.0` or `1.2e1`. Returns
+/// `None` if the text is not a whole number of 64 bits.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -48,12 +48,12 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// Returns a number rounded up to a whole number, or `None` if it is negative or too large.
+/// Returns a number rounded up to a whole number, or `None` if the number is negative or too large.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // A fraction is left, because whole numbers have been returned above.
+    // Whole numbers have been returned above, so this number has a fraction.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -61,11 +61,12 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     whole.checked_add(1)
 }
 
-/// The order of two numbers by their values; nothing if one of the texts is no number.
+/// Returns the order of two numbers by their values, or `None` if one of the texts is not a number.
 pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     let (one, other) = (normal(one)?, normal(other)?);
     Some(match (one.negative, other.negative) {
         (false, false) => one.magnitude(&other),
+        // Of two negative numbers, the number with the larger absolute value is the smaller one.
         (true, true) => other.magnitude(&one),
         (false, true) => Ordering::Greater,
         (true, false) => Ordering::Less,
@@ -73,10 +74,12 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
 }
 
 impl Normal {
-    /// The order of the absolute values. Both have no zeros at either end, so their texts compare digit by digit.
+    /// Returns the order of the absolute values. Neither number has zeros at either end, so their
+    /// digits can be compared as text.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
+            // Zero has no digits, and `None` is below each number of places.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

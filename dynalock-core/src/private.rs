@@ -1,5 +1,5 @@
-//! The items that generated code uses. These items are not public API, and change together with
-//! the derive.
+//! The items that generated code uses. These items are not public API, and change together with the
+//! derive.
 
 use std::collections::HashMap;
 
@@ -46,13 +46,13 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// The handle of the index at this place of the model.
+/// Returns the handle of the index at this position of the model.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
 
-/// Fails at compile time if the value of the last key attribute cannot take the suffix `#lock` of a
-/// separate lease row.
+/// Fails at compile time if the last key attribute is a number. A number cannot have the suffix
+/// `#lock` of a separate lease row.
 ///
 /// # Panics
 ///
@@ -66,7 +66,7 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// The field that mirrors the stored version.
+/// The type of the field that mirrors the stored version.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
     /// Sets the field to the stored version.

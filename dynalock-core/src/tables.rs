@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Creates a table, and waits until it is active. The wait ends with the deadline of `limits`. The
-/// first request has the shorter deadline `patience`, so that a server that does not answer is
-/// reported soon.
+/// first request has the shorter deadline `patience`, so that the call reports soon if the server
+/// does not answer.
 pub(crate) async fn create(
     connection: &Arc<Connection>,
     table: &Arc<str>,
@@ -29,7 +29,7 @@ pub(crate) async fn create(
     let mut backoff = Backoff::default();
     loop {
         let description = match attempts.repeat(table, || operation::describe_table(&client, table)).await {
-            // DynamoDB can describe a table only some time after it accepted the create.
+            // DynamoDB can describe a table only some time after it has accepted the create.
             Err(Error::TableNotFound { .. }) => None,
             answer => answer?,
         };

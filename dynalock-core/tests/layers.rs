@@ -1,4 +1,4 @@
-//! The modules of this crate stand in layers: `src/lib.rs` lists them from the lowest to the highest.
+//! The modules of this crate are in layers. `src/lib.rs` lists them from the lowest to the highest.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
@@ -13,10 +13,10 @@ use syn::{
     visit::{self, Visit},
 };
 
-/// The name of a module: its path below the crate.
+/// The name of a module: its path inside the crate.
 type Module = Vec<String>;
 
-/// The modules that each module names, in `use` items and in paths.
+/// The modules that each module names in `use` items and in paths.
 struct Crate {
     layers: Vec<String>,
     imports: BTreeMap<Module, BTreeSet<Module>>,
@@ -76,7 +76,7 @@ fn module(src: &Path, file: &Path) -> Module {
     parts
 }
 
-/// The modules in files of their own that are compiled for tests alone.
+/// The modules in separate files that are compiled only for tests.
 fn test_modules(parent: &Module, file: &syn::File) -> Vec<Module> {
     let tests = file.items.iter().filter_map(|item| match item {
         Item::Mod(module) if is_test(&module.attrs) => Some([&parent[..], &[module.ident.to_string()]].concat()),
@@ -93,7 +93,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Notes the module that a path leads to, if it is a path within the crate.
+    /// Records the module of a path, if it is a path within the crate.
     fn note(&mut self, path: &[String]) {
         let Some(first) = path.first() else { return };
         let mut target = match first.as_str() {
@@ -142,7 +142,8 @@ impl<'ast> Visit<'ast> for Names<'_> {
     }
 
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
-        // A module in a file of its own is visited there. What tests import is no part of the layers.
+        // A module in a separate file is visited there. The imports of tests are no part of the
+        // layers.
         if item.content.is_some() && !is_test(&item.attrs) {
             visit::visit_item_mod(self, item);
         }

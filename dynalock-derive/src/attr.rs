@@ -21,13 +21,13 @@ pub(crate) struct StructAttrs {
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The word `show_key`, where errors point.
+    /// The tokens of the word `show_key`, for errors.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// `#[dynalock(..)]` on a field. It keeps the words, where errors point.
+/// `#[dynalock(..)]` on a field. It keeps the tokens of its words, for errors.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -111,7 +111,7 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-/// Keeps a value that may be given once.
+/// Stores a value that may be given only once, or reports the second value.
 pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
@@ -120,7 +120,7 @@ pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, error
     }
 }
 
-/// The string of `key = ".."`.
+/// Returns the string of `key = ".."`.
 pub(crate) fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
     if let Value::Text(text) = value {
         return Some(text.clone());
@@ -147,7 +147,7 @@ fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
 }
 
-/// Reports `lockable` inside `#[dynalock(..)]`, because it is an attribute of its own.
+/// Reports `lockable` inside `#[dynalock(..)]`, because `lockable` is a separate attribute.
 fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     let arguments = if matches!(value, Value::Absent) { "" } else { "(..)" };
     errors.at(
@@ -156,7 +156,7 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-/// The word of a key without a value.
+/// Returns the tokens of a key without a value.
 pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
@@ -172,7 +172,7 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens where an error points: the value, or the key if there is no value.
+/// Returns the tokens for an error: the value, or the key if there is no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),
@@ -182,7 +182,7 @@ fn word(key: &Ident, value: &Value) -> TokenStream {
     }
 }
 
-/// Reports a key that is unknown here.
+/// Reports a key that this attribute does not know.
 pub(crate) fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
     let name = key.to_string();
     let message = if there.contains(&name.as_str()) {

@@ -12,7 +12,7 @@ pub(crate) enum RenameRule {
 }
 
 impl RenameRule {
-    /// Returns the rule of this name. For an unknown rule it returns `None`, because serde reports
+    /// Returns the rule with this name. Returns `None` for an unknown rule, because serde reports
     /// the error.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {

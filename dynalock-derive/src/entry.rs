@@ -1,4 +1,4 @@
-//! The syntax of an attribute: `key`, `key = value`, `key(entries)`, with commas in between.
+//! The syntax of an attribute: `key`, `key = value` and `key(entries)`, separated by commas.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{
@@ -23,12 +23,12 @@ pub(crate) enum Value {
     Number(LitInt),
     /// `key(..)`
     List(Vec<Entry>),
-    /// A value of another shape.
+    /// A value of any other form.
     Other(TokenStream),
 }
 
-/// Returns the entries of the attributes called `name`, and a syntax error for each attribute that
-/// has none.
+/// Returns the entries of the attributes with this name. Returns a syntax error for each attribute
+/// that has no entries.
 pub(crate) fn entries<'a>(
     attributes: &'a [Attribute],
     name: &'a str,
@@ -46,7 +46,7 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// Returns a text at the start of the attribute, where a key is expected.
+/// Returns the text at the start of the attribute, where a key is expected.
 fn lone_text(input: ParseStream<'_>) -> Option<LitStr> {
     input.fork().parse().ok()
 }

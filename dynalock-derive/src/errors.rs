@@ -1,4 +1,4 @@
-//! Collects all errors, so that one compile reports them.
+//! Collects all errors, so that one compilation reports all of them.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use quote::ToTokens;
 pub(crate) struct Errors(Option<syn::Error>);
 
 impl Errors {
-    /// Reports `message` at `word`.
+    /// Reports `message` at the tokens of `word`.
     pub(crate) fn at(&mut self, word: impl ToTokens, message: impl Display) {
         self.add(syn::Error::new_spanned(word, message));
     }

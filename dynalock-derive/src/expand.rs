@@ -1,4 +1,4 @@
-//! Generates the code. This cannot fail, because `check` has found all errors before.
+//! Generates the code. The generation cannot fail, because `check` has already found all errors.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -31,7 +31,8 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the name of the key type: `OrderKey` for an `Order`, unless the attribute sets another.
+/// Returns the name of the key type: `OrderKey` for an `Order`, unless the attribute sets another
+/// name.
 pub(crate) fn key_ident(input: &DeriveInput, named: Option<&Ident>) -> Ident {
     match named {
         Some(named) => generated_ident(named),
@@ -48,7 +49,7 @@ pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
 
-/// Returns a word of the user for generated code.
+/// Returns a word of the user, as an identifier for generated code.
 pub(crate) fn generated_ident(word: &Ident) -> Ident {
     let mut ident = word.clone();
     ident.set_span(generated(ident.span()));
@@ -147,8 +148,8 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     }
 }
 
-/// Returns `impl Lockable` for a struct with `#[lockable]`, and the check that its key can take the
-/// suffix of a separate lease row.
+/// Returns `impl Lockable` for a struct with `#[lockable]`. The code also checks that the key can
+/// have the suffix of a separate lease row.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;
@@ -156,7 +157,7 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
     let takes_suffix = match &lock.place {
         Place::Item => None,
-        // All tokens of the call have the span of the word, so that the error points there.
+        // All tokens of the call have the span of the word, so that the error is shown at the word.
         Place::Separate(word) => Some(quote_spanned! {generated(word.span())=>
             const _: () = {
                 use #krate::private::takes_suffix;
@@ -295,7 +296,8 @@ fn plain_conversion(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// What names a partition, and the ranges of its sort key.
+/// Returns the implementations that accept the partition of a query, and the ranges of its sort
+/// key.
 fn ranges(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let ident = type_ident(item.input);

@@ -1,5 +1,4 @@
-//! Generates code after an error, so that the error causes no further errors in the user's
-//! code.
+//! Generates code after an error, so that the error causes no further errors in the user's code.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -21,7 +20,7 @@ const PLAIN: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32
 
 pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    // The errors of the attributes have already been reported.
+    // The errors of these attributes have already been reported.
     let attrs = StructAttrs::read(&input.attrs, &mut Errors::default());
     let krate = attrs.krate();
     let ident = key_ident(input, attrs.key_type.as_ref());

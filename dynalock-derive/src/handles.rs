@@ -10,7 +10,7 @@ use crate::{
     expand::{generated, generated_ident, type_ident},
 };
 
-/// Returns the code for these handles. There must be at least one.
+/// Returns the code for these handles. The list must have at least one handle.
 pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
     let structure = structure(input, krate, handles);
     let copy = copy(input);
@@ -25,7 +25,7 @@ pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) 
     }
 }
 
-/// Returns the name of the struct of handles: `OrderAttributes` for an `Order`.
+/// Returns the name of the struct that contains the handles: `OrderAttributes` for an `Order`.
 fn attributes_ident(input: &DeriveInput) -> Ident {
     let name = format!("{}Attributes", input.ident.unraw());
     Ident::new(&name, generated(input.ident.span()))
@@ -49,7 +49,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The types are copied from the user's fields, and lints have already reported them there. A
+    // The types are copied from the user's fields, where lints have already reported them. A
     // program need not use the handles.
     quote! {
         #[doc = #doc]
@@ -68,7 +68,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     }
 }
 
-/// Returns `Clone`, `Copy` and `Debug`. A derive would require them of the type parameters, too.
+/// Returns `Clone`, `Copy` and `Debug`. A derive would also require these traits of the type
+/// parameters.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();

@@ -1,4 +1,4 @@
-//! What `index(..)` in `#[dynalock(..)]` says.
+//! Reads `index(..)` inside `#[dynalock(..)]`.
 
 use proc_macro2::{Ident, Span};
 use syn::LitStr;
@@ -11,9 +11,9 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// One index, by the words that say it.
+/// The description of one index, with the tokens of its words.
 pub(crate) struct IndexAttrs {
-    /// The word `index`.
+    /// The tokens of the word `index`.
     pub(crate) word: Ident,
     pub(crate) name: Option<LitStr>,
     pub(crate) partition_key: Option<LitStr>,
@@ -22,16 +22,16 @@ pub(crate) struct IndexAttrs {
     pub(crate) projection: Option<Projection>,
 }
 
-/// The attributes that an index holds.
+/// The attributes that an index contains.
 pub(crate) enum Projection {
     All,
     KeysOnly,
-    /// The fields with these names.
+    /// The index contains the fields with these names.
     Include(Vec<Ident>),
 }
 
 impl IndexAttrs {
-    /// Reads what stands in the parentheses after `index`.
+    /// Reads the content of the parentheses after `index`.
     pub(crate) fn read(word: Ident, value: Value, errors: &mut Errors) -> Option<Self> {
         let Value::List(entries) = value else {
             errors
@@ -45,7 +45,7 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Where to point at the index as a whole.
+    /// Returns the tokens for an error that concerns the whole index.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }

@@ -1,4 +1,5 @@
-//! The handles of indexes: `OrderIndexes`, and `Order::INDEX`, which holds one of each.
+//! Generates the handles of indexes: the struct `OrderIndexes`, and the constant `Order::INDEX`
+//! with one handle for each index.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
@@ -10,7 +11,7 @@ use crate::{
     handles::outside,
 };
 
-/// What is generated for the indexes of an item, if it has any.
+/// Returns the code for the indexes of an item, or no code if the item has no indexes.
 pub(crate) fn expand(item: &Item<'_>) -> Option<TokenStream> {
     (!item.indexes.is_empty()).then(|| {
         let structure = structure(item);
@@ -19,7 +20,7 @@ pub(crate) fn expand(item: &Item<'_>) -> Option<TokenStream> {
     })
 }
 
-/// The models of the indexes.
+/// Returns the models of the indexes.
 pub(crate) fn models(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let models = item.indexes.iter().map(|index| {
@@ -52,7 +53,7 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// `OrderIndexes` for an `Order`.
+/// Returns the name of the struct that contains the handles: `OrderIndexes` for an `Order`.
 fn indexes_ident(item: &Item<'_>) -> Ident {
     let name = format!("{}Indexes", item.input.ident.unraw());
     Ident::new(&name, generated(item.input.ident.span()))

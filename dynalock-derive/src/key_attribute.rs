@@ -21,11 +21,11 @@ use crate::{
 
 /// The form in which serde writes the type.
 enum Written {
-    /// The name of a variant.
+    /// The key is the name of a variant.
     Text,
-    /// Bytes, by `serde_bytes`.
+    /// The key is bytes, because serde writes the type by `serde_bytes`.
     Bytes,
-    /// Like this type: the type of the field, or of `#[serde(into = "..")]`.
+    /// The key is the key of this type: the type of the field, or of `#[serde(into = "..")]`.
     As(Box<Type>),
 }
 
@@ -47,7 +47,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
         );
     }
     if let Some(into) = text(&input.attrs, "into") {
-        // Serde reports a wrong type.
+        // Serde itself reports a wrong type.
         return into.parse().ok().map(Box::new).map(Written::As);
     }
     match &input.data {

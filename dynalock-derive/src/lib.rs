@@ -1,7 +1,7 @@
 //! `#[derive(Versioned)]` and `#[derive(KeyAttribute)]`, the derive macros of dynalock.
 //!
-//! Use it through the facade, `dynalock::Versioned`, where the examples are compiled. The
-//! derive describes a serde struct with named fields as one item of a DynamoDB table. It reads
+//! Use these derives through the facade, `dynalock::Versioned`, where the examples are compiled.
+//! `Versioned` describes a serde struct with named fields as one item of a DynamoDB table. It reads
 //! attributes, and generates constants, a key type and a constructor. The behaviour of a repository
 //! is in dynalock-core.
 //!
@@ -28,12 +28,13 @@
 //! | `all` | the index holds all attributes, unless said otherwise |
 //! | `keys_only`, `include(lines, total)` | it holds the keys alone, or these fields too: a query of it returns keys |
 //!
-//! A key of an index is a `KeyAttribute` or an `Option` of one. An `Option` needs `#[serde(skip_serializing_if = "Option::is_none")]`: an item without
-//! the attribute is not in the index. If two indexes have an equal part, for example `keys_only`, clippy reports a duplicate attribute. Write
-//! `#[expect(clippy::duplicated_attributes)]` on the struct.
+//! A key of an index is a `KeyAttribute` or an `Option` of one. An `Option` needs
+//! `#[serde(skip_serializing_if = "Option::is_none")]`: the index does not contain an item without
+//! the attribute. If two indexes have an equal part, for example `keys_only`, clippy reports a
+//! duplicate attribute. In this case, write `#[expect(clippy::duplicated_attributes)]` on the
+//! struct.
 //!
-//! `#[lockable]` allows leases on the items:
-//! `Repository::lock`.
+//! `#[lockable]` allows leases on the items: `Repository::lock`.
 //!
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
@@ -50,15 +51,15 @@
 //! | `sort_key` | the table's sort key, if it has one |
 //! | `version` | a `u64` that mirrors the stored version. The version attribute has the name of this field |
 //!
-//! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a
-//! type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field of
-//! type `u128` or `i128`, also inside an `Option` or a collection. If such a number is behind a
+//! A key is a string, a whole number or bytes: any `KeyAttribute`. The type of a key may not depend
+//! on a type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field
+//! of type `u128` or `i128`, also inside an `Option` or a collection. If such a number is behind a
 //! type alias or inside another struct, the derive does not see it, and a write fails with
 //! `Error::Encode`.
 //!
 //! # Your own key types
 //!
-//! `#[derive(KeyAttribute)]` makes a type usable as a key, if serde writes it as one string,
+//! `#[derive(KeyAttribute)]` makes a type usable as a key, if serde writes the type as one string,
 //! number or bytes:
 //!
 //! ```ignore
@@ -82,14 +83,14 @@
 //!
 //! The derive refuses three things: a field with another `with` than `serde_bytes`, a skipped
 //! variant, and a variant with a second spelling (`alias`, `other`, or a rename that differs for
-//! reading and writing). An item that is stored under one spelling would not be found under the
-//! other.
+//! reading and writing). An item that is stored with one spelling would not be found with the other
+//! spelling.
 //!
 //! # Names
 //!
-//! The name of an attribute is the name that serde writes. The derive reads `rename`,
-//! `rename_all` and raw identifiers (`r#type` is written as `type`) from the serde attributes. It
-//! knows the aliases, so that a write under the written name removes them.
+//! The name of an attribute is the name that serde writes. The derive reads `rename`, `rename_all`
+//! and raw identifiers (`r#type` is written as `type`) from the serde attributes. The derive knows
+//! the aliases, so that a write of a field removes them.
 //!
 //! Some serde attributes do not fit an item:
 //!
@@ -102,34 +103,34 @@
 //! | `skip_deserializing` without `skip_serializing` | any field: a value would not show what is stored, and would overwrite it |
 //! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository uses them |
 //!
-//! `default` is allowed everywhere, on the struct as well.
+//! `default` is allowed on each field and on the struct.
 //!
-//! The derive does not know the attributes of a flattened field, nor their aliases. Before a
-//! struct with such a field is written, the library therefore verifies that serde can read the
-//! resulting item. It removes an alias under which a changed attribute is stored. A write that
-//! would leave an unreadable item fails with `Error::Encode`.
+//! The derive does not know the attributes of a flattened field, nor their aliases. Before the
+//! library writes a struct with such a field, it therefore verifies that serde can read the
+//! resulting item. If a changed attribute is stored under an alias, the write removes the alias. A
+//! write that would leave an unreadable item fails with `Error::Encode`.
 //!
 //! # What is generated
 //!
 //! For a struct `Order`, the derive generates these items, with the visibility of the struct:
 //!
 //! - `impl Versioned for Order`;
-//! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain
-//!   types of the key fields, by value and by reference (`&str` for a `String`). If there is a sort
+//! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain types of
+//!   the key fields, by value and by reference (`&str` for a `String`). If the table has a sort
 //!   key, the plain types are a tuple;
 //! - `Order::repository(&client)`;
-//! - `OrderIndexes`, and `Order::INDEX`, which holds an `Index` handle of each index;
+//! - `OrderIndexes`, and `Order::INDEX`, which contains an `Index` handle of each index;
 //! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under
 //!   the name of the field. A field that serde does not write, does not read or flattens has no
 //!   handle. A field with `with` or `serialize_with` has an `Opaque` handle.
 //!
-//! Type parameters and where clauses are copied. A lifetime is refused, because an item is
-//! owned data. The key type has no parameters.
+//! Type parameters and where clauses are copied. A lifetime is refused, because an item is owned
+//! data. The key type has no parameters.
 //!
 //! # The files
 //!
-//! `key_attribute` is the second derive. The other files, in the order in which an input passes
-//! through them:
+//! `key_attribute` contains the second derive. The table lists the other files in the order in
+//! which they handle an input:
 //!
 //! | file | responsibility |
 //! |---|---|
@@ -187,7 +188,7 @@ pub fn derive_attributes(input: TokenStream) -> TokenStream {
     nested(&input).into()
 }
 
-/// Allows a newtype, or an enum without fields, as a key attribute. Its key is the string, number
+/// Allows a newtype, or an enum without fields, as a key attribute. The key is the string, number
 /// or bytes that serde writes.
 ///
 /// The rules are listed in the [crate's documentation](crate).

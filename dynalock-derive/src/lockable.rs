@@ -12,20 +12,20 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// `#[lockable(..)]` on the struct. It keeps the words, where errors point.
+/// `#[lockable(..)]` on the struct. It keeps the tokens of its words, for errors.
 pub(crate) struct Lockable {
-    /// The word `lockable`.
+    /// The tokens of the word `lockable`.
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
-    /// The word `separate`: the lease is stored in a separate row.
+    /// The tokens of the word `separate`: the lease is stored in a separate row.
     pub(crate) separate: Option<Ident>,
 }
 
 impl Lockable {
-    /// The keys that set the name of an attribute, and their defaults.
+    /// The keys that set the name of a lease attribute, and their defaults.
     pub(crate) const NAMES: [(&str, &str); 8] = [
         ("owner", "_owner"),
         ("fence", "_fence"),

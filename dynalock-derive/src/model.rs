@@ -24,9 +24,9 @@ pub(crate) struct Field<'a> {
     pub(crate) ty: &'a Type,
     pub(crate) attrs: FieldAttrs,
     pub(crate) serde: serde::FieldAttrs,
-    /// The attribute's name, as serde writes it.
+    /// The name of the attribute, as serde writes it.
     pub(crate) written: String,
-    /// The attribute's name, as serde reads it.
+    /// The name of the attribute, as serde reads it.
     pub(crate) read: String,
 }
 

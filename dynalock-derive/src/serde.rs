@@ -1,7 +1,7 @@
 //! Reads the parts of `#[serde(..)]` that matter for an item.
 //!
-//! Serde itself reports invalid attributes, unknown keys and wrong values, so they are ignored
-//! here.
+//! Serde itself reports invalid attributes, unknown keys and wrong values, so this file ignores
+//! them.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr};
@@ -18,9 +18,9 @@ pub(crate) struct StructAttrs {
     pub(crate) written: RenameRule,
     /// The rule for reading.
     pub(crate) read: RenameRule,
-    /// The word `rename_all`, where errors point.
+    /// The tokens of the word `rename_all`, for errors.
     pub(crate) rename_all: Option<Ident>,
-    /// The words by which the fields would not be the attributes of the item.
+    /// The words with which the fields would not be the attributes of the item.
     pub(crate) refused: Vec<Ident>,
     /// The value of missing fields.
     pub(crate) default: Option<DefaultAttr>,
@@ -39,9 +39,9 @@ pub(crate) enum DefaultAttr {
 pub(crate) struct FieldAttrs {
     /// The name for writing.
     pub(crate) written: Option<LitStr>,
-    /// The names for reading: serde takes the first, and the others as aliases.
+    /// The names for reading. Serde uses the first name, and the other names as aliases.
     pub(crate) read: Vec<LitStr>,
-    /// The word `rename`, where errors point.
+    /// The tokens of the word `rename`, for errors.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
@@ -113,11 +113,11 @@ impl FieldAttrs {
         self.read.iter().skip(1).chain(&self.aliases)
     }
 
-    /// Returns the words that keep the field from being written or read, each once.
+    /// Returns the words that prevent the field from being written or read, each word once.
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();
-        // `skip` is in both lists.
+        // The word `skip` is in both lists.
         skips.dedup();
         skips
     }

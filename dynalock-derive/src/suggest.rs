@@ -1,6 +1,6 @@
-//! Finds the nearest known word for a misspelled one.
+//! Finds the nearest known word for a misspelled word.
 
-/// The words of other libraries for the keys of this one.
+/// The words of other libraries that correspond to the keys of this library.
 const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("partition_key", &["hash_key", "hash", "pk", "primary_key", "partition", "key", "id"]),
     ("sort_key", &["range_key", "range", "sk", "rk", "sort"]),

@@ -1,4 +1,4 @@
-//! Batches of which a part is not processed.
+//! Batches of which DynamoDB processes only a part.
 
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
 use aws_smithy_types::byte_stream::ByteStream;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::wire;
 
-/// By table: the keys or writes of a batch.
+/// The keys or writes of a batch, by table.
 pub(crate) type Tables = Map<String, Value>;
 
 /// The operation of a batch.
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// The keys or writes of a table.
+    /// Returns the keys or writes of a table.
     fn entries<'t>(&self, table: &'t mut Value) -> Option<&'t mut Vec<Value>> {
         match self {
             Self::Get => table.get_mut("Keys")?.as_array_mut(),
@@ -40,7 +40,8 @@ impl Kind {
         }
     }
 
-    /// Takes the keys or writes out of a batch that `is_left` names, from the last to the first.
+    /// Removes the keys or writes from a batch for which `is_left` returns `true`. The calls start
+    /// at the last one.
     pub(crate) fn take(&self, tables: &mut Tables, mut is_left: impl FnMut(&str, &Value) -> bool) -> Tables {
         let mut taken = Tables::new();
         for (name, table) in tables.iter_mut().rev() {
@@ -55,7 +56,8 @@ impl Kind {
                 taken.insert(name.clone(), rest);
             }
         }
-        // A table of which nothing is left would make the request invalid. One that was empty before stays, and is refused.
+        // A table without keys or writes would make the request invalid, so it is removed. A table
+        // that was empty from the start stays, and the engine refuses it.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });
@@ -69,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// Adds these keys or writes to the unprocessed ones of a reply.
+    /// Adds these keys or writes to the unprocessed keys or writes of a reply.
     pub(crate) async fn add(&self, left: Tables, reply: HttpResponse) -> Result<HttpResponse, ConnectorError> {
         let body = ByteStream::new(reply.into_body()).collect().await;
         let body = body.map_err(|error| ConnectorError::other(error.into(), None))?.to_vec();
@@ -79,7 +81,7 @@ impl Kind {
 
         let unprocessed = answer.entry(self.unprocessed()).or_insert_with(|| json!({}));
         for (name, mut table) in left {
-            // DynamoDB may have left keys of the same table by itself.
+            // DynamoDB may have left keys of the same table unprocessed as well.
             match unprocessed.get_mut(&name).and_then(|known| self.entries(known)) {
                 Some(known) => known.append(self.entries(&mut table).unwrap_or(&mut Vec::new())),
                 None => unprocessed[name] = table,

@@ -1,4 +1,4 @@
-//! The only reader of clocks. It uses tokio's clock, so that a test can pause it.
+//! The only module that reads clocks. It uses tokio's clock, so that a test can pause it.
 
 use std::time::Duration;
 

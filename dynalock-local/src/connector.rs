@@ -10,9 +10,10 @@ use crate::{service::Service, wire};
 
 /// Replaces the HTTP client of the SDK. It passes each request to the engine in the process.
 ///
-/// There is no socket and no thread: the engine answers on the task that sends the request. Before
-/// a request is applied, it yields to the scheduler once, so that tasks on one thread race.
-/// Timeouts of the SDK work as usual, because the SDK measures them itself.
+/// The connector has no socket and no thread: the engine answers on the task that sends the
+/// request. Before a request is applied, its task yields to the scheduler once, so that the tasks
+/// of one thread can interleave. Timeouts of the SDK work as usual, because the SDK measures them
+/// itself.
 #[derive(Clone)]
 pub struct Connector {
     service: Arc<Service>,

@@ -16,15 +16,15 @@ use aws_smithy_async::rt::sleep::TokioSleep;
 
 use crate::{Connector, Error, Faults, replica::Lag, service::Service};
 
-/// The initial backoff of the SDK's retries. With the SDK's default of a second, each lost reply
-/// would delay a test by half a second on average.
+/// The initial backoff of the SDK's retries. The SDK's default is a second. With it, each lost
+/// reply would delay a test by half a second on average.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 
 /// A DynamoDB inside the process. All clones of the handle, and all of their clients, share the
 /// same tables.
 ///
-/// The engine runs on the task that calls it, one request at a time. It lives as long as one of its
-/// handles, clients or servers.
+/// The engine runs on the task that calls it, one request at a time. The engine lives as long as
+/// one of its handles, clients or servers.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) service: Arc<Service>,
@@ -45,10 +45,11 @@ impl Database {
 
     /// Returns the database in the file at `path`. A missing file is created.
     ///
-    /// Each answered write is in the file, and survives the end of the process in any form. Several
-    /// processes may open the same file. If another process has locked the file, a request waits
-    /// for up to five seconds. It then fails with `InternalServerError` and is not applied. The two
-    /// files `-wal` and `-shm` next to the file belong to the database.
+    /// Each answered write is stored in the file. It survives the end of the process, even if the
+    /// process is killed. Several processes may open the same file. If another process has locked
+    /// the file, a request waits for up to five seconds. After that, it fails with
+    /// `InternalServerError` and is not applied. The two files `-wal` and `-shm` next to the file
+    /// belong to the database.
     ///
     /// The memory of [client request tokens](crate#client-request-tokens) is not in the file, and
     /// ends with the process.
@@ -83,10 +84,13 @@ impl Database {
         client_on(faults.wrap(self.connector()))
     }
 
-    /// Lets each `TransactWriteItems` take `time` on tokio's clock from now on, as it takes time on DynamoDB; zero ends it.
+    /// Sets the time that each later `TransactWriteItems` takes, on tokio's clock. On DynamoDB, a
+    /// transaction takes time, too. A time of zero ends this setting.
     ///
-    /// Without it a transaction is applied as soon as it arrives, so that no two transactions ever meet. With it, the items of a transaction
-    /// are busy from its arrival on; after `time` it is applied, answered, and its items are free. Meanwhile:
+    /// Without this setting, a transaction is applied as soon as it arrives, so that two
+    /// transactions never meet. With this setting, the items of a transaction are busy from its
+    /// arrival on. After `time`, the transaction is applied and answered, and its items are free.
+    /// Meanwhile, other requests get these answers:
     ///
     /// | request | answer |
     /// |---|---|
@@ -96,8 +100,9 @@ impl Database {
     /// | a batch of writes | the writes of busy items are in `UnprocessedItems` |
     /// | other reads | the items as they were before the transaction |
     ///
-    /// A caller that stops waiting does not end its transaction. Transactions under way keep their time. `PartiQL` statements, and clients
-    /// of a server of this database, take no part.
+    /// If a caller stops waiting, its transaction continues. A change of the setting has no effect
+    /// on running transactions. The setting has no effect on `PartiQL` statements, and on clients
+    /// of a server of this database.
     ///
     /// ```
     /// use std::time::Duration;
@@ -133,11 +138,13 @@ impl Database {
         self.service.running.set_time(time);
     }
 
-    /// Lets global secondary indexes show each write `lag` later on tokio's clock, from now on; zero shows all writes at once and ends a freeze.
+    /// Sets the delay after which global secondary indexes show each later write, on tokio's clock.
+    /// With a delay of zero, indexes show all writes at once, and a freeze ends.
     ///
-    /// Tables and local indexes show writes at once, and so do changes of tables and indexes. What was written before is not delayed.
-    /// The lag concerns the clients of this [`Database`] and its clones. The indexes do not show `PartiQL` writes, nor writes of other
-    /// processes, until the lag ends.
+    /// Tables and local indexes show writes at once. Changes of tables and indexes are visible at
+    /// once, too. Earlier writes are not delayed. The delay applies to the clients of this
+    /// [`Database`] and its clones. Until the delay ends, the indexes do not show `PartiQL` writes,
+    /// nor the writes of other processes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -174,7 +181,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the engine cannot copy the database, which it does through a temporary file.
+    /// [`Error::Copy`] if the engine cannot copy the database. The copy uses a temporary file.
     pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
         if lag.is_zero() {
             self.service.end_lag();
@@ -183,9 +190,10 @@ impl Database {
         self.service.lag(Lag::After(lag)).map_err(Error::Copy)
     }
 
-    /// Lets global secondary indexes show no further write until [`index_lag`](Self::index_lag) is called, for tests without a clock.
+    /// Freezes the global secondary indexes, for tests without a clock: they show no further write
+    /// until [`index_lag`](Self::index_lag) is called.
     ///
-    /// The rest is as with [`index_lag`](Self::index_lag).
+    /// All other rules are those of [`index_lag`](Self::index_lag).
     ///
     /// ```
     /// use std::time::Duration;
@@ -222,7 +230,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the engine cannot copy the database, which it does through a temporary file.
+    /// [`Error::Copy`] if the engine cannot copy the database. The copy uses a temporary file.
     pub fn freeze_indexes(&self) -> Result<(), Error> {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
@@ -255,8 +263,8 @@ impl fmt::Debug for Database {
     }
 }
 
-/// Returns a client with this HTTP client. Its endpoint is a name without an address, so no request
-/// can leave the process even if the HTTP client is replaced.
+/// Returns a client with this HTTP client. The endpoint of the client is a name without an address,
+/// so no request can leave the process even if the HTTP client is replaced.
 fn client_on(http_client: impl HttpClient + 'static) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())

@@ -16,7 +16,7 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts. The engine reports a longer one.
+/// The longest client request token that DynamoDB accepts. The engine reports a longer token.
 const LONGEST_TOKEN: usize = 36;
 
 /// Returns the answer of the engine to one request.

@@ -27,8 +27,9 @@ pub enum Error {
     #[error("cannot sweep expired items")]
     Sweep(#[source] Source),
 
-    /// The copy that answers for stale indexes could not be made, by [`Database::index_lag`](crate::Database::index_lag) or
-    /// [`Database::freeze_indexes`](crate::Database::freeze_indexes).
+    /// [`Database::index_lag`](crate::Database::index_lag) or
+    /// [`Database::freeze_indexes`](crate::Database::freeze_indexes) could not copy the database
+    /// for the stale indexes.
     #[error("cannot copy the database for its stale indexes")]
     Copy(#[source] Source),
 
@@ -55,5 +56,5 @@ pub enum Error {
     Serve(#[source] Source),
 }
 
-/// The cause of an [`Error`], as a text for people.
+/// The cause of an [`Error`], as readable text.
 type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -5,21 +5,23 @@ use std::collections::{BTreeMap, HashMap};
 use dynoxide::{Database, actions::describe_table::DescribeTableRequest, types::AttributeValue};
 use serde_json::Value;
 
-/// An item, by its table and its key.
+/// An item, identified by its table and its key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ItemKey {
     pub(crate) table: String,
-    /// The values as the engine compares them: 1 and 1.0 are one key.
+    /// The key values in the form in which the engine compares them. The numbers 1 and 1.0 are one
+    /// key.
     values: BTreeMap<String, String>,
 }
 
-/// An item with the attributes of its key, as the request has them.
+/// An item with its key attributes, as they are in the request.
 pub(crate) struct Named {
     pub(crate) item: ItemKey,
     pub(crate) key: HashMap<String, AttributeValue>,
 }
 
-/// One entry for each action of a request, `None` for an action that the engine will refuse.
+/// Returns one entry for each action of a request. The entry is `None` if the engine will refuse
+/// the action.
 pub(crate) fn named_by(engine: &Database, operation: &str, request: &Value) -> Vec<Option<Named>> {
     match operation {
         "PutItem" => vec![named(engine, &request["TableName"], &request["Item"])],
@@ -38,7 +40,7 @@ pub(crate) fn named_by(engine: &Database, operation: &str, request: &Value) -> V
     }
 }
 
-/// The item of one put or delete of a batch.
+/// Returns the item of one put or delete of a batch.
 pub(crate) fn named_by_write(engine: &Database, table: &str, write: &Value) -> Option<Named> {
     let attributes = write.get("PutRequest").map_or_else(|| &write["DeleteRequest"]["Key"], |put| &put["Item"]);
 

@@ -1,4 +1,5 @@
-//! Empty keys in the key condition of a query: DynamoDB refuses them, and the engine finds nothing.
+//! Finds empty keys in the key condition of a query. DynamoDB refuses them, and the engine returns
+//! no items for them.
 
 use dynoxide::{DynoxideError, actions::query::QueryRequest, types::AttributeValue};
 

@@ -1,7 +1,7 @@
 //! A DynamoDB inside the process, and faults for the requests to any DynamoDB.
 //!
-//! The crate is for tests of code that uses the AWS SDK for Rust. It needs no port, no JVM and
-//! no container, and makes a client in a millisecond. The requests are the SDK's own, with its
+//! The crate is for tests of code that uses the AWS SDK for Rust. It needs no port, no JVM and no
+//! container, and makes a client in a millisecond. The requests are the SDK's own, with its
 //! serialization, its retries and its errors. Only the HTTP client is replaced.
 //!
 //! ```
@@ -32,8 +32,9 @@
 //!
 //! # Faults
 //!
-//! Does the code under test survive a lost reply? The SDK alone does not: it sends a
-//! conditional write again, and the repetition fails because the first one was applied.
+//! A test can ask whether the code under test survives a lost reply. The SDK alone does not survive
+//! it: the SDK sends a conditional write again, and the repetition fails because the first write
+//! was applied.
 //!
 //! ```
 //! use aws_sdk_dynamodb::{error::ProvideErrorMetadata, types::AttributeValue};
@@ -64,10 +65,10 @@
 //!
 //! # Time
 //!
-//! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the
-//! SDK's retries and timeouts take no real time. [`Fault::NeverAnswer`] then ends at once by the
-//! caller's timeout. (The SDK sets no timeout for an answer.) Before a request is applied, it
-//! yields to the scheduler once, so that tasks race even on one thread.
+//! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the SDK's
+//! retries and timeouts take no real time. [`Fault::NeverAnswer`] then ends at once by the caller's
+//! timeout. The SDK sets no timeout for an answer. Before a request is applied, its task yields to
+//! the scheduler once, so that tasks can interleave even on one thread.
 //!
 //! # The clients
 //!
@@ -78,9 +79,9 @@
 //!
 //! # Client request tokens
 //!
-//! The token of a successful transaction is remembered for ten minutes of tokio's clock, by all
-//! clients of one [`Database`] and its clones. If the same request arrives again, it gets the first
-//! answer and is not applied. A different request with the token is refused with
+//! All clients of one [`Database`] and its clones share the tokens of successful transactions. Each
+//! token is remembered for ten minutes of tokio's clock. If the same request arrives again, it gets
+//! the first answer and is not applied. A different request with the token is refused with
 //! `IdempotentParameterMismatchException`. Tokens are kept in memory, even for a database in a
 //! file.
 //!
@@ -96,7 +97,7 @@
 //!   transactions take time ([`Database::transaction_time`]).
 //! - The engine has no stale reads, except those of global indexes that a test asks for
 //!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
-//! - It has no access control, no backups and no global tables. [`engine`] compares it with
+//! - The engine has no access control, no backups and no global tables. [`engine`] compares it with
 //!   DynamoDB row by row.
 
 mod database;

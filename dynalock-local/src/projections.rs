@@ -1,7 +1,8 @@
-//! Queries and scans of an index that name attributes which the index does not hold.
+//! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
-//! DynamoDB refuses the filter of a query on such an attribute, and its projection from a global index. The engine takes the attribute for absent,
-//! so that a filter quietly matches nothing or everything.
+//! DynamoDB refuses a query whose filter names an attribute that the index does not contain. In a
+//! projection from a global index, DynamoDB also refuses the attribute. The engine treats the
+//! attribute as absent, so a filter would silently match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +28,7 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
     index.check_projection(request.projection_expression.as_deref(), &request.expression_attribute_names)
 }
 
-/// An index that holds some of the attributes.
+/// An index that contains only some of the attributes.
 struct Index<'r> {
     name: &'r str,
     scope: Scope,
@@ -37,12 +38,13 @@ struct Index<'r> {
 #[derive(PartialEq)]
 enum Scope {
     Global,
-    /// DynamoDB fetches from the table what a projection names beside the index.
+    /// A local index. DynamoDB reads the other attributes of a projection from the table.
     Local,
 }
 
 impl<'r> Index<'r> {
-    /// `None` if there is no such index, which the engine refuses, or if the index holds all attributes.
+    /// Returns the index of a request. Returns `None` if the index contains all attributes, or if
+    /// it does not exist. The engine refuses a missing index.
     fn of(engine: &Database, table: &str, name: Option<&'r str>) -> Option<Self> {
         let name = name?;
         let table = engine.describe_table(DescribeTableRequest { table_name: table.to_owned() }).ok()?.table;
@@ -79,7 +81,7 @@ impl<'r> Index<'r> {
         }
     }
 
-    /// The first attribute of an expression that the index does not hold.
+    /// Returns the first attribute of an expression that the index does not contain.
     fn missing(&self, expression: Option<&str>, names: &Names) -> Option<String> {
         top_level_names(expression?)
             .into_iter()
@@ -92,7 +94,7 @@ impl<'r> Index<'r> {
     }
 }
 
-/// The attributes that an index holds; `None` stands for all.
+/// Returns the attributes that an index contains, or `None` if it contains all attributes.
 fn projected(projection: &Projection, keys: [&[KeySchemaElement]; 2]) -> Option<HashSet<String>> {
     if matches!(projection.projection_type, None | Some(ProjectionType::ALL)) {
         return None;
@@ -102,7 +104,8 @@ fn projected(projection: &Projection, keys: [&[KeySchemaElement]; 2]) -> Option<
     Some(keys.chain(projection.non_key_attributes.iter().flatten().cloned()).collect())
 }
 
-/// The attributes and placeholders of attributes that start a path in an expression.
+/// Returns the attributes, and the placeholders of attributes, at the start of each path in an
+/// expression.
 fn top_level_names(expression: &str) -> Vec<&str> {
     const KEYWORDS: [&str; 5] = ["AND", "OR", "NOT", "BETWEEN", "IN"];
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '#' | ':');

@@ -1,9 +1,9 @@
-//! Finds ranges whose end is below their start, in the requests in which the engine does not
-//! check them.
+//! Finds ranges whose end is below their start, in the requests in which the engine does not check
+//! them.
 //!
-//! DynamoDB refuses such a `BETWEEN` in every condition, key condition and filter. The engine
-//! refuses it in the condition of a PutItem, UpdateItem or DeleteItem. In a transaction, a query or
-//! a scan, the engine treats it as a false condition.
+//! DynamoDB refuses a `BETWEEN` with a reversed range in each condition, key condition and filter.
+//! The engine refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In
+//! a transaction, a query or a scan, the engine treats a reversed range as a false condition.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
 }
 
 impl Expression<'_> {
-    /// Asks the engine for a delete with this condition. The engine checks the ranges first, and
+    /// Sends a delete with this condition to the engine. The engine checks the ranges first, and
     /// always refuses a delete without a key.
     fn check(&self, engine: &Database) -> dynoxide::Result<()> {
         let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Global indexes that lag behind their tables.
+//! Global indexes that show writes later than their tables.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -26,22 +26,23 @@ use crate::{
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-/// A copy of the database, which answers the reads of global indexes. The writes reach it late.
+/// A copy of the database, which answers the reads of global indexes. The writes reach the copy
+/// late.
 pub(crate) struct Replica {
     engine: Database,
     lag: Lag,
-    /// Oldest first.
+    /// The writes that have not reached the copy, the oldest write first.
     waiting: VecDeque<Change>,
 }
 
 pub(crate) enum Lag {
-    /// A write is seen after this time.
+    /// The copy shows a write after this time.
     After(Duration),
-    /// No write is seen.
+    /// The copy shows no further write.
     Frozen,
 }
 
-/// An item as a write left it; `None` if the write deleted it.
+/// An item after a write. The content is `None` if the write deleted the item.
 struct Change {
     since: Instant,
     table: String,
@@ -65,7 +66,8 @@ impl Replica {
         self.lag = lag;
     }
 
-    /// The answer of the copy to a read of a global index, and of `engine` to any other request.
+    /// Returns the answer to a request. The copy answers a read of a global index, and `engine`
+    /// answers any other request.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());
@@ -83,10 +85,10 @@ impl Replica {
         reply
     }
 
-    /// Tables and their indexes change without a lag.
+    /// Changes a table and its indexes in the copy at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
-            // A later table of this name does not get the items of this one.
+            // A later table with this name must not get the items of the deleted table.
             self.waiting.retain(|change| request["TableName"] != *change.table);
         }
         dispatch::answer(&self.engine, &Tokens::default(), operation, body);
@@ -113,7 +115,8 @@ impl Replica {
     }
 
     fn apply(&self, change: Change) {
-        // Only a table that is gone refuses what the engine has accepted before.
+        // The engine has accepted this write before. The copy refuses it only if its table no
+        // longer exists.
         match change.item {
             Some(item) => {
                 let put = PutItemRequest { table_name: change.table, item, ..PutItemRequest::default() };

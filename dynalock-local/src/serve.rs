@@ -17,7 +17,7 @@ impl Database {
     /// Serves this database over HTTP on a loopback address, for other processes. Port 0 selects a
     /// free port.
     ///
-    /// The function needs the feature `serve`, and runs on the tokio runtime of its caller. The
+    /// This method needs the feature `serve`, and runs on the tokio runtime of its caller. The
     /// server keeps its own [client request tokens](crate#client-request-tokens), by the system
     /// clock. They are separate from the tokens of clients in this process.
     ///
@@ -67,7 +67,7 @@ impl Database {
     }
 }
 
-/// A database behind a loopback port. A drop of the server stops it.
+/// A database behind a loopback port. A drop of this value stops the server.
 ///
 /// After a drop, requests that are already running are finished in the background.
 /// [`shutdown`](Self::shutdown) waits for them.
@@ -76,7 +76,7 @@ impl Database {
 pub struct Server {
     addr: SocketAddr,
     task: JoinHandle<Result<(), String>>,
-    /// A drop of this sender stops the server.
+    /// The sender whose drop stops the server.
     stop: oneshot::Sender<()>,
 }
 

@@ -17,12 +17,12 @@ use crate::{
     wire,
 };
 
-/// The engine, and what the clients of a database share beside it.
+/// The engine, and the state that the clients of a database share.
 pub(crate) struct Service {
     pub(crate) engine: Database,
     tokens: Tokens,
     pub(crate) running: Arc<Running>,
-    /// There is one while global indexes lag.
+    /// The copy that answers the reads of global indexes, or `None` if indexes show writes at once.
     replica: Mutex<Option<Replica>>,
 }
 
@@ -31,7 +31,7 @@ impl Service {
         Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
     }
 
-    /// Lets the global indexes lag from now on.
+    /// Delays the writes in global indexes from now on.
     pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
         let mut replica = self.replica();
         match replica.as_mut() {
@@ -41,12 +41,13 @@ impl Service {
         Ok(())
     }
 
-    /// Lets the global indexes show every write at once.
+    /// Ends the delay, so that global indexes show each write at once.
     pub(crate) fn end_lag(&self) {
         *self.replica() = None;
     }
 
-    /// The answer to one request: at once, but for transactions that take time.
+    /// Returns the answer to one request. The answer comes at once, unless the request is a
+    /// transaction that takes time.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));
@@ -64,7 +65,8 @@ impl Service {
     }
 
     async fn transact(self: Arc<Self>, request: &Value, body: &[u8]) -> HttpResponse {
-        // DynamoDB knows the token of a transaction that has succeeded, whatever holds its items now.
+        // DynamoDB knows the token of a successful transaction. It returns the first answer even if
+        // another transaction is running on the items now.
         if request["ClientRequestToken"].as_str().is_some_and(|token| self.tokens.knows(token)) {
             return self.answer("TransactWriteItems", body);
         }
@@ -73,7 +75,7 @@ impl Service {
             Err(refusal) => return *refusal,
         };
 
-        // A task of its own: a caller that stops waiting does not end its transaction.
+        // The transaction runs in its own task, so that it continues if its caller stops waiting.
         let body = body.to_vec();
         let task = tokio::spawn(async move {
             clock::sleep(run.time).await;
@@ -101,7 +103,8 @@ impl Service {
     }
 
     fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
-        // Held until the engine has answered: the replica sees the writes in the order of the engine.
+        // The mutex is held until the engine has answered, so that the copy gets the writes in the
+        // order of the engine.
         match self.replica().as_mut() {
             None => dispatch::answer(&self.engine, &self.tokens, operation, body),
             Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),

@@ -1,4 +1,4 @@
-//! Changes of a table that DynamoDB refuses and the engine accepts.
+//! Finds changes of a table that DynamoDB refuses and the engine accepts.
 
 use dynoxide::{
     Database, DynoxideError,
@@ -8,10 +8,11 @@ use dynoxide::{
     },
 };
 
-/// Time to live is not switched on where it is on, nor off where it is off.
+/// Refuses to enable time to live if it is already enabled, and to disable it if it is already
+/// disabled.
 pub(crate) fn check_time_to_live(engine: &Database, request: &UpdateTimeToLiveRequest) -> dynoxide::Result<()> {
     let describe = DescribeTimeToLiveRequest { table_name: request.table_name.clone() };
-    // What else is wrong with the request, the engine says where it runs it.
+    // The engine reports all other errors of the request when it runs the request.
     let Ok(described) = engine.describe_time_to_live(describe) else { return Ok(()) };
 
     let is_enabled = described.time_to_live_description.attribute_name.is_some();
@@ -23,7 +24,7 @@ pub(crate) fn check_time_to_live(engine: &Database, request: &UpdateTimeToLiveRe
     }
 }
 
-/// One request adds or removes one global index.
+/// Refuses a request that adds or removes more than one global index.
 pub(crate) fn check_table(request: &UpdateTableRequest) -> dynoxide::Result<()> {
     let updates = request.global_secondary_index_updates.iter().flatten();
 

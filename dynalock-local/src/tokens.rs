@@ -43,7 +43,7 @@ pub(crate) enum Outcome<E> {
 }
 
 impl Tokens {
-    /// Whether a transaction with this token has succeeded.
+    /// Returns whether a transaction with this token has succeeded.
     pub(crate) fn knows(&self, token: &str) -> bool {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.forget_before(clock::now());
@@ -54,7 +54,7 @@ impl Tokens {
     /// Runs `apply`, unless the token is known.
     ///
     /// Other requests with a token wait in the meantime. Of two equal requests at the same time,
-    /// one is therefore applied.
+    /// only one is therefore applied.
     pub(crate) fn once<E>(
         &self,
         token: String,
@@ -91,7 +91,7 @@ impl Table {
     }
 }
 
-/// Returns the fingerprint of a request. The order of JSON members does not change it.
+/// Returns the fingerprint of a request. The order of JSON members does not change the fingerprint.
 fn fingerprint(request: &serde_json::Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.hash(&mut hasher);

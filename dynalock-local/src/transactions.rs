@@ -1,4 +1,4 @@
-//! Transactions that take time, and what meets their items meanwhile.
+//! Transactions that take time, and the answers to other requests for their items.
 
 use std::{
     collections::HashSet,
@@ -17,19 +17,19 @@ use crate::{
     wire,
 };
 
-/// The transactions that are under way.
+/// The transactions that are running.
 #[derive(Debug, Default)]
 pub(crate) struct Running(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// How long a transaction takes.
+    /// The time that a transaction takes.
     time: Duration,
     items: HashSet<ItemKey>,
     tokens: HashSet<String>,
 }
 
-/// A transaction that is under way until this is dropped.
+/// A running transaction. It ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Run {
     running: Arc<Running>,
@@ -43,14 +43,16 @@ impl Running {
         self.table().time = time;
     }
 
-    /// Whether requests need not be looked at.
+    /// Returns whether transactions take no time and none is running, so that no request needs a
+    /// check.
     pub(crate) fn is_off(&self) -> bool {
         let table = self.table();
 
         table.time.is_zero() && table.items.is_empty()
     }
 
-    /// The refusal of a single write or of a transactional read, if one of its items is in a transaction.
+    /// Returns the refusal of a single write or of a transactional read, if a transaction is
+    /// running on one of its items.
     pub(crate) fn refusal(&self, engine: &Database, operation: &str, request: &Value) -> Option<HttpResponse> {
         let named = named_by(engine, operation, request);
         let conflicts = self.table().conflicts(&named);
@@ -61,7 +63,8 @@ impl Running {
         })
     }
 
-    /// Starts a transaction, unless it meets another one.
+    /// Starts a transaction. Returns a refusal if another transaction is running on one of its
+    /// items.
     pub(crate) fn start(self: &Arc<Self>, engine: &Database, request: &Value) -> Result<Run, Box<HttpResponse>> {
         let named = named_by(engine, "TransactWriteItems", request);
         let token = request["ClientRequestToken"].as_str().map(str::to_owned);
@@ -83,7 +86,7 @@ impl Running {
         Ok(Run { running: Arc::clone(self), items, token, time: table.time })
     }
 
-    /// Whether a put or delete of a batch meets a transaction.
+    /// Returns whether a transaction is running on the item of a put or delete of a batch.
     pub(crate) fn holds(&self, engine: &Database, table: &str, write: &Value) -> bool {
         named_by_write(engine, table, write).is_some_and(|named| self.table().items.contains(&named.item))
     }
@@ -94,7 +97,7 @@ impl Running {
 }
 
 impl Table {
-    /// For each action, whether its item is in a transaction.
+    /// Returns for each action whether a transaction is running on its item.
     fn conflicts(&self, named: &[Option<Named>]) -> Vec<bool> {
         named.iter().map(|named| named.as_ref().is_some_and(|named| self.items.contains(&named.item))).collect()
     }

@@ -26,7 +26,7 @@ impl Database {
     /// Deletes all items whose time to live is over at `now`, in all tables with time to live
     /// enabled. Returns the number of deleted items.
     ///
-    /// Expired items are deleted only by this call. In DynamoDB, too, they can stay for days. An
+    /// Only this call deletes expired items. In DynamoDB, too, expired items can stay for days. An
     /// item that is written with a later time during the call stays.
     ///
     /// # Errors

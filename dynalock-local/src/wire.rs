@@ -11,7 +11,7 @@ use serde_json::json;
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
 /// Returns the operation from the header of a request, for example `PutItem`. Returns an empty text
-/// if there is none.
+/// if the request has no such header.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 

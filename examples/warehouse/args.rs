@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, ValueEnum, error::ErrorKind, value_parser};
 use serde::Serialize;
 
-/// Books the lines of invoices against a stock of products, by many workers at once, and counts what was lost.
+/// Books the lines of invoices in a stock of products, by many workers at once, and counts the lost
+/// updates.
 #[derive(Debug, Parser)]
 #[command(name = "warehouse", after_help = NOTES)]
 pub(crate) struct Args {
-    /// A CSV file of invoices; without one, a small sample
+    /// A CSV file of invoices. Without this option, the program uses a small sample
     pub(crate) file: Option<PathBuf>,
 
-    /// How the lines are booked
+    /// The way in which the lines are booked
     #[arg(long, value_enum, default_value = "update")]
     pub(crate) mode: Mode,
 
-    /// How many workers book at the same time
+    /// The number of workers that book at the same time
     #[arg(long, value_name = "N", default_value = "16", value_parser = value_parser!(u16).range(1..))]
     pub(crate) workers: u16,
 
@@ -36,13 +37,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(crate) endpoint: Option<String>,
 
-    /// A file that keeps the database of the DynamoDB inside the process; it is made if it is missing
+    /// A file that stores the database of the DynamoDB inside the process. A missing file is
+    /// created
     #[arg(long, value_name = "FILE", conflicts_with = "endpoint")]
     pub(crate) database: Option<PathBuf>,
 }
 
 impl Args {
-    /// Reads the command line, and ends the program if it cannot be used.
+    /// Reads the command line. If the command line is invalid, ends the program.
     pub(crate) fn read() -> Self {
         let args = Self::parse();
         if args.dump_orders.is_some() && args.mode != Mode::Transaction {
@@ -53,21 +55,22 @@ impl Args {
     }
 }
 
-/// How the lines are booked.
+/// The way in which the lines are booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
-    /// With dynalock: `update_with`, one call a line
+    /// With dynalock: `update_with`, one call for each line
     Update,
     /// With dynalock: `patch`, one request a line, without a read
     Patch,
-    /// With the SDK alone: get, change, put without a condition
+    /// With the SDK alone: get, change, and put without a condition
     Naive,
-    /// With dynalock: `transact`, one unit of work an invoice, which creates an order and updates its products
+    /// With dynalock: `transact`, one unit of work for each invoice, which creates an order and
+    /// updates its products
     Transaction,
 }
 
-/// The SDK looks at an address only when it sends the first request.
+/// Checks an address. The SDK would check it only at the first request.
 fn url(text: &str) -> Result<String, &'static str> {
     let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
     match host.starts_with(|c: char| c.is_alphanumeric() || c == '[') {

@@ -1,4 +1,4 @@
-//! The orders as they were found after the run, beside what the file says.
+//! Compares the orders after the run with the orders in the file.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,25 +16,25 @@ use crate::{
 const DUMPED: [&str; 10] =
     ["invoice", "part", "parts", "customer", "total", "invoice_total", "line", "sku", "quantity", "price"];
 
-/// How many orders that are not as they should be are named.
+/// The maximum number of wrong orders that the report names.
 const NAMED: usize = 10;
 
 /// The orders of one run.
 #[derive(Debug)]
 pub(crate) struct Audit {
     orders: Vec<Filed>,
-    /// How many of them this run has posted.
+    /// The number of orders that this run has posted.
     posted: u64,
 }
 
-/// An order as it should be, and as it was found.
+/// An order as the file requires it, and as it was found.
 #[derive(Debug)]
 struct Filed {
     expected: Arc<Order>,
     found: Option<Stored<Order>>,
 }
 
-/// What programs are told.
+/// The part of the report for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
     orders: usize,
@@ -50,14 +50,15 @@ pub(crate) struct Figures {
 }
 
 impl Filed {
-    /// Created once, never written again, and as the file says in every line.
+    /// Returns whether the order was created once, never written again, and equals the file in each
+    /// line.
     fn is_complete(&self) -> bool {
         self.found.as_ref().is_some_and(|found| found.version() == 1 && **found == *self.expected)
     }
 }
 
 impl Audit {
-    /// Reads every order.
+    /// Reads all orders.
     pub(crate) async fn take(
         repository: &Repository<Order>,
         orders: Vec<Arc<Order>>,
@@ -79,7 +80,7 @@ impl Audit {
         self.posted
     }
 
-    /// How many orders are missing, or not as the file says.
+    /// Returns the number of orders that are missing or differ from the file.
     pub(crate) fn wrong(&self) -> u64 {
         self.wrong_orders().count() as u64
     }
@@ -88,7 +89,7 @@ impl Audit {
         self.orders.iter().filter(|filed| !filed.is_complete())
     }
 
-    /// Says on stderr which orders are wrong.
+    /// Prints the wrong orders on stderr.
     pub(crate) fn report_wrong(&self) {
         for Filed { expected, found } in self.wrong_orders().take(NAMED) {
             match found {
@@ -114,7 +115,7 @@ impl Audit {
         }
     }
 
-    /// What the report says of the orders: a name, a figure, and what it means.
+    /// Returns the part of the report about orders: a name, a figure, and an explanation.
     pub(crate) fn rows(&self) -> [(&'static str, u64, String); 4] {
         let split = match self.largest() {
             Some((Order { invoice, parts, .. }, products)) if *parts > 1 => format!(
@@ -148,12 +149,13 @@ impl Audit {
         self.complete().map(|order| order.total).sum()
     }
 
-    /// How many invoices are in several parts.
+    /// Returns the number of invoices with several parts.
     fn split(&self) -> u64 {
         self.orders.iter().filter(|filed| filed.expected.part == 2).count() as u64
     }
 
-    /// The invoice with the most parts and products, by one of its orders, and how many products it has.
+    /// Returns the invoice with the most parts and products, as one of its orders, and the number
+    /// of its products.
     fn largest(&self) -> Option<(&Order, usize)> {
         let of_invoice = |orders: &[Filed]| orders.iter().map(|filed| filed.expected.by_product().len()).sum();
         let invoices = self.orders.chunk_by(|a, b| a.expected.invoice == b.expected.invoice);
@@ -162,7 +164,7 @@ impl Audit {
             .max_by_key(|&(order, products)| (order.parts, products))
     }
 
-    /// Writes a line for every line of the orders that were found, prices and totals as decimals.
+    /// Writes one row for each line of the orders that were found. Prices and totals are decimals.
     pub(crate) fn dump(&self, path: &Path) -> Result<(), Failure> {
         let write = || {
             let mut file = csv::Writer::from_path(path)?;

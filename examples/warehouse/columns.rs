@@ -1,4 +1,4 @@
-//! Which column of a file holds what, by the names in its header.
+//! Finds the columns of a file by the names in its header.
 
 use std::num::IntErrorKind;
 
@@ -9,7 +9,7 @@ use crate::{args::Mode, failure::Failure, money::Money};
 /// DynamoDB's limit for a partition key, in bytes.
 const LONGEST_KEY: usize = 2048;
 
-/// The columns that are used; others are ignored.
+/// The columns that the program uses. Other columns are ignored.
 #[derive(Debug)]
 pub(crate) struct Columns {
     count: usize,
@@ -20,14 +20,14 @@ pub(crate) struct Columns {
     order: Option<OrderColumns>,
 }
 
-/// Those that only orders need.
+/// The columns that only orders need.
 #[derive(Debug)]
 struct OrderColumns {
     price: Option<usize>,
     customer: Option<usize>,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) invoice: String,
@@ -67,7 +67,7 @@ impl Columns {
         })
     }
 
-    /// Reads a record, or says what is wrong with it.
+    /// Reads a record, or returns the reason why it is invalid.
     pub(crate) fn row(&self, record: &StringRecord) -> Result<Row, String> {
         if record.len() != self.count {
             return Err(format!("it has {} fields, the header has {}", record.len(), self.count));
@@ -94,12 +94,12 @@ impl Columns {
     }
 }
 
-/// Taken as it is written, but not if there is nothing to see.
+/// Returns the text unchanged, or an error if it contains only blanks.
 fn text(field: &str, column: &str) -> Result<String, String> {
     if field.trim().is_empty() { Err(format!("{column} is empty")) } else { Ok(field.to_owned()) }
 }
 
-/// Something that will be a key, if it is not too long for one.
+/// Returns a text that becomes a key, or an error if it is too long for a key.
 fn key<T: AsRef<str>>(text: T, column: &str) -> Result<T, String> {
     match text.as_ref().len() {
         length if length > LONGEST_KEY => Err(format!("{column} is {length} bytes long, a key at most {LONGEST_KEY}")),

@@ -1,4 +1,5 @@
-//! A client, on the DynamoDB inside the process, in memory or in a file, or on one behind an address.
+//! Makes a client of the DynamoDB inside the process, in memory or in a file, or of a DynamoDB at
+//! an address.
 
 use std::{env, path::Path, time::Duration};
 
@@ -10,10 +11,10 @@ use dynalock::{Error, Repository, Versioned, local::Database};
 
 use crate::{args::Args, failure::Failure};
 
-/// How long the first request may take.
+/// The maximum time for the first request.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
-/// Where the items are.
+/// The place of the items.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'a> {
     Memory,
@@ -49,7 +50,7 @@ fn remote(endpoint: &str) -> Client {
     Client::from_conf(config)
 }
 
-/// Those of the environment, or any: local engines do not check them.
+/// Returns the credentials of the environment, or any credentials. Local engines do not check them.
 fn credentials() -> Credentials {
     let key = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
     let (id, secret) = key.unwrap_or_else(|| ("local".to_owned(), "local".to_owned()));
@@ -62,7 +63,8 @@ fn variable(name: &str) -> Option<String> {
 
 /// Creates a table if it is missing.
 ///
-/// That may take a minute, and so long it would go on trying. Whether anybody answers at all is asked first, with any key.
+/// The creation may take a minute, and would be retried for that time. A read with any key
+/// therefore checks first whether the server answers.
 pub(crate) async fn open_table<T: Versioned>(
     place: Place<'_>,
     repository: &Repository<T>,

@@ -1,4 +1,4 @@
-//! What ends the program early, each in one sentence.
+//! The errors that end the program early. Each one is a sentence.
 
 use std::{error::Error as StdError, io, path::PathBuf};
 
@@ -65,7 +65,7 @@ pub(crate) enum Failure {
     Orders(u64),
 }
 
-/// An error and its causes, in one line: what the SDK says is in the causes.
+/// Returns an error and its causes in one line, because the SDK's texts are in the causes.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,4 +1,4 @@
-//! A file of invoices, and what the stock has to be when its lines are booked.
+//! A file of invoices, and the stock that must result from its lines.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -22,24 +22,26 @@ const SAMPLE: &[u8] = include_bytes!("../data/invoices.csv");
 pub(crate) struct Invoices {
     pub(crate) name: String,
     pub(crate) lines: Vec<Line>,
-    /// How many different invoices the lines belong to.
+    /// The number of different invoices in the file.
     pub(crate) count: usize,
-    /// By stock code.
+    /// The sums of each product, by its stock code.
     pub(crate) products: BTreeMap<String, Expected>,
     pub(crate) skipped: Vec<Skipped>,
-    /// The amounts of all lines, whatever their signs: while this stays within 64 bits, any of them together do.
+    /// The sum of the absolute amounts of all lines. If it fits into 64 bits, the sum of any lines
+    /// fits, too.
     worth: Money,
 }
 
 /// One line of an invoice.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// Where it begins in the file.
+    /// The line of the file on which this invoice line begins.
     pub(crate) number: u64,
     pub(crate) invoice: String,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
-    /// Only orders need what follows. In the other modes there is no price and no customer, and the amount is zero.
+    /// Only orders need the following fields. In the other modes, the line has no price and no
+    /// customer, and the amount is zero.
     pub(crate) price: Option<Money>,
     pub(crate) amount: Money,
     pub(crate) customer: Option<String>,
@@ -52,12 +54,12 @@ pub(crate) struct Skipped {
     reason: String,
 }
 
-/// What the lines of one product add up to.
+/// The sum of the lines of one product.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) description: Option<String>,
     pub(crate) lines: u64,
-    /// The numbers of the invoices that hold the product.
+    /// The numbers of the invoices that contain the product.
     invoices: HashSet<String>,
     sold: i64,
     returned: i64,
@@ -99,7 +101,7 @@ impl Invoices {
         Ok(invoices)
     }
 
-    /// Takes a line in.
+    /// Adds a line to the invoices.
     fn book(&mut self, number: u64, row: Row) -> Result<(), String> {
         let Row { invoice, sku, quantity, description, price, customer } = row;
         let amount = price.map_or(Some(Money::default()), |price| price.times(quantity));
@@ -118,7 +120,7 @@ impl Invoices {
         Ok(())
     }
 
-    /// Says on stderr what is not booked.
+    /// Prints the lines on stderr that are not booked.
     pub(crate) fn report_skipped(&self) {
         for Skipped { number, reason } in &self.skipped {
             eprintln!("{}:{number}: skipped: {reason}", self.name);
@@ -130,12 +132,12 @@ impl Invoices {
 }
 
 impl Expected {
-    /// The stock when all lines are booked.
+    /// Returns the stock after all lines are booked.
     pub(crate) fn stock(&self) -> i64 {
         OPENING_STOCK - self.sold - self.returned
     }
 
-    /// How often the product is written when all lines are booked.
+    /// Returns the number of writes of the product after all lines are booked.
     pub(crate) fn writes(&self, mode: Mode) -> u64 {
         match mode {
             Mode::Update | Mode::Patch | Mode::Naive => self.lines,
@@ -143,7 +145,7 @@ impl Expected {
         }
     }
 
-    /// Adds a line, if the stock stays within 64 bits in whatever order the lines are booked.
+    /// Adds a line, if the stock stays within 64 bits in each order of the lines.
     fn add(&mut self, quantity: i64) -> Result<(), String> {
         let total = if quantity > 0 { &mut self.sold } else { &mut self.returned };
         let sum = total.checked_add(quantity).filter(|sum| OPENING_STOCK.checked_sub(*sum).is_some());

@@ -1,4 +1,5 @@
-//! A warehouse that books the lines of invoices against its stock, many at a time, and can prove that none was lost.
+//! A warehouse that books the lines of invoices in its stock, many lines at a time. It can prove
+//! that no line was lost.
 //!
 //! ```text
 //! cargo run --example warehouse                                          a small sample, on a DynamoDB inside the process
@@ -9,15 +10,18 @@
 //! cargo run --example warehouse -- --endpoint http://127.0.0.1:8000      a DynamoDB behind an address
 //! ```
 //!
-//! Every stock code of the file is a [`Product`] with 100,000 pieces; every line takes its quantity out of the stock, or
-//! puts it back if it is negative. Many lines name the same products, and many workers book them at the same time.
+//! Each stock code of the file is a [`Product`] with 100,000 pieces. Each line of an invoice
+//! subtracts its quantity from the stock. A negative quantity increases the stock. Many lines name
+//! the same products, and many workers book lines at the same time.
 //!
-//! How lost updates are counted: each booking adds one to [`Product::booked`], so the bookings that are missing in the end,
-//! product by product, are those that were overwritten. Quantities that cancel each other out cannot hide them. A product
-//! whose stock or version is not what its lines say counts as one lost update at least.
+//! Each booking adds one to [`Product::booked`]. If a product has fewer bookings than lines, the
+//! missing bookings were overwritten, and each of them counts as a lost update. The count finds an
+//! overwritten booking even if the quantities cancel each other out. If the stock or the version of
+//! a product does not agree with its lines, the product counts as at least one lost update.
 //!
-//! In the mode `transaction` an invoice becomes an [`Order`]: it is created and all its products are updated, or nothing
-//! happens. The order says that the invoice is in the stock, so posting it again does nothing.
+//! In the mode `transaction`, an invoice becomes an [`Order`]. One transaction creates the order
+//! and updates all its products. If the order exists, the invoice is already booked, and is not
+//! booked again.
 
 mod args;
 mod audit;
@@ -62,12 +66,12 @@ use crate::{
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "dynalock-warehouse")]
 struct Product {
-    /// The stock code, exactly as the invoices have it: case and blanks count.
+    /// The stock code, exactly as in the invoices: case and blanks matter.
     #[dynalock(partition_key)]
     sku: String,
     description: Option<String>,
     stock: i64,
-    /// How many lines are in the stock.
+    /// The number of lines that are booked in this stock.
     booked: u64,
 }
 
@@ -76,14 +80,15 @@ impl Product {
         Self { sku, description, stock: OPENING_STOCK, booked: 0 }
     }
 
-    /// Takes goods out of the stock; a negative quantity brings them back.
+    /// Removes goods from the stock. A negative quantity returns goods.
     fn book(&mut self, quantity: i64) {
         self.stock -= quantity;
         self.booked += 1;
     }
 }
 
-/// Books one line: the heart of the program. However many workers book the same product, each line counts once.
+/// Books one line. This is the main part of the program. Each line counts once, even if many
+/// workers book the same product.
 async fn book(products: Repository<Product>, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     products
@@ -101,7 +106,7 @@ async fn patch(products: Repository<Product>, line: Line) -> Result<(), Failure>
     patch.await.map(drop).map_err(|source| Failure::Booking { number, source })
 }
 
-/// How long one line or order may take while others are first.
+/// The maximum time for one line or order under contention.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::main]
@@ -153,7 +158,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
     report.verdict()
 }
 
-/// What the workers take from their queue.
+/// The jobs that the workers take from their queue.
 enum Work {
     Lines(Vec<Line>),
     Orders(Vec<Arc<Order>>),
@@ -168,7 +173,7 @@ impl Work {
     }
 }
 
-/// Books all lines, and says how long that took.
+/// Books all lines, and returns the time that this took.
 #[expect(clippy::disallowed_methods, reason = "a program may look at the clock; the library's tests may not")]
 async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Duration, Failure> {
     let started = Instant::now();
@@ -188,7 +193,7 @@ async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Dura
     Ok(started.elapsed())
 }
 
-/// Posts all orders, and says how many were not there yet, and how long that took.
+/// Posts all orders. Returns the number of new orders, and the time that this took.
 #[expect(clippy::disallowed_methods, reason = "a program may look at the clock; the library's tests may not")]
 async fn post_all(args: &Args, client: &Client, orders: Vec<Arc<Order>>) -> Result<(u64, Duration), Failure> {
     let ledger = Ledger::new(client);
@@ -198,7 +203,7 @@ async fn post_all(args: &Args, client: &Client, orders: Vec<Arc<Order>>) -> Resu
     Ok((posted as u64, started.elapsed()))
 }
 
-/// Prints and writes what was asked for.
+/// Prints and writes the requested results.
 fn show(args: &Args, report: &Report<'_>) -> Result<(), Failure> {
     report::print(&report.to_string())?;
     report.audit.into_iter().for_each(Audit::report_wrong);

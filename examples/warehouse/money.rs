@@ -4,7 +4,8 @@ use std::{fmt, iter::Sum, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// How many decimals an amount has. Currencies have two or three; the prices of small things have more.
+/// The number of decimals of an amount. Currencies have two or three decimals, and prices of small
+/// things have more.
 const DECIMALS: usize = 6;
 
 /// An amount in millionths.
@@ -17,12 +18,12 @@ impl Money {
         self.0
     }
 
-    /// The amount so many times, if that stays within 64 bits.
+    /// Returns a multiple of the amount, or `None` if it does not fit into 64 bits.
     pub(crate) fn times(self, quantity: i64) -> Option<Self> {
         self.0.checked_mul(quantity).map(Self)
     }
 
-    /// What both come to whatever their signs, if that stays within 64 bits.
+    /// Returns the sum of both absolute amounts, or `None` if it does not fit into 64 bits.
     pub(crate) fn beside(self, other: Self) -> Option<Self> {
         self.0.checked_abs()?.checked_add(other.0.checked_abs()?).map(Self)
     }
@@ -55,14 +56,15 @@ fn is_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Of amounts of one file: [`Invoices`](crate::invoices::Invoices) sees to it that any of them together stay within 64 bits.
+/// Adds amounts of one file. [`Invoices`](crate::invoices::Invoices) ensures that the sum of any of
+/// them fits into 64 bits.
 impl Sum for Money {
     fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
         Self(amounts.map(|Self(amount)| amount).sum())
     }
 }
 
-/// With two decimals, or as many more as it has.
+/// Prints two decimals, or more if the amount has more.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };

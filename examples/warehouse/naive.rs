@@ -1,4 +1,5 @@
-//! What many programs do without a library: get, change, put. It works until two of them meet.
+//! The way of many programs without a library: get, change, put. It fails as soon as two of them
+//! write the same item.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use crate::{
     invoices::Line,
 };
 
-/// Books one line, and whatever was booked on the same product between the get and the put is lost.
+/// Books one line. A booking of another worker on the same product between the get and the put is
+/// lost.
 ///
 /// The put increments the version correctly. A version that no condition checks protects nothing.
 pub(crate) async fn book(client: Client, line: Line) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! Orders: what is kept of an invoice, in as many parts as DynamoDB's limits ask for.
+//! Orders: the stored parts of invoices. DynamoDB's limits decide the number of parts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,44 +10,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{failure::Failure, invoices::Line, money::Money};
 
-/// How many products an order can change: a transaction takes 100 items, and the order is one of them.
+/// The maximum number of products that an order can change. A transaction has 100 items, and the
+/// order is one of them.
 pub(crate) const MOST_PRODUCTS: usize = 99;
 
-/// How large an item can be.
+/// The maximum size of an item.
 const LARGEST_ITEM: usize = 400 * 1024;
 
-/// What an order has beside its lines: the names of its attributes, its numbers, what the library adds. The texts are not in it.
+/// The size of an order without its lines: the names of its attributes, its numbers, and the
+/// bookkeeping. The texts are not included.
 const FRAME: usize = 1024;
 
-/// The same of one line: a map and the names in it.
+/// The size of one line without its texts: a map and the names in it.
 const LINE_FRAME: usize = 32;
 
-/// One part of an invoice: one item in the table. Most invoices have one.
+/// One part of an invoice: one item in the table. Most invoices have one part.
 ///
-/// The parts of an invoice are in one partition, in their order. An order that is there says that its lines are in the stock: both are
-/// written by the same transaction, which is what makes posting it again do nothing.
+/// The parts of an invoice are in one partition, in their order. The existence of an order proves
+/// that its lines are booked, because one transaction writes both. A second posting of the order
+/// therefore does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "dynalock-orders")]
 pub(crate) struct Order {
     #[dynalock(partition_key)]
     pub(crate) invoice: String,
-    /// Counted from 1.
+    /// The number of the part. The first part has the number 1.
     #[dynalock(sort_key)]
     pub(crate) part: u32,
     pub(crate) parts: u32,
-    /// The first that a line of the invoice names.
+    /// The first customer that a line of the invoice names.
     pub(crate) customer: Option<String>,
     pub(crate) lines: Vec<OrderLine>,
-    /// What the lines of this part come to.
+    /// The total of the lines of this part.
     pub(crate) total: Money,
-    /// What the lines of all parts come to.
+    /// The total of the lines of all parts.
     pub(crate) invoice_total: Money,
 }
 
 /// One line of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OrderLine {
-    /// Where it begins in the file.
+    /// The line of the file on which this line begins.
     pub(crate) number: u64,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
@@ -59,7 +62,7 @@ impl Order {
         OrderKey::from((self.invoice.as_str(), self.part))
     }
 
-    /// The lines of each product, by its stock code.
+    /// Returns the lines of each product, by its stock code.
     pub(crate) fn by_product(&self) -> BTreeMap<&str, Vec<&OrderLine>> {
         let mut products: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for line in &self.lines {
@@ -79,7 +82,8 @@ impl fmt::Display for Order {
     }
 }
 
-/// The orders of all invoices, in the order in which the file begins them. The lines of an invoice may be anywhere in the file.
+/// Returns the orders of all invoices, in the order in which the invoices begin in the file. The
+/// lines of an invoice may be anywhere in the file.
 pub(crate) fn of(lines: &[Line]) -> Result<Vec<Order>, Failure> {
     let mut orders = Vec::new();
     for lines in grouped(lines, |line| &line.invoice) {
@@ -113,10 +117,11 @@ impl OrderLine {
     }
 }
 
-/// Splits an invoice into parts of up to 99 products that have room in an item, each product in one part. Where the number of products
-/// alone decides, these are as few parts as there can be.
+/// Splits an invoice into parts of up to 99 products that fit into an item. Each product is in one
+/// part. If only the number of products matters, the number of parts is minimal.
 ///
-/// A product whose lines alone are too large comes back, with their number.
+/// If the lines of one product are too large for an item, returns this product and the number of
+/// its lines.
 fn split<'l>(lines: &[&'l Line], room: usize) -> Result<Vec<Vec<&'l Line>>, (&'l str, usize)> {
     let mut parts: Vec<Vec<&Line>> = Vec::new();
     let (mut products, mut left) = (MOST_PRODUCTS, 0);
@@ -139,12 +144,13 @@ fn split<'l>(lines: &[&'l Line], room: usize) -> Result<Vec<Vec<&'l Line>>, (&'l
     Ok(parts)
 }
 
-/// How large the lines of an order may be together.
+/// Returns the maximum size of all lines of an order.
 fn room(invoice: &str, customer: Option<&String>) -> usize {
     LARGEST_ITEM.saturating_sub(FRAME + invoice.len() + customer.map_or(0, String::len))
 }
 
-/// What a line takes in an item, by DynamoDB's rules: for a number a byte for each two digits, one more, and one for a sign.
+/// Returns the size of a line in an item, by DynamoDB's rules. A number takes one byte for each two
+/// digits, one more byte, and one for a sign.
 fn size(line: &Line) -> usize {
     let number = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1).div_ceil(2) + 2;
     let price = line.price.map_or(0, Money::millionths);
@@ -153,7 +159,7 @@ fn size(line: &Line) -> usize {
         + [line.number, line.quantity.unsigned_abs(), price.unsigned_abs()].map(number).iter().sum::<usize>()
 }
 
-/// Puts lines together that have something in common, in the order in which it appears first.
+/// Groups lines with a common property, in the order in which each property first appears.
 fn grouped<'l>(
     lines: impl IntoIterator<Item = &'l Line>,
     common: impl Fn(&'l Line) -> &'l String,

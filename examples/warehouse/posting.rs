@@ -1,4 +1,4 @@
-//! Posting an order: one unit of work that creates it and takes its lines out of the stock, or does neither.
+//! Posts an order: one unit of work creates the order and books its lines, or does neither.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use dynalock::{Error, Repository};
 
 use crate::{PATIENCE, Product, args::Mode, failure::Failure, orders::Order, stock};
 
-/// What is needed to post. A handle.
+/// The repositories that a posting needs. A clone is cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     client: Client,
@@ -15,15 +15,15 @@ pub(crate) struct Ledger {
     orders: Repository<Order>,
 }
 
-/// What came of posting an order.
+/// The result of a posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Posting {
     Posted,
-    /// An earlier run has done it: nothing was written.
+    /// An earlier run has posted the order. Nothing was written.
     AlreadyThere,
 }
 
-/// Why an order was not posted.
+/// The reason why an order was not posted.
 enum Refused {
     Gone(String),
     Database(Error),
@@ -44,7 +44,8 @@ impl Ledger {
         }
     }
 
-    /// Posts one order. However many workers meet on its products, and however often it is posted, its lines count once.
+    /// Posts one order. Its lines count once, even if many workers write its products, and even if
+    /// it is posted several times.
     pub(crate) async fn post(self, order: Arc<Order>) -> Result<Posting, Failure> {
         let (products, orders, order) = (&self.products, &self.orders, &*order);
         let by_product = &order.by_product();

@@ -4,14 +4,15 @@ use std::io::Cursor;
 
 use csv::{ByteRecord, Position, Reader, ReaderBuilder, StringRecord};
 
-/// Reads on after a record that cannot be read.
+/// Continues after a record that cannot be read.
 ///
-/// A record may span lines, inside quotes. Where a quote is not closed, everything up to the next one would be one record: such
-/// a record is given up, and reading goes on with the line after the one on which it began.
+/// A record may span several lines inside quotes. If a quote is not closed, everything up to the
+/// next quote would be one record. Such a record is skipped, and the next line is read as a new
+/// record.
 pub(crate) struct Records<'f> {
     file: &'f [u8],
     reader: Reader<Cursor<&'f [u8]>>,
-    /// A place in the file, and the number of its line.
+    /// A position in the file, and the number of its line.
     at: usize,
     line: u64,
 }
@@ -22,21 +23,23 @@ impl<'f> Records<'f> {
         Self { file, reader, at: 0, line: 1 }
     }
 
-    /// The names of the columns without the blanks around them; nothing if the file is empty.
+    /// Returns the names of the columns without the blanks around them. Returns an empty list if
+    /// the file is empty.
     pub(crate) fn header(&mut self) -> Option<Vec<String>> {
         // Reading from memory does not fail.
         let header = self.reader.byte_headers().ok().filter(|header| !header.is_empty())?;
         Some(header.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect())
     }
 
-    /// Counts the lines up to a place in the file.
+    /// Counts the lines up to a position in the file.
     fn line_of(&mut self, place: usize) -> u64 {
         self.line += self.file[self.at..place].iter().map(|&byte| u64::from(byte == b'\n')).sum::<u64>();
         self.at = place;
         self.line
     }
 
-    /// The end of the line on which a record begins, if the record goes on after it because a quote is not closed.
+    /// Returns the end of the first line of a record, if the record continues after it because a
+    /// quote is not closed.
     fn unclosed(&self, start: usize, end: usize) -> Option<usize> {
         let text = self.file[start..end].trim_ascii_end();
         let end_of_line = start + text.iter().position(|&byte| byte == b'\n')?;
@@ -54,7 +57,7 @@ impl Iterator for Records<'_> {
             return None;
         }
         let end = place(self.reader.position());
-        // The line breaks in front are those of the record before, and of empty lines.
+        // The line breaks before the record belong to the previous record, and to empty lines.
         let breaks = self.file[before..end].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         let start = before + breaks;
         let line = self.line_of(start);
@@ -74,7 +77,8 @@ fn place(position: &Position) -> usize {
     usize::try_from(position.byte()).unwrap_or(usize::MAX)
 }
 
-/// Whether each quoted field ends with its closing quote. The reader would take what follows as a part of the field.
+/// Returns whether each quoted field ends with its closing quote. The reader would treat the
+/// following text as a part of the field.
 fn quotes_enclose_fields(mut record: &[u8]) -> bool {
     loop {
         let rest = match record.strip_prefix(b"\"") {
@@ -89,7 +93,7 @@ fn quotes_enclose_fields(mut record: &[u8]) -> bool {
     }
 }
 
-/// What follows the closing quote; two quotes are one that belongs to the text.
+/// Returns the text after the closing quote. Two quotes are one quote of the text.
 fn after_quoted(mut text: &[u8]) -> Option<&[u8]> {
     loop {
         let quote = text.iter().position(|&byte| byte == b'"')?;

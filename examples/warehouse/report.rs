@@ -1,4 +1,4 @@
-//! What a run ends with: a table for people, one line of JSON for programs.
+//! The output at the end of a run: a table for people, or one line of JSON for programs.
 
 use std::{
     cmp::Reverse,
@@ -17,10 +17,10 @@ use crate::{
     traffic::Totals,
 };
 
-/// How many products the table names.
+/// The number of products in the table.
 const SHOWN: usize = 6;
 
-/// One run.
+/// The result of one run.
 #[derive(Debug)]
 pub(crate) struct Report<'r> {
     pub(crate) file: String,
@@ -29,7 +29,7 @@ pub(crate) struct Report<'r> {
     pub(crate) invoices: usize,
     pub(crate) skipped: usize,
     pub(crate) stock: &'r [Counted],
-    /// If the invoices were posted as orders.
+    /// The orders, if the invoices were posted as orders.
     pub(crate) audit: Option<&'r Audit>,
     pub(crate) traffic: Totals,
     pub(crate) elapsed: Duration,
@@ -58,7 +58,8 @@ impl Report<'_> {
         self.stock.iter().map(Counted::lost).sum()
     }
 
-    /// Whether the program did what it is for. Booking without dynalock loses updates, which is what it shows.
+    /// Returns whether the result is the expected one. A booking without dynalock is expected to
+    /// lose updates.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         let foreign = self.stock.iter().filter(|counted| counted.holds_more()).count();
         let wrong = self.audit.map_or(0, Audit::wrong);
@@ -97,7 +98,7 @@ impl Report<'_> {
         u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What is done as one, how often there was something to do, and how many writes of this run that needed.
+    /// Returns the unit of work, the number of units, and the number of writes that they needed.
     fn unit(&self) -> (&'static str, u64, u64) {
         match self.audit {
             None => ("update", self.lines(), self.lines()),
@@ -105,13 +106,13 @@ impl Report<'_> {
         }
     }
 
-    /// Writes beyond the one that each line or order needs.
+    /// Returns the number of writes in addition to one for each line or order.
     fn retries(&self) -> u64 {
         let (_, _, needed) = self.unit();
         self.traffic.attempted_writes().saturating_sub(needed)
     }
 
-    /// Those that lost most, then those with the most lines.
+    /// Returns the products with the most lost updates, then those with the most lines.
     fn shown(&self) -> Vec<&Counted> {
         let mut products: Vec<_> = self.stock.iter().collect();
         products.sort_by_key(|counted| Reverse((counted.lost(), counted.expected.lines)));
@@ -188,7 +189,7 @@ fn figures(counted: &Counted) -> [i128; 6] {
     [counted.expected.lines.into(), opening, opening - expected, expected, found, counted.lost().into()]
 }
 
-/// As much of a stock code, or the number of an invoice, as fits on the line.
+/// Returns the beginning of a stock code or invoice number that fits on the line.
 pub(crate) fn shortened(sku: &str) -> String {
     const WIDTH: usize = 22;
     let printable = |c: char| if c.is_control() { ' ' } else { c };
@@ -200,7 +201,7 @@ pub(crate) fn shortened(sku: &str) -> String {
     name
 }
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 fn grouped(number: i128) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::from(if number < 0 { "-" } else { "" });
@@ -218,7 +219,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A reader that has gone away has seen enough.
+/// A closed output is no error, because its reader has stopped reading.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Print(error)),

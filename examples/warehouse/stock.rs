@@ -1,4 +1,4 @@
-//! The stock: how it is opened, counted and written down.
+//! The stock: its creation, its check and its output.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -7,29 +7,30 @@ use dynalock::{Error, Repository, Stored};
 
 use crate::{PATIENCE, Product, args::Mode, failure::Failure, invoices::Expected, workers};
 
-/// What is there of each product before the first line.
+/// The quantity of each product before the first line.
 pub(crate) const OPENING_STOCK: i64 = 100_000;
 
-/// The products whose lines are posted as orders. They are never deleted, so they are apart from those of the other modes.
+/// The table of products whose lines are posted as orders. The products of posted orders are never
+/// deleted, so they have their own table.
 const POSTED: &str = "dynalock-warehouse-posted";
 
-/// A product as it was found after the last line, beside what it should be.
+/// A product as it was found after the last line, and as it should be.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,
-    /// How often it has to be written.
+    /// The number of required writes.
     writes: u64,
     pub(crate) product: Stored<Product>,
 }
 
 impl Counted {
-    /// How many lines are not in the stock.
+    /// The number of lines that are not booked.
     pub(crate) fn lost(&self) -> u64 {
         let missing = self.expected.lines.saturating_sub(self.product.booked);
         missing.max(u64::from(!self.is_exact()))
     }
 
-    /// Whether there are lines in the stock that the file does not have.
+    /// Returns whether the stock contains lines that are not in the file.
     pub(crate) fn holds_more(&self) -> bool {
         self.product.booked > self.expected.lines
     }
@@ -41,7 +42,7 @@ impl Counted {
     }
 }
 
-/// The products of a mode.
+/// Returns the table of products of a mode.
 pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     let products = Product::repository(client).deadline(PATIENCE);
     match mode {
@@ -50,7 +51,8 @@ pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     }
 }
 
-/// Creates the products. Those that an earlier run has left are started anew, unless orders have been posted on them.
+/// Creates the products. Products of an earlier run are reset, unless orders have been posted on
+/// them.
 pub(crate) async fn open(
     products: &Repository<Product>,
     expected: &BTreeMap<String, Expected>,
@@ -75,7 +77,7 @@ async fn create(products: Repository<Product>, product: Product, mode: Mode) -> 
     }
 }
 
-/// Reads every product, in the order of the stock codes.
+/// Reads all products, in the order of the stock codes.
 pub(crate) async fn take(
     products: &Repository<Product>,
     expected: BTreeMap<String, Expected>,
@@ -97,7 +99,7 @@ async fn count(products: Repository<Product>, sku: String, expected: Expected, m
     }
 }
 
-/// Writes `sku,stock,version` for every product.
+/// Writes `sku,stock,version` for each product.
 pub(crate) fn dump(stock: &[Counted], path: &Path) -> Result<(), Failure> {
     let write = || {
         let mut file = csv::Writer::from_path(path)?;

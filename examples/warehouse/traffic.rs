@@ -1,4 +1,4 @@
-//! What went over the wire, counted by an interceptor of the SDK.
+//! Counts the requests by an interceptor of the SDK.
 
 use std::sync::{
     Arc,
@@ -22,7 +22,7 @@ use aws_smithy_runtime_api::client::{
     orchestrator::HttpRequest,
 };
 
-/// Counts the requests of the clients that it is put into, each attempt as one. A handle: clones count together.
+/// Counts the requests of its clients. Each attempt counts as one request. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic(Arc<Counters>);
 
@@ -34,20 +34,22 @@ struct Counters {
     conflicts: AtomicU64,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) requests: u64,
-    /// Requests that read.
+    /// The number of requests that read.
     pub(crate) reads: u64,
-    /// Writes that were applied, by the answer.
+    /// The number of writes that were applied, by the answer.
     pub(crate) writes: u64,
-    /// Writes that were refused, since an item was not as it had been read, or another transaction was at work on it.
+    /// The number of writes that were refused, because an item had changed since it was read, or
+    /// because another transaction was running on it.
     pub(crate) conflicts: u64,
 }
 
 impl Traffic {
-    /// The same client, counted. dynalock sends its requests through the configuration of the client that it is given.
+    /// Returns the same client with the counter. dynalock uses the configuration of the client, so
+    /// its requests are counted, too.
     pub(crate) fn counted(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
@@ -64,7 +66,7 @@ impl Traffic {
 }
 
 impl Totals {
-    /// Requests that wrote, or tried to.
+    /// Returns the number of requests that wrote, or tried to write.
     pub(crate) fn attempted_writes(&self) -> u64 {
         self.requests - self.reads
     }
@@ -114,7 +116,8 @@ fn is_conflict(error: &Error) -> bool {
     update || error.downcast_ref().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception)
 }
 
-/// DynamoDB's protocol names the operation in a header: GetItem and BatchGetItem are those that read here.
+/// DynamoDB's protocol names the operation in a header. In this program, only GetItem and
+/// BatchGetItem read.
 fn reads(request: &HttpRequest) -> bool {
     request.headers().get("x-amz-target").is_some_and(|target| target.ends_with("GetItem"))
 }

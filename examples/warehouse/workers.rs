@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 
-/// Lets tasks take jobs from one queue until it is empty, and returns what came of them, in any order. The first failure stops
-/// them all. A progress bar shows on stderr, if that is a terminal.
+/// Lets tasks take jobs from one queue until the queue is empty, and returns their results in any
+/// order. The first failure stops all tasks. If stderr is a terminal, it shows a progress bar.
 pub(crate) async fn drain<J, R, F>(
     title: &'static str,
     jobs: Vec<J>,

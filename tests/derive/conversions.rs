@@ -1,4 +1,4 @@
-//! What converts into a key.
+//! The values that convert into a key.
 
 use std::borrow::Cow;
 
@@ -146,7 +146,7 @@ fn a_repository_takes_them_all() {
     let sku = String::from("85123A");
     let product = Product { sku: sku.clone() };
 
-    // Nothing is sent: these have to compile.
+    // Nothing is sent, because these calls only have to compile.
     let products = Product::repository(&client);
     let _ = (products.get("85123A"), products.get(&sku), products.get(&product), products.get(sku));
     let _ = products.update_with("85123A", |_| {});

@@ -1,4 +1,4 @@
-//! Type parameters and where clauses pass through.
+//! Structs with type parameters and where clauses.
 
 use std::fmt::Debug;
 
@@ -27,7 +27,7 @@ fn a_where_clause_passes_through() {
     assert_eq!(key::<Envelope<i32>>(&envelope), envelope.key());
 }
 
-/// A caller that is generic itself names what the item needs, and no more.
+/// A generic caller names only the bounds that the item needs.
 fn model<P>() -> &'static Model
 where
     P: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
@@ -64,7 +64,7 @@ mod shelf {
     pub(super) struct P;
 }
 
-/// `shelf::P` is not the parameter.
+/// `shelf::P` is not the type parameter `P`.
 type Named = <shelf::P as Name>::Of;
 
 trait Name {

@@ -1,4 +1,4 @@
-//! The handles of attributes, held against what serde writes.
+//! The handles of attributes, compared with the attributes that serde writes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use dynalock::{
 use serde::{Deserialize, Serialize};
 use serde_dynamo::{Item, to_item};
 
-/// The names that serde writes, in order.
+/// Returns the names that serde writes, in order.
 fn written<T: Serialize>(value: &T) -> Vec<String> {
     let item: Item = to_item(value).expect("a struct is an item");
     let mut names: Vec<String> = item.into_inner().into_keys().collect();
@@ -109,7 +109,7 @@ struct Chosen {
 
 #[test]
 fn what_is_not_written_and_read_as_one_attribute_has_no_handle() {
-    // All of the fields, or this does not compile.
+    // This pattern compiles only if it names all fields.
     let ChosenAttributes { id, colours, sizes, read_otherwise } = Chosen::ATTR;
     let chosen = Chosen {
         id: "a".to_owned(),

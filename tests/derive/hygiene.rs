@@ -1,4 +1,4 @@
-//! Whatever the names around a struct mean, the generated code means what it says.
+//! The generated code does not depend on the meaning of the names around a struct.
 
 mod without_a_prelude {
     #![no_implicit_prelude]
@@ -78,7 +78,7 @@ mod beside_others {
     use dynalock::Versioned;
     use serde::{Deserialize, Serialize};
 
-    /// Two in one scope, one of them with the other's words in its name.
+    /// Two structs in one scope. The name of one struct contains the name of the other.
     #[derive(Serialize, Deserialize, Versioned)]
     #[dynalock(table = "orders")]
     pub(super) struct Order {
@@ -93,7 +93,7 @@ mod beside_others {
         pub(super) id: String,
     }
 
-    /// A trait of the same method's name is in scope.
+    /// A trait with a method of the same name is in scope.
     pub(super) trait Keyed {
         fn key(&self) -> &'static str {
             "another"

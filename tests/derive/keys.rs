@@ -1,4 +1,4 @@
-//! `#[derive(KeyAttribute)]`: the key of a value is what serde writes for it.
+//! `#[derive(KeyAttribute)]`: the key of a value equals the value that serde writes.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use dynalock::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_dynamo::{AttributeValue, from_attribute_value, to_attribute_value};
 
-/// Asserts the key of a value, and that serde writes and reads the same.
+/// Asserts the key of a value, and that serde writes and reads the same value.
 fn is_key<K: KeyAttribute + Serialize + DeserializeOwned>(key: &K, expected: &KeyValue) {
     assert_eq!((&key.to_key_value(), K::TYPE), (expected, expected.key_type()));
     let stored = match expected.clone() {
@@ -116,7 +116,7 @@ fn a_unit_enum_is_the_name_that_serde_writes() {
     is_key(&Shouted::Arrived, &text("arrived"));
 }
 
-/// What the crate of this name does.
+/// A stand-in for the crate of this name.
 mod serde_bytes {
     use std::fmt;
 
@@ -189,7 +189,7 @@ fn the_library_may_be_elsewhere() {
     is_key(&FromElsewhere(1), &number("1"));
 }
 
-/// A type of the name that the key of a `Product` would have.
+/// A type with the name that the key type of a `Product` would have.
 #[derive(Debug, PartialEq)]
 struct ProductKey;
 

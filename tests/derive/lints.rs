@@ -1,4 +1,4 @@
-//! The generated code is free of warnings where the user asks for all of them.
+//! The generated code causes no warnings, even if the user enables all lints.
 
 #![deny(
     warnings,

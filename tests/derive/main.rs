@@ -1,5 +1,5 @@
-//! `#[derive(Versioned)]`: the names it reads held against what serde writes, the conversions and handles it generates, and, in
-//! `tests/ui`, the errors it reports.
+//! `#[derive(Versioned)]`: the names that it reads, compared with the names that serde writes; the
+//! conversions and handles that it generates; and in `tests/ui`, the errors that it reports.
 
 mod conversions;
 mod generics;
@@ -14,7 +14,7 @@ mod ui;
 
 use dynalock::{Key, Versioned};
 
-/// The key that a repository of `T` would be asked for: its methods take `impl Into<T::Key>`.
+/// Returns the key for a call on a repository of `T`. Such calls take `impl Into<T::Key>`.
 fn key<T: Versioned>(key: impl Into<T::Key>) -> Key {
     key.into().into()
 }

@@ -1,4 +1,4 @@
-//! The names in the model, held against what serde writes and reads.
+//! The names in the model, compared with the names that serde writes and reads.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use dynalock::{
 use serde::{Deserialize, Serialize};
 use serde_dynamo::{AttributeValue, Item, from_item, to_item};
 
-/// Holds the model and the key of `value` against serde.
+/// Compares the model and the key of `value` with serde.
 fn agrees_with_serde<T: Versioned>(value: &T) {
     let item = written(value);
     keys_are_written(value, &item);
@@ -61,7 +61,7 @@ fn aliases_are_read<T: Versioned>(item: &BTreeMap<String, AttributeValue>) {
     }
 }
 
-/// The model's aliases, as a table.
+/// Returns the model's aliases as a table.
 fn aliases<T: Versioned>() -> Vec<(&'static str, &'static [&'static str])> {
     T::MODEL.aliases.iter().map(|entry| (entry.attribute, entry.aliases)).collect()
 }
@@ -147,7 +147,7 @@ fn raw_identifiers() {
 #[serde(rename_all(serialize = "camelCase"))]
 #[dynalock(table = "split")]
 struct Split {
-    // One word is the same under both rules.
+    // A name of one word is the same under both rules.
     #[dynalock(partition_key)]
     customer: String,
     #[serde(rename = "orderNumber")]

@@ -1,4 +1,4 @@
-//! What the struct's own attributes say.
+//! The settings in the attributes of the struct.
 
 use std::time::Duration;
 

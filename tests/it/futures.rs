@@ -1,4 +1,4 @@
-//! Every future of the public API can be spawned, also by generic code.
+//! Each future of the public API can be spawned, also by generic code.
 
 use std::future::IntoFuture;
 
@@ -37,7 +37,7 @@ where
     tokio::spawn(call.into_future()).await.unwrap()
 }
 
-/// Each method, by code that knows nothing of `T`, as a future of its own.
+/// Spawns the future of each method, in code that knows nothing about `T`.
 async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
     spawned(items.create_table()).await.unwrap();
     spawned(items.create(T::sample())).await.unwrap();
@@ -58,7 +58,7 @@ async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
     version
 }
 
-/// The same inside of one future, which holds handles, values and keys while it waits.
+/// Awaits the same futures inside one future, which holds handles, values and keys while it waits.
 async fn all_in_one<T: Sample>(items: Repository<T>) -> Result<u64, Error> {
     let items = &items;
     let mut stored: Stored<T> = items.create(T::sample()).deadline(secs(9)).attempts(9).pace(Pace::Latency).await?;
@@ -106,7 +106,7 @@ async fn a_call_that_is_not_awaited_sends_nothing() {
     assert_eq!(shop.requests(), 0);
 }
 
-/// Each future of a transaction by itself, by code that knows nothing of `T`, with what it needs of its own.
+/// Spawns each future of a transaction, in code that knows nothing about `T`.
 async fn each_transaction<T: Sample>(client: Client, items: Repository<T>) -> u64 {
     let mut tx = Transaction::new(&client);
     let create: Op<T> = tx.create(&items, T::sample());

@@ -1,4 +1,4 @@
-//! Units of work in the handlers of a web service, whose futures have to be `Send`.
+//! Units of work in the handlers of a web service. The futures of handlers must be `Send`.
 
 use aws_sdk_dynamodb::Client;
 use axum::{
@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use crate::support::{Account, Refused, Shop, commit, n};
 
-/// What all handlers share.
+/// The state that all handlers share.
 #[derive(Clone)]
 struct App {
     client: Client,

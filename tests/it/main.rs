@@ -1,7 +1,8 @@
-//! What the promises are held to, at the public boundary.
+//! The tests of the promises, at the public boundary.
 //!
-//! `conformance` says what items do, alone and in transactions, on any DynamoDB: on the engine in the process, or on the one whose URL is in
-//! `DYNALOCK_ENDPOINT`. The others need what only the engine in the process has: paused time, files, speed.
+//! `conformance` tests items, alone and in transactions, on any DynamoDB: on the engine in the
+//! process, or on the DynamoDB at the URL in `DYNALOCK_ENDPOINT`. The other tests need features
+//! that only the engine in the process has: paused time, files, speed.
 //!
 //! # Known defects of mappers and locks, and the test of each that concerns items and transactions
 //!

@@ -1,4 +1,4 @@
-//! What errors say about items and locks, and what they keep to themselves.
+//! The texts of errors about items and locks, and the content that they must not show.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -39,7 +39,7 @@ struct Line {
     price: u32,
 }
 
-/// A number in a text, by code of its own.
+/// Serializes a number as text, by its own code.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Amount(u32);
 
@@ -68,7 +68,8 @@ fn map(name: &str, value: AttributeValue) -> AttributeValue {
     AttributeValue::M(item([(name, value)]))
 }
 
-/// The same sentence by `Display`, and by the chain of sources; no value in any of them.
+/// Asserts that `Display` and the chain of sources give the same sentence, and that neither
+/// contains a value.
 fn says(error: &Error, place: &str, reason: &str) {
     let shown = format!("{error} {error:?} {error:#?}");
     assert!(!shown.contains(SECRET), "{shown}");
@@ -163,7 +164,7 @@ struct Crate {
     id: String,
 }
 
-/// What each refusal of a call on an item says.
+/// Asserts the text of each refusal of a call on an item.
 async fn refusals<T: Lockable + Clone + Debug>(shop: &Shop, key: fn() -> T::Key, value: T) -> Vec<String> {
     let items = shop.table::<T>().await.items;
     let missing = items.update_with(key(), |_| {}).await.unwrap_err();

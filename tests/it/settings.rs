@@ -14,7 +14,7 @@ fn setting<T: std::fmt::Debug>(result: Result<T, Error>) -> InvalidSetting {
     expect_error!(result, Error::InvalidSetting(why) => why)
 }
 
-/// An item and its repository, and a table of locks.
+/// An item with its repository, and a table of locks.
 async fn crates_and_locks() -> (Shop, Table<Crate>, Locks) {
     let (shop, crates) = Shop::with_items([Crate::new("a", 1)]).await;
     let locks = Locks::new(&shop.client, "locks");
@@ -120,7 +120,7 @@ async fn a_token_of_an_item_is_refused_by_locks_and_says_where_it_belongs() {
     crates.items.resume(token).await.unwrap().release().await.unwrap();
 }
 
-/// A product whose note has so many bytes.
+/// Returns a product whose note has this many bytes.
 fn noted(bytes: usize) -> Product {
     Product { note: Some("x".repeat(bytes)), ..Product::new("a", 5) }
 }
@@ -153,7 +153,7 @@ async fn an_item_that_is_too_large_says_its_size_and_the_limit() {
     let larger = changed(stored.clone(), |it| it.note = Some("x".repeat(500_000)));
     assert!(said(table.items.update(larger.clone()).await.map(drop)) > 500_000);
     assert!(said(table.items.replace(larger).await.map(drop)) > 500_000);
-    // The item was large before.
+    // The item was already this large.
     table.raw.set("a", "foreign", AttributeValue::S("x".repeat(9_000))).await;
     let grown = table.items.update_with("a", |product| product.note = Some("x".repeat(405_000)));
     assert!((405_000..406_000).contains(&said(grown.await.map(drop))));

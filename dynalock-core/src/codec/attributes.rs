@@ -10,18 +10,18 @@ use serde_dynamo::AttributeValue;
 
 use crate::error::{SerdeError as Error, SerdeResult as Result};
 
-/// Takes the attributes of a value in the order in which serde writes them.
+/// A receiver for the attributes of a value, in the order in which serde writes them.
 pub(super) trait AttributeSink {
-    /// Receives one attribute, which is not serialized yet.
+    /// Receives one attribute, whose value is not serialized yet.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 
-/// Passes each attribute of `value` to `sink`.
+/// Passes each top-level attribute of `value` to `sink`.
 pub(super) fn walk<T: Serialize>(value: &T, sink: &mut impl AttributeSink) -> Result<()> {
     value.serialize(Walk { sink, key: None })
 }
 
-/// A serializer for the outermost level of a value.
+/// A serializer for the top level of a value.
 struct Walk<'a, S> {
     sink: &'a mut S,
     key: Option<String>,
@@ -46,6 +46,8 @@ impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
         self.key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
+            // `serde_dynamo` writes a number as a map key in its decimal form, so a numeric key is
+            // also a name.
             AttributeValue::S(name) | AttributeValue::N(name) => Some(name),
             _ => return Err(Error::not_storable("the name of an attribute is not a string")),
         };

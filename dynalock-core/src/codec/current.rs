@@ -1,4 +1,4 @@
-//! Decodes the items that errors carry.
+//! Decodes the items that errors contain.
 
 use super::{Stored, decode};
 use crate::{
@@ -7,13 +7,14 @@ use crate::{
 };
 
 impl Conflict {
-    /// Returns the item as DynamoDB saw it when it refused the write, or `None` if there was no
-    /// item. No request is made.
+    /// Returns the item with which DynamoDB refused the write, or `None` if there was no item. This
+    /// method sends no request.
     ///
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
-    ///   item does not fit `T`. [`Conflict::current_item`] then returns the stored attributes.
+    ///   item does not fit `T`. If an item does not fit, [`Conflict::current_item`] returns its
+    ///   stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;
@@ -22,13 +23,13 @@ impl Conflict {
 }
 
 impl OperationReason<'_> {
-    /// Returns the item that a false condition met, as a `T`, or `None` if there was no item.
+    /// Returns the item that made the condition false, or `None` if there was no item.
     ///
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
-    ///   item does not fit `T`. [`current_item`](Self::current_item) then returns the stored
-    ///   attributes.
+    ///   item does not fit `T`. If an item does not fit, [`current_item`](Self::current_item)
+    ///   returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;

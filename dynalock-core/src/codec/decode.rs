@@ -16,8 +16,8 @@ use crate::{
     version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
-/// Decodes an item into its value and the basis of a later write. The basis is read from the
-/// bookkeeping attributes.
+/// Decodes an item into its value and the basis of a later write. The version and the write ids of
+/// the item become part of the basis.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
@@ -27,15 +27,15 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
 }
 
-/// Returns the state of an item. The other attributes need not be readable.
+/// Returns the state of an item. Only the version and the write ids of the item must be readable.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // A tracked item needs no image, and the copy would double its memory.
+    // The revision identifies a tracked item. An image would only double its memory.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
-/// Returns the item without the attributes of its lease, which are not content.
+/// Returns a copy of the item without the attributes of its lease. They are not content.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
@@ -66,14 +66,15 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. The version and the write ids then
-/// distinguish the states of the item.
+/// Returns whether an item has both a version and write ids. If an item has a version and write
+/// ids, the version and the write ids identify its state.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
 /// Returns the state of an item, and removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
+    // The image must contain the write ids, so it is made before they are removed.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -98,10 +99,11 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Returns the value of an item without bookkeeping. A field that mirrors the version is set to
+/// Decodes an item without bookkeeping into a value. A field that mirrors the version is set to
 /// `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
-    // The field gets the number even if the item has no version, in which case it is 0.
+    // The field must be present for serde, even if the item has no version. Its value is 0 in this
+    // case.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
@@ -109,7 +111,8 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// The attributes of an item as a serde deserializer. An error names the attribute.
+/// A serde deserializer for the attributes of an item. An error of the deserializer names the
+/// attribute.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -155,8 +158,8 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns whether `serde_dynamo` knows the type of a stored value. The conversion panics for an
-/// unknown type.
+/// Returns whether `serde_dynamo` knows the type of a stored value. The conversion by
+/// `serde_dynamo` panics for an unknown type.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -169,12 +172,13 @@ fn is_known(value: &AttributeValue) -> bool {
         | AttributeValue::Null(_)
         | AttributeValue::S(_)
         | AttributeValue::Ss(_) => true,
+        // The SDK represents a type that it does not know as `Unknown`.
         _ => false,
     }
 }
 
-/// Returns the name of a stored value's type, for errors. For a list or a map, the name does not
-/// contain the types of the elements.
+/// Returns the name of the type of a stored value, for errors. For a list or a map, serde may have
+/// refused an element, and the type of that element is not known here.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

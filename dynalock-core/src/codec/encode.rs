@@ -17,7 +17,7 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns all attributes of a value, without bookkeeping.
+/// Returns all attributes of a value, without the version and the write ids.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -31,6 +31,8 @@ pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
 
 /// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
+    // `attribute` panics for some map keys, and the fingerprint refuses them. The fingerprint
+    // itself is not needed.
     Fingerprint::of(value)?;
     attribute(value)
 }
@@ -38,9 +40,9 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
 /// The attributes that an update of an item sets and removes.
 #[derive(Default)]
 pub(crate) struct Changes {
-    /// New values.
+    /// The attributes that are added or changed, with their new values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
-    /// The attributes that the value had before, and does not have now.
+    /// The attributes that the value had before and does not have now.
     pub(crate) remove: Vec<Cow<'static, str>>,
 }
 
@@ -63,7 +65,7 @@ impl Changes {
         }
     }
 
-    /// Returns the item that an update of `item` with these changes leaves.
+    /// Returns a copy of `item` after an update with these changes.
     pub(crate) fn after(&self, model: &Model, item: &Item) -> Item {
         let mut after = item.clone();
         self.apply(model, &mut after);
@@ -81,7 +83,7 @@ impl Changes {
     }
 }
 
-/// The fingerprints of a value's attributes, in the order in which serde writes them.
+/// The fingerprints of the attributes of a value, in the order in which serde writes them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fingerprints(Vec<(Cow<'static, str>, Fingerprint)>);
 
@@ -101,7 +103,7 @@ impl Fingerprints {
         self.0.iter().any(|(written, _)| written == name)
     }
 
-    /// Returns whether the key of `value` differs from the key at the time of the fingerprints.
+    /// Returns whether the key of `value` has changed since the fingerprints were taken.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: &self.0, model: T::MODEL, differ: false };
         walk(value, &mut keys)?;
@@ -120,15 +122,15 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // Serde has not written these attributes again, for example because of
-        // `skip_serializing_if`.
+        // Serde wrote these attributes before and has not written them again, for example because
+        // of `skip_serializing_if`.
         let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
         changes.remove.extend(gone);
         Ok(changes)
     }
 }
 
-/// Returns whether an attribute is content of the value. A field that mirrors the version is not.
+/// Returns whether an attribute is content. The version is not content, even if a field mirrors it.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -161,7 +163,7 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = encode_attribute(value).map_err(|error| error.in_field(&name))?;
-        // A flattened field can write a name that another field has already written.
+        // A flattened field can write the name of another field again.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -196,6 +198,7 @@ struct KeysAlone<'a> {
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.model.is_key(&name) {
+            // A fingerprint is enough here: the new key is never written.
             let after = Fingerprint::of(value)?;
             self.differ |= self.before.iter().any(|(before, fingerprint)| *before == name && *fingerprint != after);
         }
@@ -212,12 +215,11 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the attribute among the fingerprints. Serde usually writes attributes
+    /// Returns the index of the attribute in the fingerprints. Serde usually writes the attributes
     /// in the same order, so the search starts after the attribute that was found last.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.get(self.at) {
-            // Serde writes the attributes in the same order each time, so this search usually takes
-            // one step.
+            // In most cases, the next fingerprint is the one that is searched.
             Some((here, _)) if here == name => Some(self.at),
             Some(_) | None => self.before.iter().position(|(here, _)| here == name),
         };
@@ -233,7 +235,7 @@ impl AttributeSink for Diff<'_> {
         }
         let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = self.find(&name) {
-            // An attribute that is written twice would silently lose one of its values.
+            // If an attribute is written twice, one of its values would be lost silently.
             if std::mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }
@@ -248,7 +250,7 @@ impl AttributeSink for Diff<'_> {
 }
 
 /// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must take the
-/// fingerprint of the value first: the fingerprint refuses map keys for which this conversion
+/// fingerprint of the value first. The fingerprint refuses the map keys for which this conversion
 /// panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
@@ -258,9 +260,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that has a fingerprint, but cannot be converted into an attribute.
+/// Returns the error for a value that has a fingerprint but cannot be converted into an attribute.
 /// The texts of `serde_dynamo` about sets quote no value, so they become the `reason`. Any other
-/// text becomes the `detail`.
+/// text may quote a value, so it becomes the `detail`.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

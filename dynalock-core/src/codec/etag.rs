@@ -13,13 +13,14 @@ use crate::{
     version::{Incarnation, Revision},
 };
 
-/// An opaque token of the state in which an item was read: its key, version and incarnation.
+/// An opaque token of the state in which an item was read. An etag contains the version, the
+/// incarnation and a digest of the key.
 ///
 /// An etag converts to a string and back by `Display`, `FromStr` or serde, for example to send it
-/// to a browser. [`Stored::assume`](crate::Stored::assume) combines it with the edited value. An
-/// etag contains no content. For an item without a version or without `_writes`, it contains a
-/// digest of the content. A reader who guesses the content, or the key of any item, can confirm the
-/// guess by the etag.
+/// to a browser. [`Stored::assume`](crate::Stored::assume) combines the etag with the edited value.
+/// An etag contains no content. For an item without a version or without `_writes`, it contains a
+/// digest of the content. A reader of an etag who guesses the content, or the key of any item, can
+/// verify the guess with the etag.
 ///
 /// # Examples
 ///
@@ -39,7 +40,7 @@ pub struct Etag {
 /// The part of an etag that distinguishes states with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
-    /// The incarnation of an item that has one.
+    /// The incarnation of a tracked item.
     Incarnation([u8; 8]),
     /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
@@ -48,8 +49,8 @@ enum Life {
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
-            // An item has an image if it has no version or no write ids. The incarnation alone does
-            // not identify its state.
+            // Only an item without a version or without write ids has an image. Its incarnation
+            // alone does not identify its state.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
@@ -77,7 +78,7 @@ impl Etag {
     }
 }
 
-/// `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`
+/// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -103,7 +104,7 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
-            // `parse` would accept a leading `+`, and two texts would be the same etag.
+            // `parse` would accept a leading `+`, so two texts would stand for the same etag.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -140,6 +141,7 @@ impl<'de> Deserialize<'de> for Etag {
 }
 
 fn digest_key(key: &Key) -> u64 {
+    // This hash has a fixed key, unlike the fingerprints: each process must compute the same etag.
     let mut hash = SipHasher13::new();
     for value in key.values() {
         match value {
@@ -151,7 +153,8 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-/// A digest of attributes, the same in every process and for every order of the names.
+/// Returns a digest of attributes. The digest is the same in each process and for each order of the
+/// names.
 pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();
@@ -159,7 +162,7 @@ pub(crate) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
-    // A sum does not depend on the order of the attributes, which a map does not fix.
+    // A map has no fixed order, so the digest is a sum, which does not depend on the order.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 
@@ -183,7 +186,8 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
     }
 }
 
-/// Hashes the members of a set in a fixed order, because DynamoDB returns them in any order.
+/// Hashes the members of a set independent of their order, because DynamoDB returns them in any
+/// order.
 fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
     let digest = |element: &[u8]| {
         let mut hash = SipHasher13::new();

@@ -1,8 +1,9 @@
-//! Computes 128-bit fingerprints of serialized values. Values with equal fingerprints are
-//! stored alike.
+//! Computes 128-bit fingerprints of serialized values. Two values with the same fingerprint are
+//! stored as the same attribute.
 //!
-//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). Its key is
-//! random for each process, so that no caller can prepare two values with equal fingerprints.
+//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). The key of the
+//! hash is random for each process, so that no caller can prepare two values with the same
+//! fingerprint.
 
 use std::{hash::Hasher, sync::OnceLock};
 
@@ -21,7 +22,7 @@ use crate::{
     random,
 };
 
-/// The fingerprint of one attribute's value.
+/// The fingerprint of the value of one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint(u128);
 
@@ -33,13 +34,14 @@ impl Fingerprint {
     }
 }
 
-/// A serializer that hashes the serde data model. Each value is hashed with a type tag and its
-/// length, so that different values never produce the same bytes.
+/// A serializer that hashes the serde data model. The serializer hashes each value with a type tag
+/// and the length, so that different values never produce the same bytes.
 struct Hash(SipHasher13);
 
 impl Hash {
     fn new() -> Self {
         static KEY: OnceLock<[u64; 2]> = OnceLock::new();
+        // One generator has a seed of 64 bits, so the key of 128 bits comes from two generators.
         let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
         Self(SipHasher13::new_with_keys(key[0], key[1]))
     }
@@ -82,8 +84,8 @@ enum Tag {
     Struct,
 }
 
-/// Collects the entries of a map and hashes them independent of their order, because a `HashMap`
-/// can write the same content in any order.
+/// Hashes the entries of a map independent of their order, because a `HashMap` can write the same
+/// content in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Hash,
     entry: Hash,
@@ -109,6 +111,7 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut self.entry).map_err(Error::in_entry)?;
+        // A sum does not depend on the order of the entries.
         self.sum = self.sum.wrapping_add(self.entry.finish());
         Ok(())
     }
@@ -132,6 +135,7 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<()> {
+                // This tag comes after each element, so that `[[1], [2]]` and `[[1, 2]]` differ.
                 self.tag(Tag::End);
                 Ok(())
             }

@@ -1,6 +1,6 @@
-//! Checks for types with a flattened field. The derive knows neither the attributes of such a
-//! field nor their aliases. Before the library sends a write, it therefore verifies that serde can
-//! read the resulting item.
+//! Checks for types with a flattened field. The derive knows neither the attributes of a flattened
+//! field nor their aliases. The library therefore verifies before each write that serde can read
+//! the resulting item.
 
 use std::sync::Arc;
 
@@ -16,19 +16,18 @@ use crate::{
     model::Versioned,
 };
 
-/// Refuses a new item if serde cannot read it back, or does not read every attribute.
+/// Returns an error if serde cannot read a new item back, or does not read all of its attributes.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
 }
 
-/// Adds to `changes` the removal of the aliases under which the changed attributes are stored.
-/// Returns an error if serde could not read the resulting item, or would ignore a changed
-/// attribute.
+/// Adds the aliases of the changed attributes to the attributes that `changes` removes. Returns an
+/// error if serde could not read the resulting item, or would ignore a changed attribute.
 ///
-/// Serde refuses an item that has both a name and its alias, as a duplicate field. A flattened
-/// `Option` is `None` for such an item. If a write removes only the name, serde reads the old value
-/// from the alias.
+/// Serde refuses an item that contains both a name and its alias, as a duplicate field. If the name
+/// belongs to a flattened `Option`, serde reads `None` from an item that contains the name and its
+/// alias. If a write removes only the name, serde reads the old value from the alias.
 ///
 /// `stored` is the item as it was read, without bookkeeping. `written` contains the names under
 /// which serde writes the value.
@@ -41,8 +40,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // Such an attribute was read from an alias, or has a default. The item itself does not contain
-    // its name.
+    // If the item does not contain the name of a removed attribute, serde read the attribute from
+    // an alias or used its default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -51,18 +50,21 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
     }
 
-    // For nearly all writes, one check is enough: an item that is stored under the written names
-    // has no aliases.
+    // This check alone is enough for nearly all writes. If all attributes are stored under the
+    // names that serde writes, the item has no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
+    // The search decodes the item once for each attribute, so it runs only after the check has
+    // failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
+    // The second check verifies the result with the aliases removed.
     let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
     shown.map_err(|Unread { attribute, why }| {
         let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
@@ -72,7 +74,7 @@ pub(super) fn remove_aliases<T: Versioned>(
 
 /// The reason why serde could not read an item.
 struct Unread {
-    /// The attribute that is the cause, if it is known.
+    /// The attribute that caused the failure, if it is known.
     attribute: Option<String>,
     why: &'static str,
 }
@@ -100,8 +102,8 @@ impl Unread {
     }
 }
 
-/// Checks that serde can read an item, and that its value contains each of these attributes. The
-/// error names the first attribute that is missing.
+/// Checks that serde can read an item, and that the decoded value contains each attribute in
+/// `written`. The error names the first attribute that the value does not contain.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -110,7 +112,7 @@ fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> 
     }
 }
 
-/// Finds the aliases of the attributes of one stored item.
+/// The search for the aliases of one stored item.
 struct Search<'a, T> {
     table: &'a Arc<str>,
     stored: &'a Item,
@@ -119,18 +121,19 @@ struct Search<'a, T> {
 }
 
 impl<T: Versioned> Search<'_, T> {
-    /// Returns the alias under which `name` is stored. An attribute is the alias if serde shows
-    /// `name` without it, and does not show `name` with both attributes present.
+    /// Returns the alias under which `name` is stored. An attribute is the alias in one case: serde
+    /// reads `name` without it, and does not read `name` if both attributes are present.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
         if self.shows(both.clone(), name) {
             return None;
         }
-        // An attribute that is not an alias may have the wrong type, and hide the name for that
-        // reason. Such an attribute must not be removed.
+        // An attribute that is not an alias can hide `name` as well, because it has the wrong type.
+        // Such an attribute must not be removed.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
+            // A null under the alias reads as an absent value, so serde shows nothing for it.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -147,9 +150,9 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// Returns the attributes that serde writes for the value of an item without bookkeeping.
+/// Decodes an item without bookkeeping, and returns the attributes that serde writes for the value.
 fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> {
-    // The version is not part of the content. Any number makes the item readable.
+    // The version is not content. Any number makes the item readable.
     let value: T = value_of(table, item, 1)?;
     attributes_of(table, &value)
 }

@@ -1,5 +1,5 @@
-//! Converts values to items and back. Only this module interprets the shapes of attribute
-//! values.
+//! Converts values to items and back. Only this module interprets the attribute values of a user's
+//! type.
 
 mod attributes;
 mod current;
@@ -44,7 +44,8 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// Encodes a value as an item, and verifies that serde can read the item back.
+/// Encodes a value as an item. For a type with a flattened field, it verifies that serde can read
+/// the item back.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -53,8 +54,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes under their names. Generated key types match their table, so a
-/// superfluous or missing sort key is ignored.
+/// Returns the key attributes with their names. Generated key types match their table, so this
+/// function ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -74,7 +75,8 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 }
 
 /// Returns the value that serde writes for a key attribute. If serde writes another type than a
-/// string, a number or bytes, the result is an empty string, which DynamoDB refuses in keys.
+/// string, a number or bytes, the result is an empty string. DynamoDB refuses an empty string in a
+/// key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
@@ -90,7 +92,7 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns whether two reads of one key show the same state.
+/// Returns whether two reads of one key found the same state.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -102,8 +104,8 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, with the names, by the rules of the DynamoDB
-/// documentation.
+/// Returns the size of an item in bytes, with the names of its attributes. The DynamoDB
+/// documentation defines the size of an item.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
@@ -112,7 +114,7 @@ pub(crate) fn size(item: &Item) -> usize {
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    // A number takes one byte for each two significant digits, and one more byte.
+    // DynamoDB stores two significant digits of a number in one byte, and needs one more byte.
     let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),
@@ -125,8 +127,7 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::M(map) => {
             CONTAINER + map.iter().map(|(name, value)| ELEMENT + name.len() + size_of(value)).sum::<usize>()
         }
-        // Booleans and nulls take one byte. A type that this SDK does not know takes at least one
-        // byte.
+        // Booleans and nulls take one byte. An unknown type takes at least one byte.
         _ => 1,
     }
 }

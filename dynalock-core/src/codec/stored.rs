@@ -24,8 +24,8 @@ use crate::{
 ///
 /// `Stored<T>` derefs to `T`. The first mutable access takes a fingerprint of each attribute that
 /// serde writes. [`Repository::update`](crate::Repository::update) later sends the attributes whose
-/// fingerprints have changed. Changes without a mutable access, for example through a `Mutex` or an
-/// atomic in the value, are not noticed. Serde serializes a `Stored<T>` as its value.
+/// fingerprints have changed. A change without a mutable access, for example through a `Mutex` or
+/// an atomic in the value, is not noticed. Serde serializes a `Stored<T>` as its value.
 ///
 /// # Examples
 ///
@@ -47,7 +47,7 @@ pub struct Stored<T> {
     origin: StoredOrigin,
 }
 
-/// The origin of a value.
+/// The source of a value.
 #[derive(Debug, Clone)]
 enum StoredOrigin {
     /// The value was read or written in this process.
@@ -64,12 +64,11 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// The item as it was read or written, without bookkeeping. Only types with a flattened field keep
-/// this copy.
+/// A copy of the item without bookkeeping. Only types with a flattened field keep this copy.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// One state of an item.
+/// One state of an item, and how a later write recognises it.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -77,7 +76,7 @@ pub(crate) struct State {
     pub(crate) image: Option<Box<Item>>,
 }
 
-/// The fingerprints of the value before the first mutable access.
+/// The fingerprints of the value, as it was before the first mutable access.
 #[derive(Clone)]
 enum Before {
     Untouched,
@@ -86,8 +85,8 @@ enum Before {
 }
 
 impl<T> Stored<T> {
-    /// Returns the version: 1 after the create, and one more after each write. The version is 0 if
-    /// the item has none because another program wrote it.
+    /// Returns the version. The version is 1 after the create, and each write increments it by one.
+    /// The version is 0 if another program wrote the item without a version.
     ///
     /// # Examples
     ///
@@ -128,7 +127,7 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// Returns the basis of the next write, or the etag if the value was edited elsewhere.
+    /// Returns the basis of the next write. If the value was edited elsewhere, returns its etag.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -136,8 +135,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value, and the basis of its next write. If the value was edited elsewhere, its
-    /// etag replaces the basis.
+    /// Returns the value and the basis of its next write. If the value was edited elsewhere,
+    /// returns its etag instead of the basis.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -147,8 +146,8 @@ impl<T> Stored<T> {
 }
 
 impl<T: Versioned> Stored<T> {
-    /// Returns a token of the state in which the item was read. A web form, for example, sends it
-    /// to a browser together with the value.
+    /// Returns a token of the state in which the item was read. A web form, for example, sends the
+    /// token to a browser together with the value.
     ///
     /// # Examples
     ///
@@ -170,16 +169,16 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is
-    /// the token of the state that the edit started from.
+    /// the token of the state before the edit.
     ///
-    /// A write of the result reads the item first. If the item is no longer in that state, the
-    /// write fails with [`Error::Conflict`]. If the etag belongs to another key, it fails with
-    /// [`Error::KeyChanged`].
+    /// A write of the result reads the item first. If the item is no longer in the state of the
+    /// etag, the write fails with [`Error::Conflict`]. If the etag belongs to another key, the
+    /// write fails with [`Error::KeyChanged`].
     ///
-    /// The order of a `HashSet` differs from one value to the next, and its attribute is a list in
-    /// that order. An [`update`](crate::Repository::update) therefore writes an unchanged `HashSet`
-    /// again, and increments the version. A `BTreeSet` has a fixed order, so it is written only if
-    /// its members change.
+    /// A `HashSet` becomes a list whose order differs from one value to the next. An
+    /// [`update`](crate::Repository::update) therefore writes an unchanged `HashSet` again, and
+    /// increments the version. A `BTreeSet` has a fixed order, so it is written only if its members
+    /// change.
     ///
     /// # Examples
     ///
@@ -204,7 +203,7 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// Makes a `Stored` from a value that equals the stored item, because it was just read or
+    /// Makes a `Stored` from a value that equals the stored item, because the item was just read or
     /// written.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
@@ -217,12 +216,14 @@ impl Basis {
         Self { state, before: Before::Untouched, content }
     }
 
-    /// Returns the basis after a write that left the item in this revision.
+    /// Returns the basis for the writes that follow a write with this revision.
     pub(crate) fn written(revision: Revision, content: Content) -> Self {
+        // The write made the item tracked, so its revision identifies its state and no image is
+        // needed.
         Self::read(State { revision, image: None }, content)
     }
 
-    /// Returns the basis with another incarnation, because a write created the item again.
+    /// Returns this basis with another incarnation, because a write created the item again.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
@@ -230,16 +231,18 @@ impl Basis {
 
     /// Takes the fingerprints of the value before its first change.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
+        // Only the first mutable access takes fingerprints: at a later access, the value may
+        // already be changed.
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(fingerprints),
-                // A mutable access cannot return an error, so the next write reports it.
+                // A mutable access cannot return an error, so the next write returns it.
                 Err(error) => Before::Failed(error),
             };
         }
     }
 
-    /// Returns an error if the key of the value has changed since it was read.
+    /// Returns an error if the key of the value has changed since the value was read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
             // Without a mutable access, the key cannot have changed.
@@ -253,16 +256,16 @@ impl Basis {
         }
     }
 
-    /// Returns whether the value had this attribute before its first change. The result is `false`
-    /// for an unchanged value.
+    /// Returns whether the value had this attribute before its first change. Returns `false` for an
+    /// unchanged value.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
-    /// Returns the names under which serde writes the value. The result is empty unless the type
-    /// has a flattened field and the whole content is compared.
+    /// Returns the names under which serde writes the value. The list is empty unless the type has
+    /// a flattened field and the write compares the whole content.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        // A condition names these attributes only if it compares the whole content.
+        // Only a condition on the whole content contains these names.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
@@ -275,7 +278,7 @@ impl Basis {
         }
     }
 
-    /// Returns the content that an update with these changes leaves.
+    /// Returns the content of the item after an update with these changes.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
@@ -288,6 +291,7 @@ impl Basis {
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
         };
         let mut changes = before.changes(value).map_err(|error| not_encoded(table, error))?;
+        // An UpdateItem cannot change a key, so DynamoDB would refuse this write.
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
         }
@@ -320,8 +324,8 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // This runs before the caller can change the value, so the fingerprints are those of the stored
-    // state.
+    // This method runs before the caller can change the value, so the fingerprints describe the
+    // stored state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);
@@ -331,7 +335,7 @@ impl<T: Versioned> DerefMut for Stored<T> {
 }
 
 impl<T: PartialEq> PartialEq for Stored<T> {
-    /// Compares the values and the versions.
+    /// Compares both the values and the versions of two items.
     fn eq(&self, other: &Self) -> bool {
         self.version() == other.version() && self.value == other.value
     }

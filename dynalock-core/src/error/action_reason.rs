@@ -9,20 +9,21 @@ pub(crate) struct ActionReason {
     pub(crate) item: Option<Item>,
 }
 
-/// Returns the class of a code, or `None` for an action that was not a cause.
+/// Returns the class of a code, or `None` for an action that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // `ItemCollectionSizeLimitExceeded`, `ValidationError`, and codes that DynamoDB may add.
+        // This arm stands for `ItemCollectionSizeLimitExceeded`, for `ValidationError`, and for
+        // codes that DynamoDB may add.
         _ => Some(CancellationClass::Permanent),
     }
 }
 
 impl ActionReason {
-    /// Returns the reason of an action that was not a cause.
+    /// Returns the reason of an action that did not cause the cancellation.
     pub(crate) fn innocent() -> Self {
         Self { refusal: Refusal::new("None", "", None), item: None }
     }

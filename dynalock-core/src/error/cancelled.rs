@@ -13,15 +13,16 @@ use crate::{
     version::version_in,
 };
 
-/// A cancelled transaction, with a reason for each of its operations. Nothing was written.
+/// A cancelled transaction, with a reason for each of its operations. No operation of a cancelled
+/// transaction was applied.
 ///
 /// [`reason`](Self::reason) returns the reason for one operation by its handle.
 /// [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// Distinguishes the transactions of this process, so that a handle of another transaction is
-/// noticed.
+/// The number of a transaction in this process. The number shows whether a handle belongs to
+/// another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -34,30 +35,30 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// The operations in the order of the calls. Operations that were merged into one action share
-    /// its reason.
+    /// The operations in the order of the calls. Operations that were merged into one action have
+    /// the same reason.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one of its reasons. The class decides what the caller does
-/// next.
+/// The class of a cancellation, or of one of its reasons. The class decides the next step of the
+/// caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// A condition was false: read again and decide again.
+    /// A condition was false. The caller must read the items again before a new attempt.
     Conflict,
-    /// Another transaction was running on an item: the same request may succeed later.
+    /// Another transaction was running on an item. The same request may succeed later.
     Contention,
-    /// No capacity was left: the same request may succeed later.
+    /// DynamoDB or the table had no capacity left. The same request may succeed later.
     Capacity,
     /// DynamoDB would refuse the same request again.
     Permanent,
-    /// The reasons have several classes.
+    /// The reasons of the cancellation have several classes.
     Mixed,
 }
 
-/// One operation of a cancelled transaction.
+/// One operation of a cancelled transaction, with its reason.
 #[derive(Clone, Copy)]
 pub struct OperationReason<'c> {
     index: usize,
@@ -75,8 +76,8 @@ impl Cancelled {
         self.0.transaction
     }
 
-    /// Returns a reason for each operation, in the order of the calls. Operations that were not a
-    /// cause are included.
+    /// Returns a reason for each operation, in the order of the calls. Operations that did not
+    /// cause the cancellation are included.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -85,12 +86,13 @@ impl Cancelled {
         })
     }
 
-    /// Returns the common class of all reasons, or `Mixed`.
+    /// Returns the common class of all reasons. If the reasons have several classes, returns
+    /// `Mixed`.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns whether every operation that failed met contention or a lack of capacity.
+    /// Returns whether each failed operation met contention or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -107,8 +109,8 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns whether the same request may succeed later: there is at least one reason, and each
-    /// is contention or a lack of capacity.
+    /// Returns whether the same request may succeed later. The result is `true` if there is at
+    /// least one reason, and each reason is contention or a lack of capacity.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -131,8 +133,8 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.key
     }
 
-    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. The code is the text `None`
-    /// for an operation that was not a cause.
+    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. For an operation that did not
+    /// cause the cancellation, the code is the text `None`.
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
@@ -142,12 +144,13 @@ impl<'c> OperationReason<'c> {
         self.reported.refusal.message()
     }
 
-    /// Returns the class of the code, or `None` if the operation was not a cause.
+    /// Returns the class of the code, or `None` if the operation did not cause the cancellation.
     pub fn class(&self) -> Option<CancellationClass> {
         self.reported.class()
     }
 
-    /// Returns the attributes of this item as they are stored.
+    /// Returns the stored attributes of the item that made the condition false, or `None` if there
+    /// was no such item.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

@@ -1,9 +1,10 @@
 use std::{error::Error as StdError, fmt, sync::Arc};
 
-/// A value that serde could not read from an item, or could not write into one.
+/// The error of a value that serde could not read from an item, or could not write into an item.
 ///
 /// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes
-/// the problem, and is also the `source()` of this error. Neither shows a value of the item.
+/// the problem, and is also the `source()` of this error. Neither text contains a value of the
+/// item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -27,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value has the right type, but the field cannot hold it: for example a number that is too
-    /// large or has a fraction.
+    /// The value has the right type, but the field cannot hold it. An example is a number that is
+    /// too large or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
@@ -41,14 +42,14 @@ pub enum CodecReason {
     #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
     #[non_exhaustive]
     MissingField {
-        /// The field, under the name by which serde reads it.
+        /// The name of the field, as serde reads it.
         field: Box<str>,
     },
-    /// A field is stored under two names that serde reads.
+    /// A field is stored under two names, and serde reads both of them.
     #[error("the field `{field}` is there twice")]
     #[non_exhaustive]
     DuplicateField {
-        /// The field, under the name by which serde reads it.
+        /// The name of the field, as serde reads it.
         field: Box<str>,
     },
     /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
@@ -75,14 +76,14 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of one of this library's serializers or deserializers: the reason, and the path of the
-/// value.
+/// An error of one of this library's serializers or deserializers. The error contains the reason
+/// and the path of the value.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The path, starting with the innermost part.
+    /// The path of the value. The innermost part of the path is the first element.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -91,7 +92,8 @@ struct SerdeErrorParts {
 #[derive(Clone)]
 enum Part {
     Field(Box<str>),
-    /// An element of a list, or a value of a map, whose key is content.
+    /// An element of a list, or a value of a map. The path leaves out the key of a map, because the
+    /// key is content.
     Entry,
 }
 
@@ -105,19 +107,20 @@ impl CodecError {
         &self.0.table
     }
 
-    /// Returns the attribute, or `None` if it is not known.
+    /// Returns the attribute that caused the error, or `None` if it is not known.
     pub fn attribute(&self) -> Option<&str> {
+        // Each level adds its part after the inner levels, so the attribute is the last part.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
         }
     }
 
-    /// Returns the path of the value, or `None` if no single attribute is the cause.
+    /// Returns the path of the value, or `None` if no single attribute caused the error.
     ///
     /// For a value that could not be read, the path is the attribute. For a value that could not be
-    /// stored, the path includes the fields inside, for example `lines[..].price`. Keys of maps are
-    /// content and are not shown.
+    /// stored, the path includes the fields inside the attribute, for example `lines[..].price`.
+    /// Keys of maps are content and are not shown.
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
@@ -128,8 +131,8 @@ impl CodecError {
         &self.0.error.0.reason
     }
 
-    /// Returns the text of the type's own code if this code refused the value, and `None`
-    /// otherwise. The text may quote content of the item.
+    /// Returns the text of the type's own code if this code refused the value. Otherwise returns
+    /// `None`. The text may quote content of the item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }
@@ -203,7 +206,8 @@ impl SerdeErrorParts {
     }
 }
 
-/// Leaves out the detail, so that no value appears when serde wraps this error into another.
+/// The output leaves out the detail, so that no value appears when serde wraps this error into
+/// another error.
 impl fmt::Display for SerdeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.reason.fmt(f)
@@ -244,7 +248,8 @@ impl serde::de::Error for SerdeError {
         Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
     }
 
-    /// Returns the error of an unknown variant, without its name, which is a value.
+    /// Returns the error of an unknown variant. The name of the variant is a value, so it is left
+    /// out.
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
         Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
     }
@@ -266,7 +271,7 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns the kind of a value, without the value.
+/// Returns the kind of a value, without the value itself.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {
@@ -282,10 +287,10 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::NewtypeVariant
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
-        // Serde puts any text here, which may be content.
+        // Serde puts any text here. The text may be content.
         Unexpected::Other(_) => "a value",
     }
 }
 
-/// The result of serializing or deserializing.
+/// The result of a serialization or a deserialization.
 pub(crate) type SerdeResult<T> = Result<T, SerdeError>;

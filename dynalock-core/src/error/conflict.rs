@@ -33,7 +33,8 @@ impl Conflict {
         Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
     }
 
-    /// Returns the attributes of this item as they are stored.
+    /// Returns the stored attributes of the item that made the condition false, or `None` if there
+    /// was no item.
     pub fn current_item(&self) -> Option<&Item> {
         self.0.item.as_ref()
     }
@@ -43,8 +44,8 @@ impl Conflict {
         self.0.expected
     }
 
-    /// Returns the version of the item that refused the write, or `None` if there was no item or
-    /// the item had no version.
+    /// Returns the version of the item that made the condition false. Returns `None` if there was
+    /// no item, or if the item had no version.
     pub fn found(&self) -> Option<u64> {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
     }
@@ -59,7 +60,7 @@ impl Conflict {
         &self.0.key
     }
 
-    /// Returns the key in backticks, or `this key` if errors may not show it.
+    /// Returns the key in backticks, or `this key` if errors may not show the key.
     pub(super) fn shown_key(&self) -> String {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
@@ -80,6 +81,8 @@ impl fmt::Display for Conflict {
             write!(f, "expected version {expected}, ")?;
         }
         match (self.found(), &self.0.item) {
+            // The version alone does not explain this conflict, so the text names the other
+            // possible causes.
             (Some(found), _) if self.0.expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")?;
             }

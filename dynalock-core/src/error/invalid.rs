@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-/// The reason why a transaction is not sent. It names operations by their index in the order of the
-/// calls. The first index is 0.
+/// The reason why a transaction is invalid and was not sent. The reason names operations by their
+/// index in the order of the calls. The first index is 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
     /// The transaction has no operations.
     #[error("it has no operation; add one, or do not commit it")]
     Empty,
-    /// The transaction touches more items than DynamoDB allows.
+    /// The transaction contains more items than DynamoDB allows.
     #[error(
         "it touches {items} items, a separate lease row counts as an item, and DynamoDB takes 100; \
          split it into transactions that may be observed separately"
@@ -27,12 +27,12 @@ pub enum InvalidTransaction {
     TooLarge {
         /// The total size of the items, by DynamoDB's rules.
         bytes: usize,
-        /// The operation with the largest item.
+        /// The index of the operation with the largest item.
         largest: usize,
         /// The table of that item.
         table: Arc<str>,
     },
-    /// An item is larger than DynamoDB stores.
+    /// An item is larger than DynamoDB can store.
     #[error(
         "the item of operation {operation}, in table `{table}`, has {bytes} bytes, and DynamoDB stores 409600 (400 KB); \
          keep large content elsewhere, in S3 for example"
@@ -46,17 +46,17 @@ pub enum InvalidTransaction {
         /// The size of the item, by DynamoDB's rules.
         bytes: usize,
     },
-    /// Two operations write the same item, which DynamoDB refuses. (A check and a write of the same
-    /// item are merged.)
+    /// Two operations write the same item. DynamoDB refuses a transaction that writes an item
+    /// twice. A check and a write of the same item are merged instead.
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
     )]
     #[non_exhaustive]
     SameItem {
-        /// The first of the two operations.
+        /// The index of the first operation on the item.
         first: usize,
-        /// The second of the two operations.
+        /// The index of the second operation on the item.
         second: usize,
         /// The table.
         table: Arc<str>,

@@ -8,18 +8,19 @@ use super::Spent;
 pub struct Locked {
     /// The table.
     pub table: Arc<str>,
-    /// The name of the lock. For a lease on an item it is the key of the item if the type has
-    /// `#[dynalock(show_key)]`, and `None` otherwise.
+    /// The name of the lock. For a lease on an item, the name is the key of the item. If the type
+    /// has no `#[dynalock(show_key)]`, the name of a lease is `None`.
     pub name: Option<Arc<str>>,
-    /// The label of the holder. A holder without a label has its nonce as label.
+    /// The label of the holder, or the nonce of the holder if it has no label.
     pub owner: Arc<str>,
-    /// The fence of the holder's grant, or 0 if the row has none because another program wrote it.
+    /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
+    /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the lease is renewed. The time
-    /// ends with the lease by this machine's clock, or `max_skew` later under
-    /// [`Expiry::Clock`](crate::Expiry::Clock).
+    /// The time until another caller can acquire the lock, unless the lease is renewed. The
+    /// remaining time ends with the lease by this machine's clock. Under
+    /// [`Expiry::Clock`](crate::Expiry::Clock), the remaining time ends `max_skew` later.
     pub remaining: Duration,
-    /// The requests that the call sent, and the time that it took.
+    /// The number of requests that the call sent, and the time that it took.
     pub spent: Spent,
 }
 
@@ -36,8 +37,8 @@ pub enum Lost {
         /// The fence of the new grant.
         fence: u64,
     },
-    /// The lease has ended: it was not renewed in time, an operator broke it, or its `max_hold` was
-    /// over.
+    /// The lease has ended. It was not renewed in time, an operator broke the lock, or the
+    /// `max_hold` of the lock was over.
     #[error("its lease has ended")]
     Expired,
     /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.
@@ -52,8 +53,8 @@ pub enum Lost {
 }
 
 impl Lost {
-    /// Returns whether the grant has certainly ended. Otherwise only the answers of DynamoDB are
-    /// missing, and the lease may still be held.
+    /// Returns whether the grant has certainly ended. If DynamoDB has only not answered, the lease
+    /// may still be held.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,
@@ -73,7 +74,7 @@ impl fmt::Display for Locked {
             Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
             None => write!(f, " holds the lock in table `{table}`")?,
         }
-        // A row that another program wrote may have neither an owner nor a fence.
+        // If another program wrote the row, it may have neither an owner nor a fence.
         if *fence > 0 {
             write!(f, " under fence {fence}")?;
         }

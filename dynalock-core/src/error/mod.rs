@@ -38,19 +38,20 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Neither `Display` nor `Debug` shows the content of an item. Two methods return content:
 /// [`Conflict::current`] returns the item of a conflict, and [`CodecError::detail`] returns the
 /// text of a type that refused its value. The key of an item is shown only if its type has
-/// `#[dynalock(show_key)]`. DynamoDB's own messages are passed on unchanged.
+/// `#[dynalock(show_key)]`. The messages of DynamoDB are passed on unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The item has changed since it was read: another caller wrote or deleted it. Nothing was
     /// written.
     ///
-    /// Read the item again, or start from [`Conflict::current`]. The call `update_with` does this
-    /// itself.
+    /// Read the item again, or start from [`Conflict::current`]. The call `update_with` reads the
+    /// item again by itself.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found an item under its key, with or without a version. Nothing was written.
+    /// A create found an item with the same key. The existing item may have no version. Nothing was
+    /// written.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
@@ -97,10 +98,10 @@ pub enum Error {
         why: InvalidPatch,
     },
 
-    /// DynamoDB cancelled a transaction. None of its operations wrote anything.
+    /// DynamoDB cancelled a transaction. No operation of the transaction wrote anything.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. [`transact`](crate::transact) runs its closure again without help.
+    /// condition false. [`transact`](crate::transact) runs its closure again by itself.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -108,29 +109,29 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// A handle was used with a transaction that it does not belong to. The error says nothing
+    /// A handle was used with a transaction that did not make it. `ForeignHandle` says nothing
     /// about the outcome of either transaction.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// A transaction with the caller's token was committed before, because an item shows its write
-    /// id. This call wrote nothing.
+    /// An item shows that a transaction with the caller's token was committed before. This call
+    /// wrote nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
     )]
     #[non_exhaustive]
     AlreadyCommitted {
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// A transaction with other content was committed under this ClientRequestToken in the last ten
-    /// minutes. This call wrote nothing.
+    /// A transaction with other content was committed with the same ClientRequestToken in the last
+    /// ten minutes. This call wrote nothing.
     ///
-    /// Read the items before you send the content under a new token. A transaction that is repeated
-    /// under its old token, for example after a crash, must have the same content. A `HashSet` or a
-    /// `HashMap` has a different order each time, which makes a different content: use a
+    /// Read the items before you send the new content with a new token. A transaction that is
+    /// repeated with its old token, for example after a crash, must have the same content. A
+    /// `HashSet` or a `HashMap` has a different order each time, so its content differs: use a
     /// `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier transaction was
     /// committed, the error is [`Error::AlreadyCommitted`].
     #[error(
@@ -139,17 +140,17 @@ pub enum Error {
     )]
     #[non_exhaustive]
     TokenReused {
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// Another caller holds the lock, and the wait for it is over.
+    /// Another caller holds the lock, and the wait of this call is over.
     #[error("{0}")]
     Locked(Box<Locked>),
 
     /// The fair queue has the maximum number of entries. No entry was added.
     ///
-    /// Try again later, or allow a longer queue:
+    /// Call again later, or allow a longer queue:
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
@@ -161,15 +162,15 @@ pub enum Error {
         table: Arc<str>,
         /// The number of waiters, without the holder.
         waiting: usize,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The place in the fair queue is lost. The waiter became the head, but sent no heartbeat for a
-    /// whole ttl, so another caller removed its entry. The lock is not held.
+    /// The caller has lost its place in the fair queue. The caller became the head, but sent no
+    /// heartbeat for a whole ttl, so another caller removed its entry. The lock is not held.
     ///
-    /// The process or its runtime was paused for that time, or DynamoDB could not be reached. A new
-    /// call enters at the end of the queue.
+    /// Either the caller's process or runtime was paused for a whole ttl, or DynamoDB could not be
+    /// reached. A new call enters at the end of the queue.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"
@@ -178,30 +179,30 @@ pub enum Error {
     Evicted {
         /// The table.
         table: Arc<str>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The lock is no longer held. Another caller may already hold it.
+    /// The lock is no longer held. Another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// The key has no item that could be updated.
+    /// The call needs an item, and the key has none.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
         /// The table.
         table: Arc<str>,
-        /// The key, if the type has `#[dynalock(show_key)]`.
+        /// The key of the item, or `None` if the type has no `#[dynalock(show_key)]`.
         key: Option<Arc<str>>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
     /// The key of a value differs from the key of the item that it was read from. Nothing was
     /// written.
     ///
-    /// DynamoDB cannot change a key. Create an item under the new key, and delete the old item.
+    /// DynamoDB cannot change a key. Create an item with the new key, and delete the old item.
     #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
     #[non_exhaustive]
     KeyChanged {
@@ -209,7 +210,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: it is empty, or serde writes it differently from its `KeyAttribute`.
+    /// A key is invalid. Either the key is empty, or serde writes another value than its
+    /// `KeyAttribute` returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -243,7 +245,7 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A write changes or compares too many attributes: its expression is longer than DynamoDB
+    /// A write changes or compares too many attributes, so its expression is longer than DynamoDB
     /// allows. Nothing was written.
     #[error(
         "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
@@ -252,33 +254,34 @@ pub enum Error {
     ExpressionTooLong {
         /// The table.
         table: Arc<str>,
-        /// The bytes of the expression.
+        /// The length of the expression in bytes.
         bytes: usize,
-        /// The way to avoid the error.
+        /// A text that says how the caller can avoid this error.
         remedy: &'static str,
     },
 
-    /// The outcome of a write is unknown: a reply was lost, and the item no longer shows whether
+    /// The outcome of a write is unknown. A reply was lost, and the item no longer shows whether
     /// the write was applied.
     ///
-    /// Read the item to see its current state. A new write that starts from this state is safe,
-    /// because its condition protects it. A repetition of this write may apply it twice.
+    /// Read the item to see its current state. A new write that starts from the current state is
+    /// safe, because its condition protects it. A repetition of the failed write may apply the
+    /// change twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show it ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]
     Indeterminate {
-        /// The table. For a transaction, all its tables, separated by commas.
+        /// The table. For a transaction, the field contains all its tables, separated by commas.
         table: Arc<str>,
         /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,
-        /// The last known version of the item, or `None` if it was absent or not read.
+        /// The last known version of the item, or `None` if the item was absent or was not read.
         found: Option<u64>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
         /// The failure that ended the call, or `None` if the item itself showed that the outcome is
-        /// unknown. The message contains it.
+        /// unknown. The message of the error contains the message of the failure.
         last: Option<Box<Error>>,
     },
 
@@ -286,25 +289,28 @@ pub enum Error {
     #[error("gave up after {spent}: {last}")]
     #[non_exhaustive]
     Exhausted {
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
-        /// The failure of the last attempt. The message contains it.
+        /// The failure of the last attempt. The message of the error contains the message of the
+        /// failure.
         last: Box<Error>,
     },
 
-    /// DynamoDB refused the request because of a transaction on the same item. The error appears
+    /// DynamoDB refused the request because of a transaction on the same item. `Contention` appears
     /// inside [`Error::Exhausted`].
     #[error("a transaction was at work on the item ({0})")]
     Contention(Refusal),
 
-    /// DynamoDB or the table had no capacity left. The error appears inside [`Error::Exhausted`].
+    /// DynamoDB or the table had no capacity left for the request. `Throttled` appears inside
+    /// [`Error::Exhausted`].
     #[error("throttled ({0})")]
     Throttled(Refusal),
 
-    /// No usable answer came: the connection failed, the request timed out, or the answer was a 5xx
-    /// or unreadable. The error appears inside [`Error::Exhausted`] and [`Error::Indeterminate`].
-    /// Two calls return it directly: the release of a lock whose runtime was shut down, and the
-    /// acquire of a lock whose heartbeat thread could not be started.
+    /// DynamoDB sent no usable answer: the connection failed, the request timed out, or the answer
+    /// was a 5xx or unreadable. `Unavailable` appears inside [`Error::Exhausted`] and
+    /// [`Error::Indeterminate`]. Two calls return `Unavailable` directly: the release of a lock
+    /// whose runtime was shut down, and the acquire of a lock whose heartbeat thread could not be
+    /// started.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -316,14 +322,15 @@ pub enum Error {
     TableNotFound {
         /// The table.
         table: Arc<str>,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The table has no index of this name. Nothing was read.
+    /// The table has no index with this name. Nothing was read.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) creates the indexes of a new table, and adds none to a table
-    /// that exists. DynamoDB's `UpdateTable` adds a global index; a local index exists only from the creation of its table.
+    /// [`Repository::create_table`](crate::Repository::create_table) creates the indexes of a new
+    /// table. `create_table` adds no index to an existing table. DynamoDB's `UpdateTable` can add a
+    /// global index. A local index can be created only together with its table.
     #[error(
         "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
          global index to this one with UpdateTable, and create the table anew for a local index"
@@ -334,7 +341,7 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the index.
         index: &'static str,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -358,9 +365,9 @@ pub enum Error {
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
-    /// A page token does not belong to this query, or is not a token of this library. Nothing was read.
+    /// A page token belongs to another query, or this library did not make it. Nothing was read.
     ///
-    /// Ask for the first page again, with `None` as the token.
+    /// Request the first page again, with `None` as the token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
     #[non_exhaustive]
     PageToken {
@@ -374,7 +381,7 @@ pub enum Error {
     #[error("{0}")]
     InvalidSetting(InvalidSetting),
 
-    /// An item is larger than DynamoDB stores. Nothing was written.
+    /// An item is larger than DynamoDB can store. Nothing was written.
     ///
     /// For an item of a transaction, the error is [`InvalidTransaction::ItemTooLarge`].
     #[error(
@@ -385,10 +392,11 @@ pub enum Error {
     ItemTooLarge {
         /// The table.
         table: Arc<str>,
-        /// The size of the data in the write, by DynamoDB's rules. A create or a put counts the
-        /// whole item. An update counts the names and new values of the changed attributes.
+        /// The size of the data in the write, by DynamoDB's rules. For a create or a put, this
+        /// number is the size of the whole item. For an update, this number is the size of the
+        /// names and new values of the changed attributes.
         bytes: usize,
-        /// The requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -422,7 +430,8 @@ impl Error {
         self.spent().map(|spent| spent.elapsed)
     }
 
-    /// Returns `None` if another caller holds the lock, for a call that does not wait.
+    /// Converts the result of a call that does not wait. Returns `None` if another caller holds the
+    /// lock.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -432,6 +441,7 @@ impl Error {
     }
 
     fn spent(&self) -> Option<Spent> {
+        // All variants are listed, so that a new variant with a `Spent` is not forgotten here.
         match self {
             Self::Conflict(conflict) | Self::AlreadyExists(conflict) | Self::ConditionFailed(conflict) => {
                 Some(conflict.spent())
@@ -473,7 +483,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed later, without a change by its caller.
+    /// Returns whether the same call may succeed later without any change by the caller.
     ///
     /// The call has already made its own retries. Wait before you repeat the call.
     ///
@@ -500,6 +510,7 @@ impl Error {
             | Self::Evicted { .. } => true,
             Self::Unavailable(why) => !matches!(why, Unavailable::RuntimeEnded),
             Self::Cancelled(cancelled) => cancelled.is_retryable(),
+            // All variants are listed, so that each new variant needs a decision.
             Self::Conflict(_)
             | Self::AlreadyExists(_)
             | Self::ConditionFailed(_)
@@ -532,7 +543,7 @@ impl Error {
     }
 }
 
-/// Returns the text of a key for a message, or `this key` if errors may not show it.
+/// Returns the text of a key for a message, or `this key` if errors may not show the key.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }

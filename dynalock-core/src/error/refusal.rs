@@ -2,7 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// A refusal in DynamoDB's own words, with the number of requests and the time that the call spent.
+/// A refusal with DynamoDB's own code and message. A refusal also contains the number of requests
+/// that the call sent, and the time that the call took.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -20,11 +21,14 @@ impl Refusal {
         Self(Box::new(RefusalParts { code, message, request_id, spent: Spent::default() }))
     }
 
-    /// Returns whether DynamoDB refused the request because the key of the table differs.
+    /// Returns whether DynamoDB refused the request because the key of the table differs from the
+    /// key in the request.
     pub(crate) fn is_of_key_schema(&self) -> bool {
+        // DynamoDB has one error code for all invalid requests, so only the message shows the
+        // cause.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // The message of DynamoDB Local for a missing key attribute.
+            // DynamoDB Local has this message for a missing key attribute.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -47,15 +51,16 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    /// Whether DynamoDB refused the request because the table has no such index.
+    /// Returns whether DynamoDB refused the request because the table does not have the index.
     pub(crate) fn is_of_missing_index(&self) -> bool {
         self.code().starts_with("Validation") && self.message().contains("does not have the specified index")
     }
 
-    /// Whether DynamoDB refused the place where a page begins.
+    /// Returns whether DynamoDB refused the key after which a page should begin.
     pub(crate) fn is_of_page_start(&self) -> bool {
         let message = self.message().to_ascii_lowercase();
         self.code().starts_with("Validation")
+            // DynamoDB, DynamoDB Local and the in-process engine name this key in different words.
             && ["starting key", "exclusive start key", "exclusivestartkey"].iter().any(|word| message.contains(word))
     }
 
@@ -74,7 +79,7 @@ impl Refusal {
         &self.0.message
     }
 
-    /// Returns the id of the request, which AWS support asks for.
+    /// Returns the id of the request. AWS support asks for the request id.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
@@ -86,7 +91,8 @@ impl Refusal {
 }
 
 impl Unavailable {
-    /// Returns the refusal with the attempts and the time that the call has spent.
+    /// Returns the failure with the number of requests that the call sent and the time that it
+    /// took.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),
@@ -106,38 +112,39 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The reason why no usable answer came.
+/// The reason why DynamoDB sent no usable answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The connection was refused. The request was never sent.
+    /// The server refused the connection. The request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// The credentials provider failed, and may succeed the next time. The request was never sent.
+    /// The credentials provider failed. The provider may succeed the next time. The request was
+    /// never sent.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
-    /// A part of the SDK's configuration failed, for example an interceptor. The request was never
+    /// A part of the SDK's configuration, for example an interceptor, failed. The request was never
     /// sent.
     #[error("the SDK did not send the request: {0}")]
     NotSent(Arc<str>),
     /// The connection could not be made, or was interrupted. The request may have been applied.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
-    /// No answer came in time. The request may have been applied.
+    /// DynamoDB did not answer in time. The request may have been applied.
     #[error("no answer came in time")]
     Timeout,
     /// The deadline passed before the request could be sent.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before the release was answered. The lock may be
-    /// free. Otherwise its lease expires.
+    /// The tokio runtime of a lock was shut down before DynamoDB answered the release. The lock may
+    /// be free. If the lock is still held, its lease expires.
     #[error("the runtime of the lock was shut down before it was known to be released")]
     RuntimeEnded,
     /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No
     /// request for the lock was sent.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// The table exists, but is not active yet.
+    /// The table exists, but it is not active yet.
     #[error("the table is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. The request may have been applied.

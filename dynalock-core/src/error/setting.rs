@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// The setting of a call that is out of its range.
+/// A setting of a call that is out of its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSetting {
@@ -14,16 +14,16 @@ pub enum InvalidSetting {
     /// `acquire_all` or `lock_any` was called with an empty list.
     #[error("no lock is named; name at least one")]
     NoLocks,
-    /// `max_queue(0)` was set, which lets no caller enter the queue.
+    /// `max_queue(0)` was set. With a limit of 0, no caller could enter the queue.
     #[error("`max_queue(0)` leaves no place in the queue; allow at least 1")]
     MaxQueue,
-    /// `attempts(0)` was set, which allows no request.
+    /// `attempts(0)` was set. With a limit of 0, the call could not send a request.
     #[error("`attempts(0)` allows no request; allow at least 1")]
     Attempts,
-    /// `attempt_timeout(Duration::ZERO)` was set, which leaves no time for an answer.
+    /// `attempt_timeout(Duration::ZERO)` was set. A timeout of zero leaves no time for an answer.
     #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
     AttemptTimeout,
-    /// `segments` was called with 0, or with more than DynamoDB allows.
+    /// `segments` was called with 0, or with a larger number than DynamoDB allows.
     #[error("a scan has 1 to 1000000 segments, and this one has {segments}; set another number of `segments`")]
     #[non_exhaustive]
     Segments {

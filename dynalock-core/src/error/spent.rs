@@ -1,10 +1,10 @@
 use std::{fmt, time::Duration};
 
-/// The requests that a call sent before it ended with an error, and the time that it took.
+/// The number of requests that a call sent before it returned an error, and the time that it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The number of requests that the call sent. Reads of items that were answered do not count.
+    /// The number of requests that the call sent. An answered read of an item does not count.
     pub attempts: u32,
     /// The time since the start of the call.
     pub elapsed: Duration,

@@ -11,7 +11,8 @@ use super::{
 /// [`Fixed`](super::Fixed).
 ///
 /// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A
-/// `V` can also be compared with an `Option<V>`, and a `&str` with a string ([`AsOperand`]).
+/// `V` can also be compared with an `Option<V>`, and a `&str` can be compared with a string
+/// ([`AsOperand`]).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -34,7 +35,7 @@ use super::{
 ///
 /// # What a condition sees
 ///
-/// A condition sees the stored attribute, under the name that serde writes.
+/// A condition tests the stored attribute, under the name that serde writes.
 ///
 /// | stored | effect |
 /// |---|---|
@@ -49,8 +50,8 @@ pub struct Attribute<T, V, R = Required> {
 
 /// The type of an attribute that is written by `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
-/// `Opaque` has no values, so such an attribute cannot be compared. The only conditions are
-/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
+/// `Opaque` has no values, so an attribute of this type cannot be compared. The only conditions on
+/// an opaque attribute are [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 

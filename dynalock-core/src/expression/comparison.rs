@@ -84,34 +84,36 @@ macro_rules! conditions_of {
     ($place:ident) => {
         #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
         impl<T, V, R> $place<T, V, R> {
-            /// True if the attribute exists. A null exists as well.
+            /// Returns a condition that is true if the attribute exists. A null exists, too.
             pub fn exists(self) -> Condition<T> {
                 Condition::new(Test::Exists(self.into_path().document))
             }
 
-            /// True if the attribute does not exist. A null exists, so the condition is false for it. For
-            /// an `Option`, [`eq`](Self::eq)`(None)` is true for both.
+            /// Returns a condition that is true if the attribute does not exist. A null exists, so
+            /// the condition is false for it. For an `Option`, [`eq`](Self::eq)`(None)` is true for
+            /// both.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
             }
 
-            /// True if the attribute equals `operand`.
+            /// Returns a condition that is true if the attribute equals `operand`.
             ///
-            /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The condition
-            /// `eq(None)` is true for a null and for a missing attribute.
+            /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The
+            /// condition `eq(None)` is true for a null and for a missing attribute.
             pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::equal(path, encode_attribute(&operand.as_operand())?)))
             }
 
-            /// True if the attribute differs from `operand`: the opposite of [`eq`](Self::eq). An absent
-            /// attribute differs from every operand except `None`.
+            /// Returns a condition that is true if the attribute differs from `operand`: the
+            /// opposite of [`eq`](Self::eq). An absent attribute differs from every operand except
+            /// `None`.
             pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::not_equal(path, encode_attribute(&operand.as_operand())?)))
             }
 
-            /// True if the attribute equals one of `operands`. DynamoDB takes 1 to 100 operands. With any
-            /// other number, the write that carries the condition fails with
-            /// [`Error::Encode`](crate::Error::Encode).
+            /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB
+            /// takes 1 to 100 operands. With any other number, the write that carries the condition
+            /// fails with [`Error::Encode`](crate::Error::Encode).
             pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
                 test(self, |path| {
                     let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
@@ -123,12 +125,13 @@ macro_rules! conditions_of {
                 })
             }
 
-            /// True if the string or the bytes begin with `prefix`.
+            /// Returns a condition that is true if the string or the bytes begin with `prefix`.
             pub fn begins_with(self, prefix: impl AsPrefix<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// True if the attribute contains `part`: a part of a string, or an element of a list or a set.
+            /// Returns a condition that is true if the attribute contains `part`: a part of a
+            /// string, or an element of a list or a set.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
@@ -151,39 +154,40 @@ macro_rules! conditions_of {
                 Size(self)
             }
 
-            /// True if the stored attribute has this type.
+            /// Returns a condition that is true if the stored attribute has this type.
             pub fn is_type(self, expected: AttributeType) -> Condition<T> {
                 let operand = AttributeValue::S(expected.name().to_owned());
                 Condition::new(Test::Function("attribute_type", self.into_path().document, operand))
             }
         }
 
-        /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8 bytes, and
-        /// bytes as unsigned numbers. An absent attribute and a null are neither below nor above any value.
+        /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8
+        /// bytes, and bytes as unsigned numbers. An absent attribute and a null are neither below
+        /// nor above any value.
         #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
         impl<T, V, R> $place<T, V, R> {
-            /// True if the attribute is less than `bound`.
+            /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
                 compare(self, "<", &bound)
             }
 
-            /// True if the attribute is at most `bound`.
+            /// Returns a condition that is true if the attribute is at most `bound`.
             pub fn le(self, bound: impl AsBound<V>) -> Condition<T> {
                 compare(self, "<=", &bound)
             }
 
-            /// True if the attribute is greater than `bound`.
+            /// Returns a condition that is true if the attribute is greater than `bound`.
             pub fn gt(self, bound: impl AsBound<V>) -> Condition<T> {
                 compare(self, ">", &bound)
             }
 
-            /// True if the attribute is at least `bound`.
+            /// Returns a condition that is true if the attribute is at least `bound`.
             pub fn ge(self, bound: impl AsBound<V>) -> Condition<T> {
                 compare(self, ">=", &bound)
             }
 
-            /// True if the attribute is at least `low` and at most `high`. DynamoDB refuses the write if
-            /// `low` is greater than `high`.
+            /// Returns a condition that is true if the attribute is at least `low` and at most
+            /// `high`. DynamoDB refuses the write if `low` is greater than `high`.
             pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
                 test(self, |path| {
                     let low = encode_attribute(&low.as_bound())?;
@@ -199,32 +203,32 @@ conditions_of!(Path);
 
 /// Comparisons of a size. A size is a number of bytes or elements.
 impl<P: Place> Size<P> {
-    /// True if the size equals `size`.
+    /// Returns a condition that is true if the size equals `size`.
     pub fn eq(self, size: u64) -> Condition<P::Item> {
         self.compare("=", size)
     }
 
-    /// True if the size differs from `size`.
+    /// Returns a condition that is true if the size differs from `size`.
     pub fn ne(self, size: u64) -> Condition<P::Item> {
         self.compare("<>", size)
     }
 
-    /// True if the size is less than `size`.
+    /// Returns a condition that is true if the size is less than `size`.
     pub fn lt(self, size: u64) -> Condition<P::Item> {
         self.compare("<", size)
     }
 
-    /// True if the size is at most `size`.
+    /// Returns a condition that is true if the size is at most `size`.
     pub fn le(self, size: u64) -> Condition<P::Item> {
         self.compare("<=", size)
     }
 
-    /// True if the size is greater than `size`.
+    /// Returns a condition that is true if the size is greater than `size`.
     pub fn gt(self, size: u64) -> Condition<P::Item> {
         self.compare(">", size)
     }
 
-    /// True if the size is at least `size`.
+    /// Returns a condition that is true if the size is at least `size`.
     pub fn ge(self, size: u64) -> Condition<P::Item> {
         self.compare(">=", size)
     }

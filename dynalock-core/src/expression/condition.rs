@@ -11,13 +11,13 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that there is no item under the key. The condition tests a key attribute,
-/// because an item can exist without a version.
+/// Returns the condition that the key has no item. The condition tests a key attribute, because an
+/// item can exist without a version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that there is an item under the key.
+/// Returns the condition that the key has an item.
 pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
@@ -25,9 +25,10 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
 /// Returns the condition that the item is unchanged since it was read: it has the same version in
 /// the same incarnation.
 ///
-/// An item without a version or without write ids is identified by its content alone. The condition
-/// then requires each attribute of its image. It also requires the absence of all other attributes
-/// that the type knows or that `written` names.
+/// An item without a version or without write ids is identified by its content alone. For an item
+/// that is identified by its content, the condition requires each attribute of its image. The
+/// condition also requires the absence of all other attributes that the type knows or that
+/// `written` names.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -64,8 +65,8 @@ pub(crate) fn unchanged<'a>(
 }
 
 /// Returns the condition that the item has the attributes of the image, and none of the other named
-/// attributes. The order is fixed, because a transaction that is repeated under its token must have
-/// the same text.
+/// attributes. The order of the attributes is fixed, because a transaction that is repeated with
+/// its token must have the same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,

@@ -51,7 +51,7 @@ pub(crate) struct Name(usize);
 pub(crate) struct Value(usize);
 
 impl Placeholders {
-    /// Starts the numbering after the placeholders of the request's other expressions.
+    /// Makes placeholders whose numbers continue after those of the request's other expressions.
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }
@@ -99,9 +99,9 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the text of a placeholder, with its number in base 36. Compared with decimal numbers, an
-/// expression of 4 KB then has room for a fifth more attributes. The text is built without `fmt`,
-/// which would take longer than the rest of the function.
+/// Returns the text of a placeholder. The number of a placeholder is written in base 36, so an
+/// expression of 4 KB has room for a fifth more attributes than with decimal numbers. The text is
+/// built without `fmt`, because `fmt` would take longer than the rest of the function.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut digits = Digits::default();
     [sign, digits.write(index)].concat()

@@ -46,8 +46,8 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
 }
 
 /// A bound in a comparison by order with an attribute of type `V`. Strings, numbers and bytes have
-/// an order, among them every [`KeyAttribute`]. An `Option` of an ordered type is compared by its
-/// content.
+/// an order, and each [`KeyAttribute`] is one of these. An `Option` of an ordered type is compared
+/// by its content.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",

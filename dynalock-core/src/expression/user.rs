@@ -10,8 +10,8 @@ use crate::{
     error::{CodecError, Error, SerdeError},
 };
 
-/// A condition on a stored item of `T`, made from its [`Attribute`](crate::condition::Attribute)s,
-/// for example `Product::ATTR.stock.ge(3)`.
+/// A condition on a stored item of `T`. The [`Attribute`](crate::condition::Attribute)s of `T` make
+/// conditions, for example `Product::ATTR.stock.ge(3)`.
 ///
 /// A condition is true or false, never unknown, and `!condition` is its opposite. Method calls bind
 /// more tightly than `!`: the condition `!a.and(b)` is false if both are true.
@@ -29,7 +29,7 @@ impl<T> Condition<T> {
         Self { test, of: PhantomData }
     }
 
-    /// True if both conditions are true.
+    /// Returns a condition that is true if both conditions are true.
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -50,7 +50,7 @@ impl<T> Condition<T> {
         })
     }
 
-    /// True if at least one of the conditions is true.
+    /// Returns a condition that is true if at least one of the conditions is true.
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -79,8 +79,8 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text as an operand of `AND`. The text needs no parentheses around it, and
-    /// DynamoDB refuses doubled parentheses.
+    /// Returns the text of the condition as an operand of `AND`. The text of a condition needs no
+    /// parentheses around it, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -102,7 +102,7 @@ impl<T> Clone for Condition<T> {
     }
 }
 
-/// Shows the text and the names, without the operands.
+/// The output is the text and the names, without the operands.
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut placeholders = Placeholders::default();
@@ -126,7 +126,7 @@ pub(super) enum Test {
     In(DocumentPath, Vec<AttributeValue>),
     /// A function of an attribute and an operand. The first field is the function.
     Function(&'static str, DocumentPath, AttributeValue),
-    /// An operand that cannot be encoded.
+    /// The error of an operand that cannot be encoded.
     Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),

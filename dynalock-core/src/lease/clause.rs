@@ -19,16 +19,17 @@ use crate::{
 /// How a write treats the lease of its item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// The write ignores leases, because its type has none or its caller asked for that.
+    /// The write ignores leases, because its type has no leases or because its caller wants to
+    /// ignore leases.
     Ignoring,
-    /// The write of a caller without the lease. The write removes the owner of an expired lease, so
-    /// that no late heartbeat renews that lease.
+    /// A write by a caller that does not hold the lease. The write removes the owner of an expired
+    /// lease, so that no late heartbeat can renew that lease.
     Outside {
-        /// A time in epoch milliseconds. A lease has expired if its stored end is earlier than this
-        /// time. `None` if no lease counts as expired.
+        /// A time in epoch milliseconds, or `None` if no lease counts as expired. A lease has
+        /// expired if its stored end is earlier than `expired_before`.
         expired_before: Option<u64>,
     },
-    /// The write of the holder, which requires its lease.
+    /// A write by the holder, which requires its lease.
     Holder(HolderProof),
 }
 
@@ -67,15 +68,15 @@ pub(crate) enum AfterWrite {
 /// The leases that a request may take over.
 #[derive(Debug, Clone)]
 pub(crate) enum Expired {
-    /// No lease may be taken over.
+    /// The request may take over no lease.
     Nobody,
-    /// Any lease that ended before this moment, in epoch milliseconds.
+    /// The request may take over any lease that ended before this time, in epoch milliseconds.
     EndedBefore(u64),
-    /// The lease of this holder, if the row still equals the observation.
+    /// The request may take over the lease of this holder, if the row still equals the observation.
     Silent(Box<Observation>),
 }
 
-/// The assignments and removals of a request on lease attributes.
+/// The lease attributes that a request sets and removes.
 #[derive(Default)]
 pub(crate) struct LeaseUpdate {
     pub(crate) set: Vec<(Name, Value)>,
@@ -85,12 +86,12 @@ pub(crate) struct LeaseUpdate {
 }
 
 impl LeaseClause {
-    /// Returns the condition on the lease in the item.
+    /// Returns the condition on the lease in the item, or `None` if the item contains no lease.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
 
-    /// Returns the effect on the lease in the item.
+    /// Returns the changes of the lease attributes in the item.
     pub(crate) fn effect(&self, model: &Model, to: &mut Placeholders) -> LeaseUpdate {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
@@ -111,7 +112,8 @@ impl LeaseClause {
         }
     }
 
-    /// Returns the condition on the separate lease row of the item.
+    /// Returns the condition on the separate lease row of the item, or `None` if the type has no
+    /// separate leases.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
@@ -172,11 +174,11 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // The write does not know whether a waiter follows. It may leave an empty queue,
-                // which a task removes later.
+                // The write does not know whether the queue has another entry. It may therefore
+                // leave an empty queue, which a task removes later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
-                // A put of the whole item cannot compute the next fence from the stored fence. The
-                // condition requires the stored fence, so the constant is the same number.
+                // A PutItem of the whole item cannot compute the next fence from the stored fence.
+                // The condition requires the stored fence, so this constant is the same number.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
                 // This attribute identifies the release if the reply to the commit is lost.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
@@ -185,8 +187,8 @@ impl HolderProof {
         }
     }
 
-    /// Returns the reason why the lease is lost, judged by the item or row `met`, or `None` if the
-    /// lease is held.
+    /// Returns the reason why the lease is lost, or `None` if it is held. The result depends on
+    /// `met`: the item or row that refused the request.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let record = LockRecord::read(&lock, item);
@@ -206,7 +208,7 @@ impl HolderProof {
 
 impl LeaseUpdate {
     /// Returns the update expression, or `None` if the request changes nothing. `terms` are
-    /// assignments of other attributes, or of computed values.
+    /// assignments to other attributes, or of computed values.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
         let Self { set, remove, leave } = self;
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
@@ -277,13 +279,13 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that this owner has not released the lock. The condition refuses a late
-/// copy of an acquire after the release.
+/// Returns the condition that this owner has not released the lock. Because of the condition,
+/// DynamoDB refuses a late copy of an acquire after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that the owner holds the lock. The fence does not matter.
+/// Returns the condition that the owner holds the lock. The condition does not test the fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -291,27 +293,28 @@ pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mu
     }
 }
 
-/// Returns the condition that the owner holds the lock under this fence.
+/// Returns the condition that the owner holds the lock with this fence.
 pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, to: &mut Placeholders) -> String {
     let fence = to.value(number(kind.stored_fence(fence)));
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// Returns the condition that the stored beat is lower than this heartbeat.
+/// Returns the condition that the stored beat is lower than the number of this heartbeat.
 ///
 /// The comparison is strict, because two processes that have resumed one token may send the same
-/// number. The condition does not require the previous beat exactly: after a heartbeat whose reply
-/// was lost, that condition would end the lease.
+/// number. The condition does not require that the stored beat is exactly the previous beat,
+/// because the lease would then end after a heartbeat with a lost reply.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {
         GrantKind::Plain => format!("{name} < {beat}"),
-        // The head of a queue has no beat until its first heartbeat.
+        // The head of a queue has no beat before its first heartbeat.
         GrantKind::Fair => format!("(attribute_not_exists({name}) OR {name} < {beat})"),
     }
 }
 
-/// Returns the update of a heartbeat. The lease ends at `until`, in epoch milliseconds.
+/// Returns the changes that a heartbeat makes. The renewed lease ends at `until`, in epoch
+/// milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
@@ -322,13 +325,13 @@ pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) ->
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
 
-/// Returns the update that removes the owner.
+/// Returns the changes that remove the owner of a lock.
 pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }
 
-/// Returns the update that removes the head of the queue and so makes the next entry the head. Each
-/// request adds the assignment of the fence.
+/// Returns the update that removes the head of the queue, so that the next entry becomes the head.
+/// Each request adds the assignment of the fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {
@@ -337,9 +340,12 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-/// Returns the assignment of the next fence. The first fence of a row is the time of day.
+/// Returns the assignment of the next fence. The first fence of a row is the current time in epoch
+/// milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
+    // A row that was deleted and created again must not reuse its old fences. The time is higher
+    // than each fence of the old row, unless the lock was granted more than once per millisecond.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Grant {
     pub(crate) fence: u64,
     /// The fence of the previous holder, if this call took over its lease.
     pub(crate) taken_over: Option<u64>,
-    /// Whether a late copy of the enqueue may still arrive.
+    /// Records whether a late copy of the enqueue may still arrive.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
@@ -61,28 +61,29 @@ pub(crate) struct GrantFields {
     pub(crate) sent: Instant,
 }
 
-/// The state of the lease.
+/// The current state of a lease.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseState {
     pub(super) beat: u64,
     /// The end of the lease by the monotonic clock of this machine. The lease counts from the time
     /// before the renewing request was sent.
     deadline: Instant,
-    /// Why the last heartbeat failed.
+    /// The reason why the last heartbeat failed.
     pub(super) trouble: Option<Arc<str>>,
-    /// Whether callers waited behind the holder when the row was last read.
+    /// The waiters behind the holder, as the row showed them at the last read.
     pub(super) waiters: Waiters,
-    /// Whether a write that releases the lease may have been sent. A heartbeat that it overtakes is then no loss.
+    /// `true` if a write that releases the lease may have been sent. If the write arrives before a
+    /// heartbeat, the refused heartbeat is not a loss of the lock.
     releases: bool,
 }
 
-/// The distance between the beats of two processes that share one grant. No process sends this
-/// number of heartbeats during one lease. The beats of a process that resumes the grant are
+/// The distance between the beats of two processes that share one grant. A process sends fewer
+/// heartbeats than this number during one lease. The beats of a process that resumes the grant are
 /// therefore always above late heartbeats of the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
-    /// Makes a plain grant without heartbeats, or the grant of a token.
+    /// Returns the fields of a grant that has sent no heartbeat and knows no waiters.
     pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
         let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
         Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
@@ -151,8 +152,8 @@ impl Grant {
         }
     }
 
-    /// Returns why the lock is lost, or `None` if it is held. The first call after the end of the
-    /// lease records the cause.
+    /// Returns the reason why the lock is lost, or `None` if it is held. The first call after the
+    /// end of the lease records the reason.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -166,8 +167,8 @@ impl Grant {
 
     /// Waits until the lock is lost, at the latest at the deadline of its lease.
     ///
-    /// Each poll compares the clock with the deadline, because the timer of a runtime that was
-    /// blocked has not fired yet.
+    /// Each poll compares the clock with the deadline, because the timer of a blocked runtime may
+    /// fire too late.
     pub(crate) async fn lost(&self) -> Lost {
         let mut waiting = pin!(self.wait_for_loss());
         poll_fn(|context| match self.lost_now() {
@@ -190,7 +191,8 @@ impl Grant {
         }
     }
 
-    /// Returns the proof for a write of the item, with the effect of the write on the lease.
+    /// Returns the proof for a write of the item. The proof contains the effect of the write on the
+    /// lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -207,9 +209,10 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that the lease was renewed by a request that was sent at `sent` or later.
+    /// Records that a request renewed the lease. That request was sent at `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
+        // The answers of two renewals may arrive in another order than they were sent.
         lease.deadline = lease.deadline.max(sent + self.options.ttl);
         lease.trouble = None;
     }
@@ -221,7 +224,7 @@ impl Grant {
     }
 
     /// Interprets the row that refused a heartbeat or a write. `Ok` means that the lock is held and
-    /// another process sent a later beat. The next beat is then above that beat.
+    /// another process sent a later beat. The next beat will then be above the stored beat.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -244,8 +247,8 @@ impl Grant {
         Ok(())
     }
 
-    /// Whether a row shows that a write of this guard has released the lease. An operator leaves the same sign, so it counts only after
-    /// such a write was sent.
+    /// Returns whether a row shows that a write of this guard has released the lease. An operator
+    /// leaves the same trace, so the trace counts only after this guard has sent a releasing write.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -264,13 +267,14 @@ impl Grant {
         }
     }
 
-    /// Removes the holder's entry from the queue, and the queue itself if no entry follows. One
-    /// expression cannot do both, and a wrong guess costs another write. A holder that has seen no
-    /// waiter therefore reads the row first, eventually consistent.
+    /// Removes the holder's entry from the queue. If no entry follows, removes the queue as well.
+    /// One expression cannot remove either an entry or the queue, and a wrong guess costs another
+    /// write. A holder that has seen no waiter therefore reads the row first, eventually
+    /// consistent.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If the read fails, the dequeue that keeps the queue is right in both cases.
+            // If the read fails, the request that keeps the queue is correct in both cases.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -278,8 +282,8 @@ impl Grant {
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// Removes the empty queue that a write of the item may leave, because the write does not know
-    /// whether an entry follows.
+    /// Removes an empty queue. A write of the item may leave an empty queue, because the write does
+    /// not know whether another entry follows.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -297,15 +301,15 @@ impl Grant {
     }
 
     /// Records that the guard has released the lock. If the lease has already ended, the earlier
-    /// cause stays.
+    /// reason stays.
     pub(crate) fn end_by_release(&self) {
         if self.lost_now().is_none() {
             self.lose(Lost::Released);
         }
     }
 
-    /// Records why the lock is lost. Returns the recorded cause. The first recorded cause is never
-    /// replaced.
+    /// Records the reason why the lock is lost, and returns the recorded reason. The first recorded
+    /// reason is never replaced.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         self.lost.send_if_modified(|slot| match slot {
@@ -322,6 +326,7 @@ impl Grant {
     }
 
     pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
+        // A panic cannot leave the state half-written, so a poisoned lock is used like any other.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -22,24 +22,25 @@ enum BeatResult {
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. The heartbeat is repeated until it succeeds, or until the lease or the
-    /// deadline of the call ends.
+    /// Renews the lease by one heartbeat. The heartbeat is repeated until it succeeds, or until the
+    /// lease or the deadline of the call ends.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Like [`beat`](Self::beat), with a payload to store, and without a deadline of its own.
+    /// Renews the lease like [`beat`](Self::beat), stores a payload, and has no deadline of its
+    /// own.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// The pause between two heartbeats of a call. A call ends after seconds, even if the lease
-    /// lasts for hours.
+    /// Returns the pause between two heartbeats of a call. A call ends after seconds, even if the
+    /// lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
 
-    /// The pause between two heartbeats of the background task.
+    /// Returns the pause between two heartbeats of the background task.
     fn pause(&self) -> Duration {
         self.options.ttl / 40
     }
@@ -89,7 +90,7 @@ impl Grant {
                     self.lease().trouble = Some(error.to_string().into());
                 }
             }
-            // Without this pause, two processes that overtake each other would send heartbeats in a
+            // Without this pause, two processes that share the grant would send heartbeats in a
             // tight loop.
             clock::sleep(pause.min(self.remaining()).min(left())).await;
         }
@@ -98,10 +99,12 @@ impl Grant {
     /// Sends a heartbeat in one request.
     async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<BeatResult, Error> {
         let beat = self.next_beat();
-        // The timeout leaves time for a retry after a lost request, and gives a slow request a
+        // This timeout leaves time for a retry after a lost request, and gives a slow request a
         // chance to succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
+        // The lease counts from the time before the request. The other callers count from the same
+        // time or a later one.
         let sent = clock::now();
         let mut attempts = Attempts::new(connection, limits);
         let answer = attempts.update(|| {
@@ -120,6 +123,7 @@ impl Grant {
 
     /// Sends heartbeats until the lock is lost or dropped, or until `max_hold` is over.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
+        // A weak reference: the heartbeats must not keep the grant of a dropped guard.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;
@@ -138,8 +142,8 @@ impl Grant {
             pause = match grant.renew(&over, None, Duration::MAX, grant.pause()).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
-                // The cause may be temporary, for example expired credentials. Heartbeats are
-                // therefore sent until the lease ends.
+                // The cause may be temporary, for example expired credentials. The task therefore
+                // sends heartbeats until the lease ends.
                 Err(_) => ttl / 12,
             };
         }

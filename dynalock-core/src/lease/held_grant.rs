@@ -1,4 +1,4 @@
-//! A grant with a heartbeat task. A drop releases the grant.
+//! A grant with a heartbeat task. A drop of this value releases the grant.
 
 use std::{
     future::{Future, poll_fn},
@@ -20,7 +20,8 @@ use crate::{
     retry::{Connection, Thread},
 };
 
-/// Renews a lock while this value exists, and tries to release the lock when it is dropped.
+/// A held lock. Heartbeats renew its lease while this value exists. A drop of this value tries to
+/// release the lock.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -28,13 +29,13 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A grant with its heartbeat, and the item or row that the acquire has read.
+/// A grant with its heartbeats, and the item or row that the acquire has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
 }
 
-/// The place where a lock is renewed and released in the background.
+/// The runtime that renews and releases a lock in the background.
 #[derive(Debug, Clone)]
 pub(crate) enum Background {
     /// The runtime on which the lock was acquired.
@@ -45,7 +46,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The action when the guard is dropped.
+/// The action at the drop of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -53,8 +54,8 @@ enum OnDrop {
 }
 
 impl Background {
-    /// Starts the heartbeat thread if the option asks for it. The caller does this before it
-    /// acquires the lock, so that a failure leaves no lock behind.
+    /// Starts the heartbeat thread if the option requires it. The caller starts the thread before
+    /// it acquires the lock, so that a failure leaves no lock behind.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -106,12 +107,12 @@ impl HeldGrant {
         self.releasing().await
     }
 
-    /// Starts the release, which continues if the caller drops the future.
+    /// Starts the release of the lock. The release continues if the caller drops the future.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let released = self.background.release(&self.grant);
-        // Only the end of the lock's runtime aborts the task. The caller may wait on another
-        // runtime.
+        // The task ends without a result only if the runtime of the lock ends. The caller may wait
+        // on another runtime.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
@@ -152,6 +153,7 @@ impl Drop for HeldGrant {
 /// Runs `work`, and drops it if the lock is lost.
 pub(crate) async fn run<O>(lost: impl Future<Output = Lost> + Send, work: impl Future<Output = O> + Send) -> Result<O> {
     let (mut lost, mut work) = (pin!(lost), pin!(work));
+    // The loss is polled first: after it, not even one more step of the work may run.
     poll_fn(|context| match lost.as_mut().poll(context) {
         Poll::Ready(lost) => Poll::Ready(Err(Error::Lost(lost))),
         Poll::Pending => work.as_mut().poll(context).map(Ok),

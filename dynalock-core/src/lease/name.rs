@@ -1,13 +1,13 @@
-//! The names of lock rows. A row name is the name of a lock, followed by its namespace if it
-//! has one.
+//! The names of lock rows. A row name is the name of a lock, followed by its namespace if it has
+//! one.
 
 use std::sync::Arc;
 
 /// The separator between a name and its namespace: U+001F, the unit separator. Names and namespaces
-/// may not contain it.
+/// must not contain this character.
 const SEPARATOR: char = '\u{1f}';
 
-/// Returns the name of the row, or the reason why the name or the namespace is invalid.
+/// Returns the name of the row. If the name or the namespace is invalid, returns the reason.
 pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, &'static str> {
     if name.is_empty() || namespace == Some("") {
         return Err("it is empty");
@@ -21,7 +21,7 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     })
 }
 
-/// Returns the name of the lock and its namespace, parsed from the name of a row.
+/// Parses the name of a row, and returns the name of the lock and its namespace.
 pub(crate) fn parts(row_name: &str) -> (&str, Option<&str>) {
     match row_name.split_once(SEPARATOR) {
         Some((name, namespace)) => (name, Some(namespace)),

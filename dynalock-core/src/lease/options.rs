@@ -5,7 +5,7 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// Decides when a lease that is not renewed may be taken over.
+/// The rule that decides when a lease without heartbeats may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
@@ -15,14 +15,15 @@ pub enum Expiry {
     /// clocks differ by more than `max_skew` plus the time of a lease between two heartbeats, only
     /// the fence protects.
     Clock {
-        /// The largest difference between two clocks.
+        /// The largest difference between the clocks of two machines.
         max_skew: Duration,
     },
-    /// The lease has ended when a waiting caller has seen no change of the lease for a whole ttl of
-    /// its monotonic clock: owner, beat and end stayed the same. No clocks are compared, and a
-    /// takeover takes one ttl of waiting. All users of the lock must have the same ttl. Writers of
-    /// items do not wait and observe. After a holder crashes, their writes are refused until
-    /// another caller acquires the lease.
+    /// The lease has ended when a waiting caller has seen no change of the lease for a whole ttl.
+    /// The caller measures the ttl by its monotonic clock, and compares the owner, the number of
+    /// the last heartbeat and the end of the lease. The rule does not compare the clocks of two
+    /// machines. A takeover takes one ttl of waiting. All users of the lock must have the same ttl.
+    /// A writer of an item does not wait and observe. After a holder crashes, the writes of other
+    /// callers are refused until a caller acquires the lease.
     Observed,
 }
 
@@ -33,14 +34,14 @@ impl Default for Expiry {
     }
 }
 
-/// The limit of the wait for a lock that another caller holds. The default is twice the ttl plus
-/// the allowed clock skew.
+/// The limit of the wait for a lock that another caller holds. By default, a call waits for twice
+/// the ttl plus the allowed clock skew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
     /// The call tries once and does not wait.
     No,
-    /// The call waits for this time at most.
+    /// The call waits at most for the given time.
     For(Duration),
     /// The call waits until the lock is granted.
     Forever,
@@ -61,24 +62,24 @@ pub enum Heartbeat {
     /// blocked, so blocking work belongs on `spawn_blocking`.
     #[default]
     Task,
-    /// A thread with a separate runtime, which blocking work in the caller's runtime cannot delay.
-    /// All locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and its clones
+    /// A thread with a separate runtime. Blocking work in the caller's runtime cannot delay it. All
+    /// locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and its clones
     /// share one thread. The thread starts with the first lock and ends with the last lock. The
     /// thread also releases the guards that are dropped. If the thread cannot be started, the call
     /// that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and
     /// sends nothing.
     ///
-    /// The thread has its own client, made from the configuration of your client. An HTTP client in
-    /// that configuration is shared, together with its open connections. A connection that belongs
-    /// to a blocked runtime does not answer. After a timeout, the heartbeat is then sent again on
-    /// another connection. A credentials provider is shared, too. If the provider waits for the
-    /// blocked runtime, heartbeats wait as well.
+    /// The thread has its own client, made from the configuration of the program's client. Both
+    /// clients share the HTTP client in that configuration, together with its open connections. A
+    /// connection that belongs to a blocked runtime does not answer. After a timeout, the heartbeat
+    /// is sent again on another connection. Both clients also share the credentials provider. If
+    /// the provider waits for the blocked runtime, heartbeats wait as well.
     ///
     /// A stuck worker keeps its lock as long as its process lives, unless a `max_hold` is set. Do
     /// not use the thread in tests that pause tokio's clock: the paused clock does not apply to the
     /// thread.
     Thread,
-    /// No heartbeat. The holder renews the lock itself.
+    /// The library sends no heartbeats. The holder renews the lock itself.
     Off,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct LeaseOptions {
 impl LeaseOptions {
     pub(crate) const TTL: Duration = LockModel::DEFAULT.ttl;
 
-    /// Returns the options of the item leases of a type.
+    /// Returns the lease options for the items of a type.
     pub(crate) fn of(model: &Model) -> Self {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
@@ -110,7 +111,7 @@ impl LeaseOptions {
     /// The longest ttl. A clock could not show the end of a longer lease.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
-    /// The shortest ttl, because the ends of leases are stored in milliseconds.
+    /// The shortest ttl. The ends of leases are stored in milliseconds.
     const SHORTEST: Duration = Duration::from_millis(1);
 
     /// Returns an error if the ttl is too short or too long.
@@ -130,13 +131,13 @@ impl LeaseOptions {
         Wait::For(self.ttl.saturating_mul(2).saturating_add(skew))
     }
 
-    /// Returns the current time in epoch milliseconds.
+    /// Returns the current time by this machine's clock, in epoch milliseconds.
     pub(crate) fn now(&self) -> u64 {
         crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
-    /// Returns the time, in epoch milliseconds, before which a lease must have ended to be taken
-    /// over. Returns `None` if clocks are not compared.
+    /// Returns a time in epoch milliseconds, or `None` if clocks are not compared. A lease that
+    /// ended before this time may be taken over.
     pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
             Expiry::Clock { max_skew } => {

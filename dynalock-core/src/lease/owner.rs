@@ -1,12 +1,12 @@
-//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a
-//! queue, `/ttl/time` follows.
+//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a queue
+//! entry, `/ttl/time` follows the text of the waiter.
 
-/// The parts of a stored owner. The text of another program may have no nonce.
+/// The parts of a stored owner. An owner that another program wrote may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner<'a> {
     /// The label that the caller set, or the nonce if there is no label.
     pub(crate) label: &'a str,
-    /// The random part, which distinguishes one grant from all others.
+    /// The random part of the owner, which distinguishes one grant from all others.
     pub(crate) nonce: &'a str,
 }
 

@@ -24,22 +24,23 @@ pub(crate) enum LeasePolicy {
     Ignoring,
     /// The writes are refused while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// The writes require the caller's own lease. The last write may release it.
+    /// The writes require the caller's own lease. The last write of the call may release the lease.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// How a write without the lease uses the separate lease row.
+/// How a write by a caller without the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write checks the row. An item that was never leased gets no row.
+    /// The write checks the lease row. The check adds no lease row for an item that was never
+    /// leased.
     Check,
-    /// The write removes an expired lease, because an earlier attempt of the call was refused by
-    /// it.
+    /// The write removes an expired lease. An earlier attempt of the call was refused because of
+    /// this lease.
     RemoveExpired,
 }
 
 /// The attributes by which a release in an item can be recognised. Only the holder's own release
-/// leaves these values.
+/// leaves these values in the attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -47,7 +48,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the policy of a call without the lease.
+    /// Returns the policy of a call that does not hold the lease.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -55,7 +56,7 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns what late copies of the writes can do.
+    /// Returns the possible effect of late copies of the writes.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -81,7 +82,7 @@ impl LeasePolicy {
             Self::Outside { .. } => {
                 let expired_before = match repeats {
                     Repeats::InThisCall => self.judged_at(model, companion),
-                    // The time of day would change the text of the repeated request.
+                    // The current time would change the text of the repeated request.
                     Repeats::Ever => None,
                 };
                 LeaseClause::Outside { expired_before }
@@ -94,15 +95,15 @@ impl LeasePolicy {
     /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write that compares the end also removes the expired lease. For a separate row, that is
-        // an update of the row, even for an item that was never leased. The first attempt therefore
-        // only checks the row.
+        // A write that compares the end also removes the expired lease. For a separate row, the
+        // removal is an update of the row, even for an item that was never leased. The first
+        // attempt therefore only checks the row.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
 
-    /// Returns whether a write that was refused by the separate row can succeed in another attempt:
-    /// the lease in the row has expired, or belongs to the caller.
+    /// Returns whether another attempt can succeed after the separate row refused a write. The
+    /// result is `true` if the lease in the row has expired, or belongs to the caller.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {
@@ -150,7 +151,7 @@ impl LeasePolicy {
 /// Removes an expired head from the queue of the item or row that refused a write. Returns `true`
 /// if the write can be sent again.
 ///
-/// The write itself can remove an expired owner, but not an expired head: an expression cannot
+/// The write itself can remove an expired owner, but not an expired head. An expression cannot
 /// remove the first element of a list that may be missing.
 pub(crate) async fn evict_expired_head(
     attempts: &mut Attempts,
@@ -176,9 +177,10 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 }
 
 impl LockRecord {
-    /// Returns whether the lock is held, judged by the time that the condition compared its end
-    /// with.
+    /// Returns whether the lock was held at the time with which the condition compared its end.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
+        // The stored end has a coarser unit in some tables. The comparison rounds in the same way
+        // as the condition.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // An expired head counts as a holder, because only a separate request removes it.

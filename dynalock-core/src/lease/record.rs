@@ -9,14 +9,14 @@ use crate::{
     number::{rounded_up, whole_number},
 };
 
-/// How a lease is held.
+/// The way in which a lease is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
     /// The owner attribute names the holder. The fence attribute is the fence of the lease.
     Plain,
     /// The head of the queue is the holder. The fence attribute is one less than the fence of the
-    /// lease, and the request that removes the head raises it. A waiter can therefore enter the
-    /// queue by the same write whether the queue is empty or not.
+    /// lease. The request that removes the head of the queue raises the fence attribute. A waiter
+    /// can therefore enter the queue by the same write whether the queue is empty or not.
     Fair,
 }
 
@@ -38,8 +38,8 @@ impl GrantKind {
     }
 }
 
-/// Whether callers wait behind the head of a queue. The request that removes the head must know
-/// this.
+/// The knowledge about waiters behind the head of a queue. The request that removes the head of a
+/// queue is different with and without waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request removes the queue together with its head. DynamoDB
@@ -52,14 +52,14 @@ pub(crate) enum Waiters {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
-    /// The fence attribute.
+    /// The stored fence attribute.
     pub(crate) fence: Option<u64>,
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
-    /// The entries of the queue. The first entry is the head.
+    /// The entries of the queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
-    /// Whether the row has a queue without entries.
+    /// `true` if the row has a queue without entries.
     pub(crate) has_empty_queue: bool,
     /// The time in epoch milliseconds at which the head last changed, by the clock of the caller
     /// that removed the previous head.
@@ -72,16 +72,17 @@ pub(crate) struct LockRecord {
 pub(crate) struct QueueEntry {
     /// The stored text of the entry.
     pub(crate) owner: Arc<str>,
-    /// The ttl of the waiter. `None` if another program wrote the entry without a ttl.
+    /// The ttl of the waiter, or `None` if another program wrote the entry without a ttl.
     pub(crate) ttl: Option<Duration>,
-    /// The time of the request in epoch milliseconds. `None` if another program wrote the
-    /// entry without a time.
+    /// The time of the request in epoch milliseconds, or `None` if another program wrote the entry
+    /// without a time.
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder as they were read. Their change is a sign that the holder is
-/// alive. The fence attribute distinguishes the grant from an earlier grant of the same owner,
-/// which a late copy of a request may bring back. Another program may write ends without beats.
+/// The lease attributes of a holder as they were read. A change of these attributes shows that the
+/// holder is alive. The fence attribute distinguishes the grant from an earlier grant of the same
+/// owner, which a late copy of a request may bring back. Another program may write the end of a
+/// lease without a beat.
 ///
 /// The values are kept in their stored types, because conditions compare them with the row.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,8 +94,8 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Returns whether both observations show the same grant of the same holder. The beat and the
-    /// end may differ.
+    /// Returns whether both observations show the same grant of the same holder. The number of the
+    /// last heartbeat and the end of the lease may differ.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
@@ -170,8 +171,8 @@ impl LockRecord {
 
     /// Returns the entry of the head of the queue, if the head holds the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
-        // If there is an owner, it holds the lock. The first entry of the queue is then not the
-        // holder.
+        // If the row has an owner, the owner holds the lock. The first entry of the queue then
+        // waits.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
@@ -180,11 +181,12 @@ impl LockRecord {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns whether no heartbeat can be above the stored beat. The beat is then not a number, or
-    /// the highest number.
+    /// Returns whether the number of each heartbeat would be too low for the stored beat. The
+    /// result is `true` if the beat is not a number, or is the highest number.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
-        // A beat that is no number cannot be compared, so no heartbeat passes the condition.
+        // A beat that is not a number cannot be compared, so the condition of each heartbeat is
+        // false.
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
@@ -209,14 +211,14 @@ impl LockRecord {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
 
-    /// Returns the end of the holder's lease in epoch milliseconds. `ttl` counts for a queue entry
+    /// Returns the end of the holder's lease in epoch milliseconds. `ttl` is used for a queue entry
     /// without a ttl.
     ///
     /// The lease of a head lasts for at least one ttl from the time at which it became the head.
-    /// The row may contain an earlier end that another program left. An enqueue cannot remove that
-    /// end, because it does not know whether the queue is empty.
+    /// The row may contain an earlier end that another program left. An enqueue cannot remove the
+    /// earlier end, because it does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
-        // `None` is below every time, so the known time counts if only one is known.
+        // `None` is below each time, so a single known time is the result.
         self.until.max(self.first_end(ttl))
     }
 
@@ -226,8 +228,8 @@ impl LockRecord {
         Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the head became the holder. The time does
-    /// not change while this head holds the lock.
+    /// Returns the time, in epoch milliseconds, at which the head became the holder. The returned
+    /// time does not change while this head holds the lock.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
@@ -245,7 +247,7 @@ impl LockRecord {
     }
 }
 
-/// Returns the text of an owner. A value of another type counts as an owner as well, and conditions
+/// Returns the text of an owner. A value of another type counts as an owner, too, and conditions
 /// use its stored value.
 fn text(value: &AttributeValue) -> String {
     match value {

@@ -1,5 +1,5 @@
-//! The row of a lock, and the requests on it. The requests of the queue are in
-//! `queue/request.rs`. All functions are pure.
+//! The row of a lock, and the requests on it. The requests of the queue are in `queue/request.rs`.
+//! All functions are pure.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     operation::{Action, GetItem, UpdateItem, Write},
 };
 
-/// The row of one lock.
+/// The row of one lock in DynamoDB.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) table: Arc<str>,
@@ -33,10 +33,10 @@ pub(crate) type RowId = (Arc<str>, Item);
 pub(crate) enum LeaseSubject {
     /// A named lock. The first acquire creates the row.
     Name,
-    /// The item in the same row. The item must exist. The condition for that tests this key
-    /// attribute.
+    /// An item that contains its own lease. An acquire requires that the item exists, and its
+    /// condition tests this key attribute.
     Item { key_attribute: &'static str },
-    /// The item under this key. The lease is in a separate row of the same table.
+    /// An item with this key, whose lease is in a separate row of the same table.
     SeparateItem(Item),
 }
 
@@ -82,8 +82,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the request of a heartbeat. Its condition requires the fence, because a late copy of
-    /// an earlier acquire may have restored the owner.
+    /// Returns the request of a heartbeat. The condition of a heartbeat requires the fence, because
+    /// a late copy of an earlier acquire may have restored the owner.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -94,8 +94,8 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// Returns the request that releases a plain lock. Its condition requires no fence, so it also
-    /// ends a grant that a late copy of the acquire has restored.
+    /// Returns the request that releases a plain lock. The condition requires no fence, so the
+    /// request also ends a grant that a late copy of the acquire has restored.
     pub(crate) fn release(&self, owner: &str) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -117,17 +117,19 @@ impl Row {
         Some(self.update(update, Vec::new(), &conditions, to))
     }
 
-    /// Returns the request by which an operator removes the owner that holds the lock under this
-    /// fence.
+    /// Returns the request of an operator that removes the owner. The owner must hold the lock with
+    /// this fence.
     pub(crate) fn break_lock(&self, fence: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
+        // The row stores the removed owner as released, so that DynamoDB refuses a late copy of its
+        // acquire.
         let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
         let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// Returns the deletion of a row that has no holder and a fence below this fence.
+    /// Returns the deletion of a row that has no holder and whose fence is below `fence`.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
@@ -157,8 +159,8 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Returns whether the row protects an item in the same row, so that a missing row means a
-    /// missing item.
+    /// Returns whether the row contains the leased item. If the row contains the item, a missing
+    /// row means a missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
@@ -188,7 +190,7 @@ impl Row {
         self.request(update.text(terms).unwrap_or_default(), conditions.join(" AND "), to)
     }
 
-    /// Returns a request with this update and this condition.
+    /// Returns a request with this update expression and this condition.
     pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> UpdateItem {
         let (names, values) = std::mem::take(to).finish();
         UpdateItem { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }

@@ -1,4 +1,5 @@
-//! Each request of the protocol, beside the tables of the specification: a request whose text differs fails.
+//! Compares each request of the protocol with the tables of the specification. A test fails if the
+//! text of a request differs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +40,7 @@ static MODEL: Model = Model {
     lock: Some(LockModel::DEFAULT),
 };
 
-// Each number stands for one value of the specification.
+// Each of these numbers stands for one value of the specification.
 const NOW: u64 = 1_000;
 const UNTIL: u64 = 2_000;
 const MOMENT: u64 = 900;
@@ -68,7 +69,7 @@ fn value(value: &AttributeValue) -> String {
     }
 }
 
-/// Returns a text with the names and values behind its placeholders.
+/// Returns a text in which the names and values replace their placeholders.
 fn resolved(text: &str, names: &std::collections::HashMap<String, String>, values: &Item) -> String {
     let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '#' || c == ':');
     let word = |word: &str| names.get(word).cloned().or_else(|| values.get(word).map(value)).unwrap_or(word.to_owned());
@@ -117,7 +118,7 @@ fn row(subject: LeaseSubject) -> Row {
     Row { table: "locks".into(), key: Item::new(), layout: LockModel::DEFAULT, subject }
 }
 
-/// Returns a record whose holder is `:seen`, as its owner or as the head of its queue.
+/// Returns a record whose holder is `:seen`, either as its owner or as the head of its queue.
 fn seen(attribute: &str, holder: AttributeValue) -> LockRecord {
     let number = |(name, number): (&str, u64)| (name.to_owned(), AttributeValue::N(number.to_string()));
     let holder = (attribute.to_owned(), holder);

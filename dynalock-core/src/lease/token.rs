@@ -6,12 +6,12 @@ use super::{name::parts, record::GrantKind};
 use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
-/// A held lock without its guard: [`LockGuard::detach`](crate::LockGuard::detach). Another task or
-/// process can resume the lock from the token. A token converts to a string and back (`Display`,
-/// `FromStr`, serde). Every process that has the token can use the lock.
+/// A token of a held lock without its guard: [`LockGuard::detach`](crate::LockGuard::detach).
+/// Another task or process can resume the lock from the token. A token converts to a string and
+/// back by `Display`, `FromStr` or serde. Every process that has the token can use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
-    /// The name of the row.
+    /// The name of the lock's row.
     pub(crate) name: Arc<str>,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
@@ -21,8 +21,8 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// Encodes the key of an item as text. The token of an item lease stores this text in place of a
-    /// lock name.
+    /// Encodes the key of an item as text. The token of an item lease stores this text in place of
+    /// a lock name.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -50,7 +50,7 @@ impl LockToken {
         Some(Key::new(partition, sort))
     }
 
-    /// Returns the name of the lock. For a lease on an item, it is the key of the item.
+    /// Returns the name of the lock. For a lease on an item, returns the key of the item.
     ///
     /// # Examples
     ///
@@ -114,7 +114,8 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 /// The prefix of the token of a fair grant.
 const FAIR: &str = "fair-";
 
-/// Writes `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the owner>-<owner><name>`.
+/// The text of a token is `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the
+/// owner>-<owner><name>`.
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, kind } = self;
@@ -133,6 +134,7 @@ impl std::str::FromStr for LockToken {
             Some(text) => (GrantKind::Fair, text),
             None => (GrantKind::Plain, text),
         };
+        // The owner and the name may contain hyphens, so only the first four fields are split.
         let mut parts = text.splitn(5, '-');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);
         let (fence, beat, ttl, length) = (number()?, number()?, number()?, number()?);

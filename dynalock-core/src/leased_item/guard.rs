@@ -21,16 +21,16 @@ use crate::{
     },
 };
 
-/// A leased item: [`Repository::lock`]. The guard derefs to the value of the item, as the grant or
-/// the last write left it.
+/// A guard of a leased item: [`Repository::lock`] returns it. The guard derefs to the value of the
+/// item, as the grant or the last write left it.
 ///
 /// While the lease lasts, DynamoDB refuses all writes of other callers through this library with
 /// [`Error::Locked`]. DynamoDB also refuses the writes of a holder that has lost its lease. Each
 /// write renews the lease, and heartbeats renew it between writes. [`release`](Self::release) and
 /// [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the background.
-/// If that release fails, the lease expires.
+/// If the background release fails, the lease expires.
 ///
-/// The lease is held as long as this value lives. `let _ = items.lock("a").await?` drops the guard
+/// The lease is held as long as this guard lives. `let _ = items.lock("a").await?` drops the guard
 /// at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the
 /// first form.
 #[must_use = "a lease that is dropped is released"]
@@ -38,12 +38,12 @@ pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The stored item of the value, with the attributes that the struct does not know. The next
-    /// change starts from this item.
+    /// The stored item of the value. The item includes the attributes that the struct does not
+    /// know. The next change starts from the stored item.
     item: Item,
 }
 
-/// Whether a change was written.
+/// The result of a change under the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -56,7 +56,7 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(Self::of(repository, guard, Stored::new(value, basis), item))
     }
 
-    /// Makes the guard of an item whose value is known.
+    /// Makes the guard of an item whose value has already been decoded.
     pub(super) fn of(repository: Repository<T>, guard: HeldGrant, stored: Stored<T>, item: Item) -> Self {
         Self { repository, guard, stored, item }
     }
@@ -80,14 +80,14 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the fence: a number that grows with each grant of this item, over releases and
-    /// crashes. Pass it to other systems that the work changes. These systems can then refuse
-    /// requests of earlier holders.
+    /// crashes. Pass the fence to other systems that the work changes. The other systems can then
+    /// refuse the requests of earlier holders.
     ///
     /// The first fence of an item is the time of the first lease request. After a delete and a
     /// create, the fence can be lower than before in two cases: the clock of the caller is behind,
     /// or the request was sent before the delete and arrived late. With
-    /// [`#[lockable(separate)]`](crate::Lockable), the row survives the delete, so the fences of an
-    /// item always grow.
+    /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete, so the fences
+    /// of an item always grow.
     ///
     /// # Examples
     ///
@@ -105,8 +105,9 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.fence
     }
 
-    /// Returns the label of the holder: [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner).
-    /// A holder without a label has its nonce as label.
+    /// Returns the label of the holder, which
+    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. If the holder has no label,
+    /// returns its nonce.
     ///
     /// # Examples
     ///
@@ -124,7 +125,8 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).label
     }
 
-    /// Returns the nonce of the grant: a random text that distinguishes it from all other grants.
+    /// Returns the nonce of the grant: a random text that distinguishes this grant from all other
+    /// grants.
     ///
     /// # Examples
     ///
@@ -142,12 +144,13 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).nonce
     }
 
-    /// Returns the fence of the previous holder if this call took over its expired lease, and
-    /// `None` otherwise. That holder may have left its work unfinished.
+    /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
+    /// returns `None`. The previous holder may have left its work unfinished.
     ///
-    /// The answer is a hint. The result is `None` if a request of another caller removed the expired
-    /// holder. After a lost reply, a normal release can look like a crash. If your program must
-    /// notice every crash, store the progress of the work together with the work.
+    /// A returned fence is only a hint that the previous holder crashed. The result is `None` if a
+    /// request of another caller removed the expired holder. After a lost reply, a normal release
+    /// can look like a crash. If your program must notice every crash, store the progress of the
+    /// work together with the work.
     ///
     /// # Examples
     ///
@@ -168,7 +171,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the time until another caller can acquire the lease, unless a heartbeat or a write
-    /// renews it. The time is zero if the lease is lost.
+    /// renews it. The remaining time is zero if the lease is lost.
     ///
     /// # Examples
     ///
@@ -241,8 +244,9 @@ impl<T: Lockable> LeaseGuard<T> {
         async move { grant.lost().await }
     }
 
-    /// Runs `work`, and drops it if the lease is lost, before another caller can acquire the lease.
-    /// The clock is checked before each poll of `work`. A poll that is running is not interrupted.
+    /// Runs `work`. If the lease is lost, this method drops `work` before another caller can
+    /// acquire the lease. The clock is checked before each poll of `work`. A running poll is not
+    /// interrupted.
     ///
     /// # Examples
     ///
@@ -269,11 +273,11 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value, and writes the changed attributes on the condition that the lease is
-    /// still held. The write renews the lease. If the write fails, the value stays as it was
-    /// before.
+    /// still held. The write renews the lease. If the write fails, the value in memory stays as it
+    /// was before.
     ///
-    /// If a caller that ignores leases wrote the item in the meantime, or if a heartbeat of this
-    /// guard arrived first, the closure runs again on the stored value.
+    /// The closure runs again on the stored value in two cases: a caller that ignores leases has
+    /// written the item, or a heartbeat of this guard arrived before the write.
     ///
     /// # Examples
     ///
@@ -306,7 +310,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
-    /// the closure returns an error, nothing is written, and the value stays as it was before.
+    /// the closure returns an error, nothing is written, and the value in memory stays as it was
+    /// before.
     ///
     /// # Examples
     ///
@@ -330,7 +335,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The rules of [`update`](Self::update) apply.
+    /// The rules are those of [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -389,7 +394,7 @@ impl<T: Lockable> LeaseGuard<T> {
         let Self { mut guard, stored, .. } = self;
         match wrote {
             Wrote::Yes => guard.end_released(),
-            // Without a change there was no write, so the lease is released by a separate request.
+            // Without a change there was no write, so a separate request releases the lease.
             Wrote::No => guard.release().await?,
         }
         Ok(stored)
@@ -426,8 +431,9 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(self.stored)
     }
 
-    /// Turns the lease into a token, which another task or process can
-    /// [resume](Repository::resume). Until then, nothing renews the lease.
+    /// Converts the lease into a token. Another task or process can [resume](Repository::resume)
+    /// the lease from the token. Until the lease is resumed, neither heartbeats nor writes renew
+    /// it.
     ///
     /// # Examples
     ///
@@ -454,6 +460,7 @@ impl<T: Lockable> LeaseGuard<T> {
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
+        // A lost lease is reported without a request. DynamoDB would refuse the write anyway.
         if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }
@@ -463,6 +470,7 @@ impl<T: Lockable> LeaseGuard<T> {
         let mut item = self.item.clone();
         loop {
             let (mut value, mut basis) = decode::<T>(&table, item.clone())?;
+            // The closure gets the plain value, so the fingerprints must be taken before it runs.
             basis.remember(&value);
             change(&mut value)?;
             let changes = basis.changes(&table, &value)?;
@@ -471,6 +479,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             changes.apply(T::MODEL, &mut item);
+            // The lease counts from the time before the write was sent.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {
@@ -486,8 +495,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
                     item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
-                    // A late copy of an earlier attempt may have been applied. The write has then
-                    // succeeded.
+                    // A late copy of an earlier attempt may have been applied. In this case, the
+                    // write has succeeded.
                     if session.has_written(&item) {
                         let (value, basis) = decode::<T>(&table, item.clone())?;
                         (self.stored, self.item) = (Stored::new(value, basis), item);

@@ -25,14 +25,15 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// A request for the lease of an item, before it is sent. Change its settings, then `.await` it.
+/// A request for the lease of an item that has not been sent. The caller changes the settings of
+/// the request, then awaits the request.
 ///
 /// `O` is the output, and `Q` is the order in which waiting callers get the lease.
-/// [`Repository::lock`], `try_lock` and `lock_any` return it.
+/// [`Repository::lock`], `try_lock` and `lock_any` return this type.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
-    /// The keys of the items. One of the items is leased.
+    /// The keys of the candidate items. The call leases one of these items.
     keys: Vec<Key>,
     options: LeaseOptions,
     wait: Option<Wait>,
@@ -68,14 +69,15 @@ impl<T> Repository<T> {
     /// lasts, only its holder can write the item. Writes of other callers fail with
     /// [`Error::Locked`].
     ///
-    /// The grant also reads the item. The grant takes one request, or two if the type has
-    /// [`separate`](Lockable) leases.
+    /// The call also returns the value of the item. The call sends one request, or two requests if
+    /// the type has [`separate`](Lockable) leases.
     ///
-    /// A delete of the item also deletes its lease. Such a delete can come from time to live, from
-    /// [`delete_unchecked`](Repository::delete_unchecked) or from another program. If the item is
-    /// then created and leased again, two callers believe that they hold the lease, until the next
-    /// heartbeat of the first holder is refused. DynamoDB refuses the writes of the first holder
-    /// immediately. With `#[lockable(separate)]`, the lease is in another row and is not deleted.
+    /// A delete of the item also deletes its lease. Time to live,
+    /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
+    /// item. If the item is then created and leased again, two callers believe that they hold the
+    /// lease, until the next heartbeat of the first holder is refused. DynamoDB refuses the writes
+    /// of the first holder immediately. With `#[lockable(separate)]`, the lease is in another row
+    /// and is not deleted.
     ///
     /// # Examples
     ///
@@ -101,8 +103,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then releases a lease
-    /// that was granted. If that runtime has ended, the lease expires after its ttl.
+    /// The future can be dropped at any time. If the lease was granted, a task on the caller's
+    /// runtime then releases it. If that runtime has ended, the lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
@@ -110,8 +112,8 @@ impl<T> Repository<T> {
         LeaseRequest::new(self, vec![key.into_key()], AnyOrder)
     }
 
-    /// Acquires the lease of an item without waiting. The result is `None` if another caller holds
-    /// it.
+    /// Attempts to acquire the lease of an item once, without a wait. Returns `None` if another
+    /// caller holds the lease.
     ///
     /// # Examples
     ///
@@ -141,7 +143,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of the first free item, in the order of the keys. The call waits while
-    /// all items are leased. Each round of waiting reads each item once, eventually consistently.
+    /// all items are leased. The waiting call reads each item once in each round, eventually
+    /// consistently.
     ///
     /// # Examples
     ///
@@ -171,8 +174,8 @@ impl<T> Repository<T> {
     }
 
     /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, then
-    /// renews the lease by one heartbeat. The heartbeat succeeds even after the lease has ended, if
-    /// no other caller has acquired it since.
+    /// renews the lease by one heartbeat. The heartbeat also succeeds after the end of the lease,
+    /// if no other caller has acquired the lease since.
     ///
     /// # Examples
     ///
@@ -212,9 +215,11 @@ impl<T> Repository<T> {
         let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
+        // The item is decoded before the heartbeat, so that an item that does not fit leaves the
+        // lease and the token as they are.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The guard is made last, because a guard that is dropped releases the lease.
+        // The guard is made last, because the drop of a guard releases the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
@@ -247,7 +252,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Sets the time that the lease lasts without a heartbeat. The allowed range is from a
-    /// millisecond to 366 days. The default is the ttl of `#[lockable]`. If the ttl is out of
+    /// millisecond to 366 days. The default ttl is the ttl of `#[lockable]`. If the ttl is out of
     /// range, the request fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
@@ -302,8 +307,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time for which heartbeats renew the lease, so that a stuck worker does not keep
-    /// the item for ever. There is no limit by default.
+    /// Limits the time for which heartbeats renew the lease. With a limit, a stuck worker cannot
+    /// keep the item for ever. By default, heartbeats renew the lease without a limit.
     ///
     /// # Examples
     ///
@@ -322,8 +327,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets where heartbeats run. The default is a task of the caller's runtime. Without
-    /// heartbeats, writes under the lease and [`LeaseGuard::extend`] renew it.
+    /// Sets where heartbeats run. By default, heartbeats run in a task of the caller's runtime. If
+    /// heartbeats are off, writes under the lease and [`LeaseGuard::extend`] renew it.
     ///
     /// # Examples
     ///
@@ -341,7 +346,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time of one request with its retries. The default is the deadline of the
+    /// Limits the time of one request with its retries. The default deadline is the deadline of the
     /// repository.
     ///
     /// # Examples
@@ -361,8 +366,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the number of times that one request is sent. The limit is at least 1. Without this
-    /// limit, only the deadline ends the retries.
+    /// Limits the number of times that one request is sent. The limit of requests is at least 1.
+    /// Without a limit, the request is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -406,7 +411,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 
 impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
     /// Limits the wait for a lease that another caller holds. The default is twice the ttl plus the
-    /// allowed clock skew, which is long enough to take over the lease of a crashed holder.
+    /// allowed clock skew. The default wait is long enough to take over the lease of a crashed
+    /// holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
     /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
@@ -454,8 +460,9 @@ impl<T, O> LeaseRequest<T, O> {
 }
 
 impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
-    /// Limits the number of entries in the queue, including the holder's. The default is 100, and
-    /// the minimum is 1. A caller that would exceed the limit gets [`Error::QueueFull`].
+    /// Limits the number of entries in the queue, including the entry of the holder. The default
+    /// limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call fails with
+    /// [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -477,7 +484,7 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         progress: watch::Sender<Option<QueueStatus>>,
     ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
         let most = self.order.most(self.wait_or_default())?;
-        // A fair request has exactly one key.
+        // Only a request for one key can be fair.
         let key = self.keys.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
         let spec = self.spec(key)?;
         let limits = QueueLimits { most, transaction: spec.limits };
@@ -517,8 +524,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The first report is sent when the call has a place. If the call fails before, the sender
-        // is dropped instead.
+        // The first report is sent when the call has a place. If the call ends before, the sender
+        // is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
@@ -536,6 +543,7 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             background: Background::start(options.heartbeat, &repository.connection)?,
             connection: Arc::clone(&repository.connection),
             row,
+            // The key of an item may be content, so errors show it only if the type allows that.
             row_name: T::MODEL.shown_key(key).unwrap_or_default(),
             options: *options,
             wait: self.wait_or_default(),
@@ -561,7 +569,7 @@ fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: Kept
     LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 
-/// The boxed future of a request.
+/// The boxed future of a lease request.
 type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T> {

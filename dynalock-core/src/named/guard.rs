@@ -17,18 +17,18 @@ use crate::{
     write::guard::{Guard, sealed},
 };
 
-/// A named lock that is held: [`Locks::acquire`](crate::Locks::acquire).
+/// A guard of a named lock that is held: [`Locks::acquire`](crate::Locks::acquire) returns it.
 ///
-/// Heartbeats renew its lease until the guard is released or dropped. [`release`](Self::release)
-/// waits for DynamoDB's answer. A drop starts a release in the background. If that release fails,
-/// or the runtime ends first, the lease expires.
+/// Heartbeats renew the lease of the lock until the guard is released or dropped.
+/// [`release`](Self::release) waits for DynamoDB's answer. A drop starts a release in the
+/// background. If the background release fails, or if the runtime ends first, the lease expires.
 ///
 /// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
-/// and [`run`](Self::run) report the loss before another caller can acquire the lock. If the lock
-/// protects a system outside of DynamoDB, that system should refuse each [`fence`](Self::fence)
-/// that is lower than one it has seen.
+/// and [`run`](Self::run) report the loss before another caller can acquire the lock. The lock may
+/// protect a system outside of DynamoDB. That system should refuse each request whose
+/// [`fence`](Self::fence) is lower than the highest fence that it has seen.
 ///
-/// The lock is held as long as this value lives. `let _ = locks.acquire("a").await?` drops the
+/// The lock is held as long as this guard lives. `let _ = locks.acquire("a").await?` drops the
 /// guard at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds
 /// the first form.
 #[must_use = "a lock that is dropped is released"]
@@ -60,7 +60,7 @@ impl LockGuard {
         parts(&self.row_name).0
     }
 
-    /// Returns the namespace of the lock, if it has one:
+    /// Returns the namespace of the lock, or `None` if the lock has no namespace:
     /// [`Locks::namespace`](crate::Locks::namespace).
     ///
     /// # Examples
@@ -78,8 +78,8 @@ impl LockGuard {
     }
 
     /// Returns the fence: a number that grows with each grant of this lock, over releases and
-    /// crashes. Pass it to the system that the lock protects, which can then refuse requests of
-    /// earlier holders.
+    /// crashes. Pass the fence to the system that the lock protects. The protected system can then
+    /// refuse the requests of earlier holders.
     ///
     /// # Examples
     ///
@@ -96,8 +96,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of the holder: [`Locks::owner`](crate::Locks::owner). A holder without a
-    /// label has its nonce as label.
+    /// Returns the label of the holder, which [`Locks::owner`](crate::Locks::owner) sets. If the
+    /// holder has no label, returns its nonce.
     ///
     /// # Examples
     ///
@@ -113,7 +113,8 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).label
     }
 
-    /// Returns the nonce of the grant: a random text that distinguishes it from all other grants.
+    /// Returns the nonce of the grant: a random text that distinguishes this grant from all other
+    /// grants.
     ///
     /// # Examples
     ///
@@ -129,8 +130,8 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).nonce
     }
 
-    /// Returns the payload that was in the row when the lock was granted. If this request has no
-    /// payload, the result is the payload of an earlier holder.
+    /// Returns the payload that was in the row when the lock was granted. If the request for this
+    /// lock had no payload, the result is the payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -148,13 +149,14 @@ impl LockGuard {
         self.payload.as_deref()
     }
 
-    /// Returns the fence of the previous holder if this call took over its expired lease, and
-    /// `None` otherwise. That holder may have left its work unfinished.
+    /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
+    /// returns `None`. The previous holder may have left its work unfinished.
     ///
-    /// The answer is a hint. The result is `None` if another caller or an operator removed the
-    /// expired holder. In a call for several locks, the result is also `None` if the reply to the
-    /// removal was lost. After a lost reply, a normal release can look like a crash. If your program
-    /// must notice every crash, store the progress of the work together with the work.
+    /// A returned fence is only a hint that the previous holder crashed. The result is `None` if
+    /// another caller or an operator removed the expired holder. In a call for several locks, the
+    /// result is also `None` if the reply to the removal was lost. After a lost reply, a normal
+    /// release can look like a crash. If your program must notice every crash, store the progress
+    /// of the work together with the work.
     ///
     /// # Examples
     ///
@@ -172,8 +174,8 @@ impl LockGuard {
         self.held.grant.taken_over
     }
 
-    /// Returns the time until another caller can acquire the lock, unless a heartbeat renews it.
-    /// The time is zero if the lock is lost.
+    /// Returns the time until another caller can acquire the lock, unless a heartbeat renews the
+    /// lock. The remaining time is zero if the lock is lost.
     ///
     /// # Examples
     ///
@@ -242,8 +244,9 @@ impl LockGuard {
         async move { grant.lost().await }
     }
 
-    /// Runs `work`, and drops it if the lock is lost, before another caller can acquire the lock.
-    /// The clock is checked before each poll of `work`. A poll that is running is not interrupted.
+    /// Runs `work`. If the lock is lost, this method drops `work` before another caller can acquire
+    /// the lock. The clock is checked before each poll of `work`. A running poll is not
+    /// interrupted.
     ///
     /// # Examples
     ///
@@ -300,8 +303,8 @@ impl LockGuard {
         self.held.releasing()
     }
 
-    /// Turns the lock into a token, which another task or process can
-    /// [resume](crate::Locks::resume). Until then, no heartbeat renews the lock.
+    /// Converts the lock into a token. Another task or process can [resume](crate::Locks::resume)
+    /// the lock from the token. Until the lock is resumed, no heartbeat renews it.
     ///
     /// # Examples
     ///
@@ -321,10 +324,10 @@ impl LockGuard {
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
     /// can store the token before it crashes or restarts.
     ///
-    /// Resume the token only after this guard is gone: two processes that use one grant do not
-    /// exclude each other. Late heartbeats of a crashed process are harmless. A late release is
-    /// not, because it ends the lock whenever it arrives. Do not resume a token if its process may
-    /// have released the lock.
+    /// Resume the token only after this guard no longer exists: two processes that use one grant do
+    /// not exclude each other. Late heartbeats of a crashed process are harmless. A late release is
+    /// harmful, because it can end the lock of the process that has resumed the token. Do not
+    /// resume a token if its process may have released the lock.
     ///
     /// # Examples
     ///
@@ -341,7 +344,7 @@ impl LockGuard {
     }
 }
 
-/// Returns the payload of a row.
+/// Returns the payload of a row, or `None` if the row has no payload.
 pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }

@@ -12,18 +12,19 @@ use crate::{
     lease::held_grant,
 };
 
-/// Several named locks that are held together: [`Locks::acquire_all`](crate::Locks::acquire_all).
+/// A guard of several named locks that are held together:
+/// [`Locks::acquire_all`](crate::Locks::acquire_all) returns it.
 ///
-/// The locks were granted together, and each is renewed separately. If one lock is lost,
-/// [`lost`](Self::lost) and [`run`](Self::run) report it. The others stay held until this guard is
-/// released or dropped.
+/// The locks were granted together. Each lock is renewed separately. If one lock is lost,
+/// [`lost`](Self::lost) and [`run`](Self::run) report it. The other locks stay held until this
+/// guard is released or dropped.
 ///
-/// The locks are held as long as this value lives. `let _ = locks.acquire_all(["a", "b"]).await?`
+/// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
 /// drops the guard at once, and `let _guard = ..` keeps it. The lint
 /// `clippy::let_underscore_must_use` finds the first form.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
-    /// The locks in the order of their names.
+    /// The locks of this guard, in the order of their names.
     locks: Vec<LockGuard>,
 }
 
@@ -63,6 +64,7 @@ impl LockSetGuard {
     /// # }
     /// ```
     pub fn get(&self, name: &str) -> Option<&LockGuard> {
+        // A call names each lock once and sorts the names, so a binary search finds the lock.
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
@@ -84,7 +86,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews it. The time is zero if a lock is lost.
+    /// renews that lock. The remaining time is zero if a lock is lost.
     ///
     /// # Examples
     ///
@@ -100,7 +102,7 @@ impl LockSetGuard {
         self.locks.iter().map(LockGuard::remaining).min().unwrap_or_default()
     }
 
-    /// Renews each lease, one after the other.
+    /// Renews the leases of all locks, one after the other.
     ///
     /// # Examples
     ///
@@ -115,7 +117,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the error of [`LockGuard::extend`] for the first lock that fails.
+    /// The call returns the error of the first [`LockGuard::extend`] that fails.
     ///
     /// # Cancel safety
     ///
@@ -161,8 +163,8 @@ impl LockSetGuard {
         })
     }
 
-    /// Runs `work`, and drops it if one of the locks is lost, before another caller can acquire
-    /// that lock. The clock is checked before each poll of `work`. A poll that is running is not
+    /// Runs `work`. If one of the locks is lost, this method drops `work` before another caller can
+    /// acquire that lock. The clock is checked before each poll of `work`. A running poll is not
     /// interrupted.
     ///
     /// # Examples
@@ -201,13 +203,15 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the error of [`LockGuard::release`] for the first lock that fails. The
-    /// other locks are released in any case.
+    /// The call returns the error of the first [`LockGuard::release`] that fails. The other locks
+    /// are released in any case.
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time: background tasks finish the releases.
     pub async fn release(self) -> Result<()> {
+        // All releases start before the first answer: a lock must not wait for the slow release of
+        // another lock.
         let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
         let mut all = Ok(());
         for release in releases {

@@ -7,7 +7,7 @@ use crate::{
     model::LockModel,
 };
 
-/// The state of a lock as it is stored in its row: [`Locks::inspect`](crate::Locks::inspect).
+/// The state of a lock as its row shows it: [`Locks::inspect`](crate::Locks::inspect).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
@@ -15,24 +15,25 @@ pub struct LockInfo {
     pub name: String,
     /// The namespace of the lock: [`Locks::namespace`](crate::Locks::namespace).
     pub namespace: Option<String>,
-    /// The label of the holder, or `None` if the lock is free. A holder without a label has its
-    /// nonce as label.
+    /// The label of the holder, or `None` if the lock is free. If the holder has no label, this is
+    /// its nonce.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant. The nonce is empty if another program wrote the holder.
+    /// The nonce of the holder's grant, or `None` if the lock is free. The nonce is empty if
+    /// another program wrote the holder.
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue, without the holder.
     pub waiting: usize,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time until the lease ends by this machine's clock, if it is not renewed. The time is
-    /// zero for a free lock.
+    /// The time until the lease ends by this machine's clock, unless the holder renews it. The
+    /// remaining time is zero for a free lock.
     pub remaining: Duration,
     /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
     pub payload: Option<Vec<u8>>,
 }
 
 impl LockInfo {
-    /// Reads a row. Returns `None` if the row is not the row of a lock.
+    /// Reads a row. Returns `None` if the row does not belong to a lock.
     pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
         let record = LockRecord::read(&LockModel::DEFAULT, item);
@@ -47,6 +48,8 @@ impl LockInfo {
             owner: holder.map(|holder| holder.label.to_owned()),
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
+            // Each row of a lock has a fence from its first grant on. A row without a fence is not
+            // the row of a lock.
             fence: record.last_fence()?,
             remaining,
             payload: payload_of(item),
@@ -70,7 +73,7 @@ impl fmt::Debug for LockInfo {
 pub struct QueuePlace {
     /// The number of entries before this one. The entry at position 0 holds the lock.
     pub position: usize,
-    /// The label of the caller. A caller without a label has its nonce as label.
+    /// The label of the caller, or the nonce of the caller if it has no label.
     pub owner: String,
     /// The nonce of the entry. The nonce is empty if another program wrote the entry.
     pub nonce: String,

@@ -15,7 +15,7 @@ use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
 /// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). The stream reads the next
-/// page when all locks of a page have been returned.
+/// page after it has returned all locks of the current page.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
@@ -24,7 +24,8 @@ pub struct LockList {
 }
 
 enum Next {
-    /// The stream reads the page that starts after this key.
+    /// The next page has not been requested. The next page starts after this key, or at the first
+    /// row if the key is `None`.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Page> + Send>>),
     Nothing,
@@ -35,7 +36,8 @@ impl LockList {
         Self { settings, read: VecDeque::new(), next: Next::Page(None) }
     }
 
-    /// Returns the next lock, or `None` at the end. Programs without a `StreamExt` can use it.
+    /// Returns the next lock, or `None` at the end. Programs without a `StreamExt` can use this
+    /// method.
     ///
     /// # Examples
     ///
@@ -53,11 +55,12 @@ impl LockList {
     /// # Errors
     ///
     /// The [errors of every call](crate::Locks#errors-of-every-call) are possible. An error is the
-    /// last element.
+    /// last element of the stream.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The next call continues at the same lock.
+    /// The future can be dropped at any time. The next call returns the same lock that the dropped
+    /// future would have returned.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -79,6 +82,7 @@ impl Stream for LockList {
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok((items, next)) => {
+                        // A page may have no lock: the loop then requests the next page.
                         self.next = next.map_or(Next::Nothing, |start| Next::Page(Some(start)));
                         let infos: Vec<_> =
                             items.iter().filter_map(|item| LockInfo::read(&self.settings.options, item)).collect();

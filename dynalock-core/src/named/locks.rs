@@ -20,11 +20,12 @@ use crate::{
     tables,
 };
 
-/// Locks by name, stored in a separate table. A clone is cheap.
+/// Locks by name. The rows of the locks are stored in a separate table. A clone of this handle is
+/// cheap.
 ///
-/// A lock is a lease. A lock is renewed in the background while it is held, and expires if its
-/// holder crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and its
-/// limits.
+/// A lock is a lease. The lease is renewed in the background while the lock is held, and expires if
+/// the holder crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and
+/// its limits.
 ///
 /// # Examples
 ///
@@ -64,8 +65,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. Its construction takes as long as a few requests on
-    /// a local network, so make one handle and clone it.
+    /// Makes a handle for the locks of a table. The construction of a handle takes as long as a few
+    /// requests on a local network, so make one handle and clone it.
     ///
     /// # Examples
     ///
@@ -90,8 +91,8 @@ impl Locks {
         }
     }
 
-    /// Selects a namespace. The locks of one namespace are independent of the locks of all others,
-    /// whatever their names.
+    /// Selects a namespace. Two locks in different namespaces are independent, even if they have
+    /// the same name.
     ///
     /// # Examples
     ///
@@ -108,9 +109,9 @@ impl Locks {
         self
     }
 
-    /// Sets the time that a lock lasts without a heartbeat. The default is 20 seconds. The allowed
-    /// range is from a millisecond to 366 days. A heartbeat is sent every third of this time. If
-    /// the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
+    /// Sets the time that a lock lasts without a heartbeat. The default ttl is 20 seconds. The
+    /// allowed range is from a millisecond to 366 days. A heartbeat is sent after each third of the
+    /// ttl. If the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -128,7 +129,8 @@ impl Locks {
     }
 
     /// Limits the wait for a lock that another caller holds. The default is twice the ttl plus the
-    /// allowed clock skew, which is long enough to take over the lock of a crashed holder.
+    /// allowed clock skew. The default wait is long enough to take over the lock of a crashed
+    /// holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
     /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
@@ -181,8 +183,8 @@ impl Locks {
         self
     }
 
-    /// Limits the time for which heartbeats renew a lock, so that a stuck worker does not keep it
-    /// for ever. There is no limit by default.
+    /// Limits the time for which heartbeats renew a lock. With a limit, a stuck worker cannot keep
+    /// the lock for ever. By default, heartbeats renew the lock without a limit.
     ///
     /// # Examples
     ///
@@ -199,7 +201,7 @@ impl Locks {
         self
     }
 
-    /// Sets where heartbeats run. The default is a task of the caller's runtime.
+    /// Sets where heartbeats run. By default, they run in a task of the caller's runtime.
     ///
     /// # Examples
     ///
@@ -214,10 +216,10 @@ impl Locks {
         self
     }
 
-    /// Limits the time of one request with its retries. The default is 5 seconds, and 10 seconds
-    /// for the transaction that acquires several locks. A call ends after this time if DynamoDB
-    /// does not answer. The [wait](Self::wait) for a lock that another caller holds may last
-    /// longer.
+    /// Limits the time of one request with its retries. The default deadline is 5 seconds, and 10
+    /// seconds for the transaction that acquires several locks. A call ends after its deadline if
+    /// DynamoDB does not answer. The [wait](Self::wait) for a lock that another caller holds may
+    /// last longer.
     ///
     /// # Examples
     ///
@@ -235,8 +237,8 @@ impl Locks {
         self
     }
 
-    /// Limits the number of times that one request is sent. The limit is at least 1. Without this
-    /// limit, only the deadline ends the retries.
+    /// Limits the number of times that one request is sent. The limit of requests is at least 1.
+    /// Without a limit, the request is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -252,9 +254,9 @@ impl Locks {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost. The default is 1
-    /// second. The time doubles with each attempt without an answer, up to eight times its first
-    /// value. A heartbeat has a shorter timeout, which depends on the ttl.
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// is 1 second. The timeout doubles with each attempt without an answer, up to eight times its
+    /// first value. A heartbeat has a shorter timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -272,8 +274,9 @@ impl Locks {
         self
     }
 
-    /// Creates the table with on-demand billing, and waits at most a minute until it is active. If
-    /// the table exists and has the key that locks need, a string `name`, the call succeeds.
+    /// Creates the table with on-demand billing, and waits at most a minute until the table is
+    /// active. The call also succeeds if the table exists and has the key of a lock table: a string
+    /// `name`.
     ///
     /// # Examples
     ///
@@ -295,6 +298,7 @@ impl Locks {
     pub async fn create_table(&self) -> Result<()> {
         let Settings { connection, table, limits, .. } = &self.settings;
         let creation = Limits {
+            // The creation of a table takes seconds, whatever the settings for lock requests are.
             deadline: Duration::from_mins(1),
             attempt_timeout: limits.attempt_timeout.max(Duration::from_secs(10)),
             ..*limits
@@ -302,7 +306,7 @@ impl Locks {
         tables::create(connection, table, &MODEL, creation, limits.deadline).await
     }
 
-    /// Verifies that the table exists and has the key that locks need.
+    /// Verifies that the table exists and has the key of a lock table: a string `name`.
     ///
     /// # Examples
     ///
@@ -341,7 +345,7 @@ impl Locks {
     /// # Errors
     ///
     /// - [`Error::Locked`]: another caller held the lock until the wait was over.
-    /// - [`Error::Lost`]: the reply to the grant was lost, and no heartbeat was answered before its
+    /// - [`Error::Lost`]: the reply to the grant was lost, and no heartbeat was answered before the
     ///   lease ended.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing
     ///   was sent.
@@ -349,17 +353,17 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then releases a lock
-    /// that was granted. If that runtime has ended, the lock ends after its ttl.
+    /// The future can be dropped at any time. If the lock was granted, a task on the caller's
+    /// runtime then releases it. If that runtime has ended, the lock expires after its ttl.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires a lock by one request, without waiting. The result is `None` if another caller
-    /// holds it.
+    /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
+    /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder, because
-    /// it does not wait and observe.
+    /// With [`Expiry::Observed`], a call that does not wait cannot take over the lease of a crashed
+    /// holder. A takeover then requires a caller that waits and observes the lease.
     ///
     /// # Examples
     ///
@@ -385,11 +389,11 @@ impl Locks {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires several locks at once, at most 100: all of them or none.
+    /// Acquires several locks at once: all of them or none. A call can name up to 100 locks.
     ///
-    /// The call holds no lock while it waits, so calls with overlapping locks cannot deadlock. A
-    /// call for many locks waits until all are free at the same moment, and other callers may
-    /// overtake it.
+    /// The call holds no lock while it waits, so calls for the same locks cannot deadlock. A call
+    /// for many locks waits until all are free at the same moment, and other callers may overtake
+    /// it.
     ///
     /// # Examples
     ///
@@ -421,8 +425,8 @@ impl Locks {
     }
 
     /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
-    /// one heartbeat. The heartbeat succeeds even after the lease has ended, if no other caller has
-    /// acquired the lock since.
+    /// one heartbeat. The heartbeat also succeeds after the end of the lease, if no other caller
+    /// has acquired the lock since.
     ///
     /// # Examples
     ///
@@ -450,6 +454,8 @@ impl Locks {
     /// resumed again while its lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
+        // The row of an item is in another table, so the name in this token is not a lock of this
+        // table.
         if token.is_of_item() {
             return Err(Error::InvalidKey {
                 table: Arc::clone(table),
@@ -458,6 +464,8 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
+        // The heartbeat thread is started before the lease is renewed, so that a failure leaves the
+        // token valid.
         let background = Background::start(options.heartbeat, connection)?;
         let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;

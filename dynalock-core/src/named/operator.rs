@@ -20,13 +20,13 @@ use crate::{
     retry::{Answered, Attempts},
 };
 
-/// The minimum distance in milliseconds between the fence of a row and the current time of day. A
-/// row is deleted only if its fence is older.
+/// The minimum age, in milliseconds, of the fence of a row that is deleted. The first fence of a
+/// row is the time of its first grant.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
-    /// Returns the state of a lock, or `None` if the lock has no row: it was never held, or was
-    /// [retired](Self::retire).
+    /// Returns the state of a lock. Returns `None` if the lock has no row: it was never held, or
+    /// was [retired](Self::retire).
     ///
     /// # Examples
     ///
@@ -54,8 +54,8 @@ impl Locks {
         Ok(item.and_then(|item| LockInfo::read(options, &item)))
     }
 
-    /// Returns the state of all locks of the table, read page by page with a Scan. The locks have
-    /// no order, and their states are from different times.
+    /// Returns a stream of the states of all locks of the table. A Scan reads the states page by
+    /// page. The locks have no order, and their states are from different times.
     ///
     /// # Examples
     ///
@@ -75,21 +75,21 @@ impl Locks {
     }
 
     /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns
-    /// `true` if the row does not exist any more. Returns `false` if the lock is held, or was first
+    /// `true` if the row no longer exists. Returns `false` if the lock is held, or was first
     /// granted within the last minute.
     ///
-    /// If the name is used again, its fences continue above the old ones. The reason is that the
-    /// first fence of a row is the time of day in milliseconds, and a row is deleted only if its
-    /// fence is at least a minute older. There are two limits: the clocks of all machines must
-    /// agree within that minute, and the lock must be granted fewer than a thousand times a second
-    /// on average.
+    /// If the name is used again, its fences continue above the old fences. The first fence of a
+    /// row is the current time in milliseconds, and a row is deleted only if its fence is at least
+    /// a minute older. The rule of growing fences has two limits. The clocks of all machines must
+    /// differ by less than that minute. The lock must be granted fewer than a thousand times a
+    /// second on average.
     ///
-    /// Retire a lock only when no caller asks for it any more. An acquire that arrives more than a
-    /// minute after it was sent may find the row deleted. The fence then starts at the time at
-    /// which the acquire was sent, which may be below fences of the deleted row.
+    /// Retire a lock only after the last caller has stopped to acquire it. A request to acquire
+    /// that arrives more than a minute after it was sent may find the row deleted. The new fence
+    /// starts at the time of this late request. It may be below the fences of the deleted row.
     ///
-    /// No other call deletes rows. Do not enable time to live for the table, because it would
-    /// delete locks that are held.
+    /// No other call deletes the row of a lock. Do not enable time to live for the table, because
+    /// it would delete locks that are held.
     ///
     /// # Examples
     ///
@@ -126,17 +126,18 @@ impl Locks {
         match met.await? {
             None => Ok(true),
             Some(Some(_)) => Ok(false),
-            // The row is missing, or the DynamoDB-compatible server does not return it.
+            // The row is missing, or a DynamoDB-compatible server does not return it. The read
+            // decides which.
             Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
         }
     }
 
-    /// Takes a lock away from its holder, if the lock is still held under this fence. The holder
-    /// learns of the loss at its next heartbeat, and may continue its work until then. Only systems
-    /// that check the fence are protected from this work.
+    /// Takes a lock away from its holder, if the lock is still held with this fence. The holder
+    /// learns of the loss at its next heartbeat, and may continue its work until the heartbeat.
+    /// Only systems that check the fence are protected from the work of the former holder.
     ///
-    /// Returns `false` if the lock is free, or is held under another fence. If a reply was lost,
-    /// `true` means that the grant under this fence has ended: either this call ended it, or its
+    /// Returns `false` if the lock is free, or is held with another fence. If a reply was lost,
+    /// `true` means that the grant with this fence has ended: either this call ended it, or its
     /// holder released the lock.
     ///
     /// # Examples
@@ -157,7 +158,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the lock may or may not have been taken from its holder. The call can be repeated.
+    /// If the future is dropped, the lock may or may not have been taken from its holder. The call
+    /// can be repeated.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name.as_ref())?;
@@ -167,27 +169,29 @@ impl Locks {
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
+        // A plain lock with this fence would have been broken above, so only the head of a queue
+        // can still have it.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::new(connection, *limits);
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
-                    // The head was removed by an earlier attempt whose reply was lost, or has left
-                    // the queue.
+                    // An earlier attempt whose reply was lost has removed the head, or the head has
+                    // left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
             }
-            // The grant was ended by an earlier attempt whose reply was lost, or was released by
-            // its holder.
+            // An earlier attempt whose reply was lost has ended the grant, or its holder has
+            // released it.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
     /// Returns the entries of the fair queue of a lock. The first entry holds the lock. The result
-    /// is empty if no caller uses the queue. The lock may then still have a holder, which
-    /// [`inspect`](Self::inspect) returns.
+    /// is empty if no caller uses the queue. A lock with an empty queue may still have a holder,
+    /// and [`inspect`](Self::inspect) returns that holder.
     ///
     /// # Examples
     ///

@@ -15,11 +15,12 @@ use crate::{
     },
 };
 
-/// A request for one or several locks, before it is sent. Change its settings, then `.await` it.
+/// A request for one or several locks that has not been sent. The caller changes the settings of
+/// the request, then awaits the request.
 ///
 /// `O` is the output, `N` is the type of the lock names, and `Q` is the order in which waiting
 /// callers get the lock. [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all`
-/// return it.
+/// return this type.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     settings: Settings,
@@ -34,9 +35,9 @@ impl<O, N> Acquire<O, N> {
         Self { settings, names, payload: None, order: AnyOrder, output: PhantomData }
     }
 
-    /// Serves waiting callers in first-come, first-served order, by a queue. Use it in all requests
-    /// for a lock or in none: a request without `fair` is granted only while the queue is empty,
-    /// and a fair request enters the queue only while no other holder has the lock.
+    /// Serves waiting callers in first-come, first-served order, by a queue. Use `fair` in all
+    /// requests for a lock or in none. A request without `fair` is granted only while the queue is
+    /// empty. A fair request enters the queue only while no caller without `fair` has the lock.
     ///
     /// | | cost |
     /// |---|---|
@@ -48,7 +49,8 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
     /// waiter is removed at most one ttl after it has become the head. A client that loses its
     /// connection during a request gives up its place as soon as DynamoDB answers again. Until
-    /// then, its further calls for this queue wait, and end with their deadline.
+    /// DynamoDB answers, further calls of this client for the queue wait, and end with their
+    /// deadline.
     ///
     /// # Examples
     ///
@@ -144,8 +146,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets where heartbeats run: [`Locks::heartbeat`](crate::Locks::heartbeat). Without
-    /// heartbeats, [`LockGuard::extend`] renews the lock.
+    /// Sets where heartbeats run: [`Locks::heartbeat`](crate::Locks::heartbeat). If heartbeats are
+    /// off, [`LockGuard::extend`] renews the lock.
     ///
     /// # Examples
     ///
@@ -221,7 +223,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
     }
 
     /// Stores bytes in the row of the lock. Other callers can [inspect](crate::Locks::inspect)
-    /// them, and the next holder can read them. The bytes stay in the row when the lock is
+    /// these bytes, and the next holder can read them. The bytes stay in the row when the lock is
     /// released.
     ///
     /// # Examples
@@ -282,12 +284,15 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         self
     }
 
-    /// Returns the specification of each lock once, in the order of their names.
+    /// Returns the parameters of each lock once, in the order of the lock names.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
+        // DynamoDB refuses a transaction that names a row twice. The guard finds its locks by their
+        // sorted names.
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
             0 => Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
+            // DynamoDB allows 100 actions in a transaction, and each lock is one action.
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
             _ => self.names.iter().map(|name| self.spec_of(name)).collect(),
         }
@@ -295,8 +300,9 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// Limits the number of entries in the queue, including the holder's. The default is 100, and
-    /// the minimum is 1. A caller that would exceed the limit gets [`Error::QueueFull`].
+    /// Limits the number of entries in the queue, including the entry of the holder. The default
+    /// limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call fails with
+    /// [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -332,13 +338,13 @@ impl<O> Acquire<O, Arc<str>, Fair> {
     }
 }
 
-/// Acquires one lock in a task, which starts immediately.
+/// Acquires one lock in a task that starts immediately.
 fn acquire_one(spec: AcquireSpec, mode: AcquireMode) -> impl Future<Output = Result<LockGuard>> + Send + 'static {
     let row_name = Arc::clone(&spec.row_name);
     AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept)))
 }
 
-/// Acquires all locks in a task, which starts immediately.
+/// Acquires all locks in a task that starts immediately.
 fn acquire_all(
     locks: Vec<AcquireSpec>,
     mode: AcquireMode,
@@ -378,17 +384,18 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The first report is sent when the call has a place. If the call fails before, the sender
-        // is dropped instead.
+        // The first report is sent when the call has a place. If the call ends before, the sender
+        // is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
+        // The call got the lock at once, or failed. A ticket without a wait has the lock already.
         let guard = answer.await?;
         Ok(QueueTicket::new(std::future::ready(Ok(guard)), seen))
     }
 }
 
-/// The boxed future of a request.
+/// The boxed future of a request for locks.
 type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 impl IntoFuture for Acquire<LockGuard> {

@@ -21,6 +21,7 @@ pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
+    // A model has a version and write ids. The rows of named locks store neither.
     version: "_version",
     version_is_field: false,
     write_ids: 4,
@@ -52,7 +53,7 @@ impl Settings {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 
-    /// Returns the specification of an acquisition of this lock.
+    /// Returns the parameters of an acquisition of this lock.
     pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
         self.options.check()?;
         let row_name = self.row_name(name)?;

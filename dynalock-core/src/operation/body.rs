@@ -1,4 +1,4 @@
-//! Keeps the body of a request, so that a repetition has exactly the same bytes.
+//! Keeps the body of a request, so that the repeated request has exactly the same bytes.
 
 use std::{
     future::Future,
@@ -8,30 +8,32 @@ use std::{
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 
-/// The body of the first request, if it has been made.
+/// The body of the first request, or `None` before the first request.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Body(Arc<Mutex<Option<SdkBody>>>);
 
 tokio::task_local! {
-    /// The place in which the request of the current task stores its body.
+    /// The place where the request of the current task stores its body.
     static KEPT: Body;
 }
 
 impl Body {
-    /// Runs `request`, and keeps the body of the request that it makes.
+    /// Runs `request`, and keeps the body that the SDK builds for it.
     pub(super) async fn keep<F: Future>(&self, request: F) -> F::Output {
         KEPT.scope(self.clone(), request).await
     }
 
-    /// Returns whether a body is kept.
+    /// Returns whether a body has been stored.
     pub(super) fn is_kept(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Replaces the body of a request by the kept body.
+    /// Replaces the body of a request by the stored body.
     pub(super) fn put_into(&self, request: &mut HttpRequest) {
+        // A panic cannot leave the body half-written, so a poisoned lock is used like any other.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
+        // The length of the new body can differ from the length of the replaced one.
         if let Some(length) = body.content_length() {
             request.headers_mut().insert("content-length", length.to_string());
         }
@@ -39,9 +41,9 @@ impl Body {
     }
 }
 
-/// Keeps the body of a request that was just made, if its task asks for that.
+/// Stores the body of a request, if the current task runs in [`Body::keep`].
 pub(crate) fn keep_body(request: &HttpRequest) {
-    // Other tasks have no place for a body.
+    // The request of another operation has no place for its body, which is no error.
     let _ = KEPT.try_with(|kept| {
         *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = request.body().try_clone();
     });

@@ -1,4 +1,4 @@
-//! Classifies failed requests. `classify` is the only place that interprets an `SdkError`.
+//! Classifies failed requests. Only `classify` interprets an `SdkError`.
 
 use std::{error::Error as StdError, io};
 
@@ -20,42 +20,42 @@ use crate::{
 
 /// The failure of a request. Each variant stands for one next step of the retry loop.
 pub(crate) enum Failure {
-    /// The condition was false. The field is the item that DynamoDB compared.
+    /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
     Condition(Option<Item>),
-    /// A transaction was cancelled. The field has a reason for each action.
+    /// DynamoDB cancelled a transaction. The field has a reason for each action.
     Cancelled(ActionReasons),
-    /// The token belongs to a transaction with other content: stop.
+    /// The token was used for a transaction with other content. The retry loop stops.
     TokenReused,
-    /// A transaction is running on the item: send the request again.
+    /// Another transaction is running on the item. The retry loop sends the request again.
     Contention(Refusal),
-    /// No capacity was left: back off.
+    /// DynamoDB throttled the request. The retry loop waits, then sends the request again.
     Capacity(Refusal),
-    /// The request never reached the server: back off.
+    /// The request never reached the server. The retry loop waits, then sends the request again.
     Unsent(Unavailable),
-    /// An earlier copy of the request is running: send the request again under the same token, and
-    /// treat the outcome as unknown.
+    /// An earlier copy of the request is still running. The retry loop sends the request again
+    /// under the same token, and treats the outcome as unknown.
     InProgress(Refusal),
-    /// The request may have been applied: send it again under the same write id, and treat the
-    /// outcome as unknown.
+    /// The request may have been applied. The retry loop sends it again under the same write id,
+    /// and treats the outcome as unknown.
     Ambiguous(Unavailable),
-    /// The client cannot send any request: stop.
+    /// The client cannot send any request, because of its configuration. The retry loop stops.
     Misconfigured(Misconfigured),
-    /// A limit of the call is out of its range: stop.
+    /// A limit of the call is out of its range. The retry loop stops.
     InvalidSetting(InvalidSetting),
-    /// The table does not exist: stop.
+    /// The table of the request does not exist. The retry loop stops.
     NoTable,
-    /// The same request would fail again: stop.
+    /// The same request would fail again. The retry loop stops.
     Permanent(Refusal),
 }
 
 impl Failure {
-    /// Returns whether the request may have been applied, or may still be.
+    /// Returns whether the request may have been applied already, or may still be applied later.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
 
-    /// Returns the failure of a request that took longer than its timeout. The request may have
-    /// been applied.
+    /// Returns the failure of a request that exceeded its timeout. A request without an answer may
+    /// have been applied.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
     }
@@ -69,7 +69,8 @@ impl Failure {
         }
     }
 
-    /// Returns the failure, changed for a request that never left the SDK.
+    /// Converts the failure of a request that never left the SDK. The result is a failure that says
+    /// that nothing was sent.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
@@ -79,20 +80,24 @@ impl Failure {
     }
 }
 
-/// The errors of one SDK operation that need more than their error code.
+/// An error type of one SDK operation. Some errors of this type contain data in addition to their
+/// error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
-    /// Returns the failure for an error with additional data, for example the item of a false
-    /// condition.
+    /// Returns the failure for an error that carries data, for example the item of a false
+    /// condition. Returns `None` for any other error.
     fn modelled(&mut self) -> Option<Failure>;
 }
 
-/// Returns the failure for an error of the SDK. No other function does this mapping.
+/// Returns the failure for an error of the SDK. No other function interprets these errors.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
+        // The SDK's timeout can end the wait for a reply after the request was applied.
         SdkError::TimeoutError(_) => Failure::timeout(),
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
+            // `into_source` takes the error out of the SDK's type, so the error can be searched for
+            // `EmptyAnswer`.
             let source = SdkError::<E, _>::ResponseError(context).into_source();
             let reason = source.map_or_else(|_| "no reason given".into(), |source| unreadable(source.as_ref()));
             Failure::Ambiguous(Unavailable::Unreadable(reason.into()))
@@ -101,13 +106,14 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // `SdkError` may get new variants. A request with an unknown failure may have been applied.
+        // The SDK may add variants to `SdkError`. A request with an unknown failure may have been
+        // applied.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }
 
-/// A response without a body. DynamoDB's shortest body is `{}`, so a proxy has cut the response or
-/// answered itself.
+/// The error for a response without a body. DynamoDB's shortest body is `{}`. If the body is empty,
+/// a proxy has cut the response or has answered instead of DynamoDB.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -118,9 +124,12 @@ fn unreadable(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn dispatch(failure: &DispatchFailure) -> Failure {
+    // Without an error of the connector, nothing shows whether the request was sent.
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
+    // The order of these tests matters. A refused connection proves that nothing was sent. A
+    // timeout proves nothing, unless a more exact cause was found before.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -139,11 +148,11 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     Failure::Ambiguous(Unavailable::Connection(chain(error).into()))
 }
 
-/// Returns the part of the configuration that is missing, if that is the cause of the failure.
+/// Returns the wrong or missing part of the configuration, if the configuration caused the failure.
 ///
-/// The SDK and its HTTP client keep most of these errors private, so their texts are compared. The
-/// test `faults::configuration` compares these texts with the SDK. If a text changes, no promise
-/// breaks: the request is then repeated until the deadline.
+/// The SDK and its HTTP client keep most of these error types private, so this function compares
+/// their texts. The test `faults::configuration` compares the texts with the SDK. If the SDK
+/// changes a text, no promise breaks: the request is then repeated until the deadline.
 fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
@@ -157,12 +166,13 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
             Some(CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_)) => {
                 return Some(Misconfigured::Credentials(why()));
             }
-            // A provider that timed out or failed may succeed the next time.
+            // A provider that failed or timed out may succeed the next time, so this failure is not
+            // permanent.
             Some(_) => return None,
             None => {}
         }
         if text.contains(NO_IDENTITY) {
-            // The advice in the SDK's message is for authors of the SDK, so it is replaced.
+            // The SDK's message gives advice to authors of the SDK, so this text replaces it.
             return Some(Misconfigured::Credentials("the configuration has no provider".into()));
         }
         if NO_REGION.iter().any(|known| text.contains(known)) {
@@ -171,17 +181,21 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
         if cause.is::<HttpError>() || text.starts_with(NO_SCHEME) {
             return Some(Misconfigured::Endpoint(why()));
         }
+        // A resolver that does not answer may answer later. A name that does not exist is an error
+        // of the configuration.
         (text.contains(NO_ADDRESS) && !text.contains(FOR_NOW)).then(|| Misconfigured::Host(why()))
     })
 }
 
-/// Returns whether the HTTP client failed before it had a connection, judged by its message.
-/// Nothing was sent then.
+/// Returns whether the HTTP client failed before it had a connection. A failure without a
+/// connection proves that nothing was sent. The type of the error is private, so this function
+/// compares its text.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Returns whether `connect` was refused. Nothing was sent then.
+/// Returns whether the server refused the connection. A refused connection proves that nothing was
+/// sent.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())
@@ -195,6 +209,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
+    // The order of the arms matters. The status of the response decides first: a 2xx or a 5xx may
+    // follow a write that was applied.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
@@ -208,7 +224,7 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// Returns the message of the SDK for a request that it could not build.
+/// Returns the refusal for a request that the SDK could not build.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }
@@ -222,8 +238,8 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
-/// Returns the texts of an error and its causes. Texts that print a structure are left out, because
-/// the SDK prints whole requests there, with their items.
+/// Returns the texts of an error and of its causes. Texts with a brace are left out, because the
+/// SDK prints whole requests with their items there.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

@@ -24,20 +24,20 @@ impl GetMany {
     /// The maximum number of keys in one request.
     pub(crate) const MOST: usize = 100;
 
-    /// Returns some of the items, in any order, and the keys that remain to be read.
+    /// Returns the items that were read, in any order, and the keys that DynamoDB did not process.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let output = client.batch_get_item().request_items(&*self.table, keys).send().await.map_err(classify)?;
-        // The request has one table, by its name or its ARN, so each table name in the answer means
-        // this table.
+        // DynamoDB may answer with the table's name or its ARN. The request has only one table, so
+        // each answer belongs to it.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
     }
 }
 
-/// A TransactGetItems. All items are from the same moment.
+/// A TransactGetItems. All items of the answer are from the same moment.
 pub(crate) struct TransactGet {
     /// The tables and keys of the items.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,
@@ -54,6 +54,7 @@ impl TransactGet {
         let gets = gets.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let output = client.transact_get_items().set_transact_items(Some(gets)).send().await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
+        // The answers belong to the keys by their position, so a wrong number makes them useless.
         match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {

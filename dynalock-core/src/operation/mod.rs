@@ -1,4 +1,4 @@
-//! The requests to DynamoDB: how each one is sent, and how its answer is interpreted.
+//! This module sends the requests to DynamoDB and interprets the answers.
 
 mod body;
 mod classify;

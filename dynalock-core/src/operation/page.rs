@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::{Client, operation::query::QueryError, types::Select};
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::codec::Item;
 
-/// A Query or a Scan: what is the same for all its pages.
+/// The part of a Query or a Scan that is the same for all its pages.
 pub(crate) struct PageRequest {
     pub(crate) table: Arc<str>,
     pub(crate) index: Option<&'static str>,
@@ -17,55 +17,57 @@ pub(crate) struct PageRequest {
     pub(crate) consistent: bool,
 }
 
-/// How the items are found.
+/// The kind of request that finds the items.
 pub(crate) enum Access {
     /// A Query of one partition.
     Query { condition: String, forward: bool },
-    /// A Scan of everything.
+    /// A Scan of the whole table.
     Scan,
 }
 
-/// What a page returns.
+/// The content of a page.
 #[derive(Clone)]
 pub(crate) enum Selection {
-    /// All attributes of the table or index.
+    /// The page has all attributes of the table or index.
     Attributes,
-    /// The attributes of this projection expression.
+    /// The page has the attributes of this projection expression.
     Projection(String),
-    /// The number of items alone.
+    /// The page has only the number of items.
     Count,
 }
 
-/// Where a page begins, and how far it may go.
+/// The place where a page begins, and the limits of the page.
 #[derive(Clone, Default)]
 pub(crate) struct PageStart {
-    /// The key of the item before the page; nothing for the first page.
+    /// The key of the last item before the page, or `None` for the first page.
     pub(crate) after: Option<Item>,
-    /// The most items that DynamoDB evaluates, before the filter.
+    /// The maximum number of items that DynamoDB evaluates, before the filter.
     pub(crate) limit: Option<i32>,
-    /// The part of a parallel scan.
+    /// The segment of a parallel scan, or `None` for any other read.
     pub(crate) segment: Option<Segment>,
 }
 
-/// One part of a parallel scan.
+/// One segment of a parallel scan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment {
     pub(crate) number: i32,
     pub(crate) of: i32,
 }
 
-/// What a page returned.
+/// The answer to the request of one page.
 #[derive(Default)]
 pub(crate) struct ItemPage {
     pub(crate) items: Vec<Item>,
     pub(crate) count: usize,
-    /// The key of the item before the next page; nothing after the last page.
+    /// The key after which the next page begins, or `None` after the last page.
     pub(crate) next: Option<Item>,
 }
 
-/// What both kinds of request say.
+/// Sets the parameters that Query and Scan share, sends the request, and reads the answer. The
+/// SDK's two builders have no common trait, so a macro is needed.
 macro_rules! page {
     ($builder:expr, $request:ident, $start:ident) => {{
+        // Without a projection, DynamoDB returns all attributes that the table or the index holds.
         let (projection, select) = match &$request.selection {
             Selection::Attributes => (None, None),
             Selection::Projection(text) => (Some(text.clone()), None),
@@ -88,6 +90,7 @@ macro_rules! page {
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),
+            // An empty key as the start of the next page would begin the read again.
             next: output.last_evaluated_key.filter(|key| !key.is_empty()),
         })
     }};

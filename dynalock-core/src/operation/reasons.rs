@@ -3,14 +3,14 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
 
-/// The reasons of a cancelled transaction: one for each action, in their order.
+/// The reasons of a cancelled transaction. Each action has one reason, in the order of the actions.
 pub(crate) struct ActionReasons {
     reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 impl ActionReasons {
-    /// Reads the reasons of a cancellation. `whole` is its message.
+    /// Reads the reasons of a cancellation. `whole` is the error of the whole transaction.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
@@ -24,18 +24,18 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns whether the same request may succeed later: each reason is contention, a lack of
-    /// capacity or `None`.
+    /// Returns whether the same request may succeed later. The result is `true` if each reason is
+    /// contention, a lack of capacity or `None`.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// Returns the index of an action whose key does not fit its table.
+    /// Returns the index of the first action whose key does not fit its table.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Returns whether a condition was false and no reason is permanent.
+    /// Returns whether a condition was false, and no reason is permanent.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
@@ -46,9 +46,10 @@ impl ActionReasons {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// Returns the most severe reason, as the failure of the whole request.
+    /// Returns the most severe reason as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
+        // Without reasons, only the error of the whole transaction is known.
         let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
         match class_of(refusal.code()) {
             Some(CancellationClass::Conflict) => Failure::Condition(item),
@@ -59,7 +60,7 @@ impl ActionReasons {
     }
 }
 
-/// Returns the rank of a class. The highest rank decides the next step.
+/// Returns the rank of a class. The reason with the highest rank decides the next step.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,
@@ -69,8 +70,10 @@ fn severity(class: CancellationClass) -> u8 {
     }
 }
 
-/// Reads the reason of one action. `whole` is the message of the cancellation.
+/// Reads the reason of one action. `whole` is the error of the whole transaction.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
+    // DynamoDB leaves out the message of some reasons. The message of the transaction lists all
+    // codes.
     let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
     let request_id = whole.request_id().map(str::to_owned);
     ActionReason { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }

@@ -5,15 +5,15 @@ use aws_sdk_dynamodb::{Client, operation::scan::ScanError};
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::codec::Item;
 
-/// A page of a Scan, eventually consistent.
+/// The request for one page of an eventually consistent Scan.
 pub(crate) struct Scan {
     pub(crate) table: Arc<str>,
     pub(crate) start: Option<Item>,
 }
 
 impl Scan {
-    /// Returns some items, and the key at which the next page starts, or `None` after the last
-    /// page.
+    /// Returns the items of the page, and the key after which the next page begins, or `None` after
+    /// the last page.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Option<Item>), Failure> {
         let request = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
         let output = request.send().await.map_err(classify)?;

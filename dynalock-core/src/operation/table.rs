@@ -16,8 +16,8 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::model::{self, IndexModel, IndexScope, KeyModel, Model};
 
-/// Sends a CreateTable with the key and the indexes of the model, and on-demand billing. Returns
-/// `false` if the table already exists.
+/// Sends a CreateTable with the keys and the indexes of the model, and with on-demand billing.
+/// Returns `false` if the table already exists.
 pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {
     let request = request(client, table, model).map_err(|error| Failure::not_constructed(&error))?;
     match request.send().await {
@@ -33,7 +33,8 @@ fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTab
         .table_name(&**table)
         .billing_mode(BillingMode::PayPerRequest)
         .set_key_schema(Some(key_schema(model.key_attributes())?));
-    // An attribute is defined once, however many keys it is a part of.
+    // DynamoDB refuses an attribute that is defined twice. One attribute may be part of several
+    // keys.
     let of_indexes = model.indexes.iter().flat_map(IndexModel::key_attributes);
     let defined: BTreeMap<_, _> =
         model.key_attributes().chain(of_indexes).map(|key| (key.name, key.key_type)).collect();
@@ -60,6 +61,7 @@ fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTab
 fn key_schema(keys: impl Iterator<Item = KeyModel>) -> Result<Vec<KeySchemaElement>, BuildError> {
     let element =
         |(key, role): (KeyModel, _)| KeySchemaElement::builder().attribute_name(key.name).key_type(role).build();
+    // DynamoDB requires the partition key before the sort key.
     keys.zip([KeyRole::Hash, KeyRole::Range]).map(element).collect()
 }
 
@@ -76,7 +78,7 @@ fn projection(projection: model::Projection) -> Projection {
     .build()
 }
 
-/// Sends a DescribeTable.
+/// Sends a DescribeTable, and returns the description of the table.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
     client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
 }

@@ -9,15 +9,15 @@ use super::{
 };
 use crate::error::Refusal;
 
-/// A TransactWriteItems. Each repetition has the same bytes, because DynamoDB Local treats another
-/// order of map entries as another request under the same token.
+/// A TransactWriteItems. Each repetition has the same bytes, because DynamoDB Local compares the
+/// bytes of requests with the same token. Another order of map entries would be another request.
 pub(crate) struct Transact {
-    /// The actions. The first send takes the actions out, because a copy would be as expensive as a
-    /// new request.
+    /// The actions. The first send takes them out, because a copy would cost as much as a new
+    /// request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,
-    /// The ClientRequestToken.
+    /// The ClientRequestToken, or `None` if the SDK generates the token.
     token: Option<String>,
     /// The body that the first send produced.
     body: Body,
@@ -37,12 +37,13 @@ impl Transact {
         &self.tables[index]
     }
 
-    /// Returns the number of writes.
+    /// Returns the number of actions.
     pub(crate) fn len(&self) -> usize {
         self.tables.len()
     }
 
-    /// Sends the transaction. A [`Failure::Cancelled`] has a reason for each write, in their order.
+    /// Sends the transaction. A [`Failure::Cancelled`] has one reason for each action, in the order
+    /// of the actions.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sent = match unsent {
@@ -53,14 +54,16 @@ impl Transact {
             None if self.body.is_kept() => {
                 let body = self.body.clone();
                 let request = client.transact_write_items().customize();
+                // The actions are gone, so the SDK builds an empty request. Its body is replaced
+                // before the request is signed.
                 request.mutate_request(move |request| body.put_into(request)).send().await
             }
             None => return Err(Failure::Permanent(not_made())),
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // The reasons are matched to the actions by their position, so a wrong number makes
-            // them useless.
+            // The reasons belong to the actions by their position, so a wrong number makes them
+            // useless.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -71,8 +74,8 @@ impl Transact {
     }
 }
 
-/// Returns the refusal for a repetition without a kept body. The SDK builds the body before it
-/// waits, so this does not happen after a first send.
+/// Returns the refusal for a repetition without a stored body. The SDK builds the body before it
+/// waits for anything, so a first send always stores it.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

@@ -39,7 +39,7 @@ impl UpdateItem {
     }
 }
 
-/// Converts the update into an action of a transaction, which returns no item.
+/// Converts the update into an action of a transaction. An action of a transaction returns no item.
 impl From<UpdateItem> for Write {
     fn from(update: UpdateItem) -> Self {
         let UpdateItem { table, key, text, condition, names, values } = update;

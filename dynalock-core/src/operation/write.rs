@@ -16,35 +16,36 @@ use super::{
 };
 use crate::{codec::Item, expression::Placeholders};
 
-/// One conditional write, ready to be sent.
+/// One write that is ready to be sent.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) action: Action,
-    /// The condition, or `None` for a write that is applied in any case.
+    /// The condition, or `None` for a write that is always applied.
     pub(crate) condition: Option<String>,
     pub(crate) names: Option<HashMap<String, String>>,
     pub(crate) values: Option<Item>,
 }
 
-/// The effect of a write if its condition is true.
+/// The kind of a write, and its content.
 #[derive(Clone)]
 pub(crate) enum Action {
-    /// PutItem of a whole item.
+    /// A PutItem of this item.
     Put(Item),
-    /// UpdateItem with this expression.
+    /// An UpdateItem with this expression.
     Update(String),
     /// UpdateItem with this expression. A single request returns the item after the update.
     Patch(String),
-    /// DeleteItem.
+    /// A DeleteItem of the whole item.
     Delete,
-    /// ConditionCheck. It writes nothing, but the transaction fails if the condition is false.
+    /// A ConditionCheck. A check writes nothing, but the transaction fails if the condition is
+    /// false.
     Check,
 }
 
 /// Sets the fields that all kinds of writes have, both as single requests and as actions of a
-/// transaction.
+/// transaction. The builders of the SDK have no common trait, so a macro is needed.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -78,8 +79,8 @@ impl Write {
                 let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
                 request.send().await.map(drop).map_err(classify)
             }
-            // DynamoDB can send a check only in a transaction. A repeated check is harmless, so the
-            // SDK may generate the token.
+            // DynamoDB accepts a ConditionCheck only in a transaction. A repeated check changes
+            // nothing, so the SDK may generate a new token for each attempt.
             Action::Check => {
                 let transact = Transact::new([self], None).map_err(Failure::Permanent)?;
                 Box::pin(transact.send(client)).await
@@ -95,11 +96,12 @@ impl Write {
         Placeholders::after(names, values)
     }
 
-    /// Adds a condition on the same item. Its placeholders must continue the numbering of this
-    /// write.
+    /// Adds a second condition on the same item. The placeholders of the condition must continue
+    /// the numbering of this write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own.
+            // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own
+            // parentheses.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

@@ -19,7 +19,8 @@ use crate::{
     retry::Limits,
 };
 
-/// A read of many items that has not been sent: a query or a scan. Change its settings, then end it with one of these methods:
+/// A query or a scan that has not been sent. The caller changes the settings of the read, then
+/// sends the read with a method of this table:
 ///
 /// | method | result |
 /// |---|---|
@@ -29,27 +30,31 @@ use crate::{
 /// | [`count`](Self::count) | the number of items |
 /// | [`page`](Self::page) | some items, and a token for the next ones |
 ///
-/// [`Repository::query`] reads one partition, [`Repository::query_index`] one partition of an index, and [`Repository::scan`] the whole table. The type `K` is the kind of
-/// read; it decides which settings there are.
+/// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
+/// index, and [`Repository::scan`] reads the whole table. The type `K` is the kind of the read. The
+/// kind decides which settings the read has.
 ///
 /// # What a read of many items promises
 ///
-/// - Each item is a [`Stored`](crate::Stored) value, and a write of it is checked like a write of any other.
-/// - The items are not read at one moment. A query may see one write and not an earlier one, if both happen while it reads.
-///   An item that is created or deleted meanwhile may be seen or not. [`transact`](crate::transact) does not cover queries.
-/// - Lease rows of [separate leases](crate::Lockable) are no items: they appear in no result, and in no count or limit.
-/// - Reads are strongly consistent, unless the read is [`eventually_consistent`](Self::eventually_consistent). Reads of global indexes
-///   are always eventually consistent.
-/// - A lost or throttled request is sent again. The deadline is that of one page.
+/// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
+///   those of a value from [`Repository::get`].
+/// - The items are not read at one moment. If two writes happen during a query, the query may show
+///   the later write and miss the earlier one. A query may show or miss an item that is created or
+///   deleted meanwhile. [`transact`](crate::transact) does not cover queries.
+/// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
+/// - Reads are strongly consistent, unless the caller asks for an
+///   [`eventually_consistent`](Self::eventually_consistent) read. Reads of global indexes are
+///   always eventually consistent.
+/// - A lost or throttled request is sent again. The deadline limits the time for each page.
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
 pub struct Query<T, K> {
     repository: Repository<T>,
     limits: Limits,
-    /// None for the table itself.
+    /// The index that is read, or `None` for the table itself.
     index: Option<&'static IndexModel>,
-    /// Whether the items are read by the keys that the index returns.
+    /// `true` if the index returns only keys and the items must be read from the table.
     fetches: bool,
-    /// None for a scan.
+    /// The partition that is read, or `None` for a scan.
     partition: Option<KeyValue>,
     bounds: SortBounds,
     forward: bool,
@@ -62,8 +67,8 @@ pub struct Query<T, K> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Makes a query of the items with one partition key, in the order of their sort keys. If the table has no sort key, there is at
-    /// most one.
+    /// Makes a query of the items with one partition key, in the order of their sort keys. If the
+    /// table has no sort key, the partition has at most one item.
     ///
     /// # Examples
     ///
@@ -84,7 +89,8 @@ impl<T: Versioned> Repository<T> {
         Query::new(self, Some(T::partition(partition)))
     }
 
-    /// Makes a scan of all items of the table, in no order. A scan reads the whole table, and is billed for it.
+    /// Makes a scan of all items of the table, in no defined order. DynamoDB reads the whole table
+    /// for a scan, and charges for all of these reads.
     ///
     /// # Examples
     ///
@@ -130,7 +136,7 @@ impl<T, K> Query<T, K> {
         Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
     }
 
-    /// The same read, whose items are read by their keys.
+    /// Returns the same query with the setting that its items are read from the table.
     pub(super) fn fetching<F>(self) -> Query<T, F> {
         Query { fetches: true, ..self.of_kind() }
     }
@@ -153,8 +159,9 @@ impl<T, K> Query<T, K> {
         }
     }
 
-    /// Reads the items in a range of the sort key: a value, `a..`, `a..=b`, `..=b`, `..b`, `..`, and `a..b` for whole numbers. An
-    /// empty range, for example `9..=7`, gives no items and sends no request. A second range replaces the first one.
+    /// Limits the query to the items in a range of the sort key: a value, `a..`, `a..=b`, `..=b`,
+    /// `..b`, `..`, and `a..b` for whole numbers. An empty range, for example `9..=7`, returns no
+    /// items and sends no request. A second range replaces the first one.
     ///
     /// # Examples
     ///
@@ -176,8 +183,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Reads the items whose sort key begins with a prefix. The sort key must be a string or bytes. A range that was set before is
-    /// replaced.
+    /// Limits the query to the items whose sort key begins with a prefix. The sort key must be a
+    /// string or bytes. The prefix replaces an earlier range.
     ///
     /// # Examples
     ///
@@ -197,7 +204,7 @@ impl<T, K> Query<T, K> {
         self.sort(Prefix(prefix))
     }
 
-    /// Reads the partition from its end: the largest sort key first.
+    /// Reverses the order: the query returns the item with the largest sort key first.
     ///
     /// # Examples
     ///
@@ -218,8 +225,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of items in the result, after the filter. For [`page`](Self::page), it is the largest number of items in a
-    /// page.
+    /// Limits the number of items in the result, counted after the filter. For
+    /// [`page`](Self::page), the limit is the maximum number of items in a page.
     ///
     /// # Examples
     ///
@@ -238,10 +245,12 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Leaves out the items for which a condition is false. DynamoDB evaluates the condition after it has read the items, so the
-    /// filter saves transfer, and no read units. A second filter applies in addition to the first one.
+    /// Leaves out the items for which a condition is false. DynamoDB evaluates the condition after
+    /// it has read the items. A filter therefore reduces the transferred bytes, but not the read
+    /// units. A second filter applies in addition to the first one.
     ///
-    /// DynamoDB refuses a filter of a query that names a key attribute: use [`sort`](Self::sort) for the sort key.
+    /// DynamoDB refuses a filter of a query that names a key attribute. Use [`sort`](Self::sort)
+    /// for the sort key.
     ///
     /// # Examples
     ///
@@ -262,7 +271,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Allows a read that misses the most recent writes, at half the read units.
+    /// Makes the read eventually consistent: it may miss the most recent writes, and costs half the
+    /// read units.
     ///
     /// # Examples
     ///
@@ -283,7 +293,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the time for each page, over all its requests and pauses. The default is the deadline of the repository.
+    /// Limits the time for each page, over all its requests and pauses. The default is the deadline
+    /// of the repository.
     ///
     /// # Examples
     ///
@@ -303,8 +314,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of requests for each page of DynamoDB that may fail, at least 1. Without this limit, only the deadline ends a
-    /// page. A limit of 0 makes the read fail with [`Error::InvalidSetting`].
+    /// Limits the number of failed requests for each page of DynamoDB. The limit is at least 1.
+    /// Without a limit, the requests are repeated until the deadline. A limit of 0 makes the read
+    /// fail with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -322,9 +334,10 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Signs the tokens of pages with a secret of the program, and refuses tokens that are not signed with it. Without a secret, a
-    /// caller can change the place in a token, but not the query. The signature is HMAC-SHA-256: use 32 random bytes. The key in a
-    /// token stays readable.
+    /// Signs the page tokens with a secret of the program, and refuses tokens without a valid
+    /// signature. Without a secret, a caller can edit a token so that the query continues at
+    /// another key. A caller can never change the query itself. The signature is HMAC-SHA-256, so
+    /// use 32 random bytes as the secret. A signed token still shows its key in readable form.
     ///
     /// # Examples
     ///
@@ -348,8 +361,9 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, WholeTable> {
-    /// Reads the table in so many parts at once, 1 to 1,000,000. Each part has at most one request on its way. Any other number makes
-    /// the scan fail with [`Error::InvalidSetting`].
+    /// Divides the table into segments that are read in parallel. The number of segments is 1 to
+    /// 1,000,000. Each segment has at most one request in flight. Any other number of segments
+    /// makes the scan fail with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -368,8 +382,8 @@ impl<T> Query<T, WholeTable> {
 }
 
 impl<T: Versioned, K: Reads<T>> Query<T, K> {
-    /// Returns the items one after the other. The request for the next page is on its way while the caller works on the items of the
-    /// last one.
+    /// Returns a stream of the items. While the caller handles the items of one page, the stream
+    /// already requests the next page.
     ///
     /// # Examples
     ///
@@ -388,11 +402,12 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The elements are the errors of [`collect`](Self::collect). [`ItemStream`] says which of them end the stream.
+    /// The elements of the stream can be the errors of [`collect`](Self::collect). [`ItemStream`]
+    /// documents which errors end the stream.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. Nothing is sent after that.
+    /// The stream can be dropped at any time. A dropped stream sends no more requests.
     pub fn stream(self) -> ItemStream<K::Row> {
         let (table, wanted) = (Arc::clone(&self.repository.table), self.limit);
         ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::row)
@@ -415,12 +430,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`]: an item does not fit `T`. [`stream`](Self::stream) goes on after such an item.
+    /// - [`Error::Decode`]: an item does not fit `T`. A [`stream`](Self::stream) continues after an
+    ///   item that does not fit.
     /// - [`Error::Corrupt`]: a bookkeeping attribute of an item is invalid.
     /// - [`Error::Encode`]: an operand of the filter cannot be stored.
     /// - [`Error::IndexNotFound`]: the table does not have the index.
-    /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a key attribute.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a
+    ///   key attribute.
+    /// - Any of the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety
     ///
@@ -434,7 +451,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(items)
     }
 
-    /// Returns the first item, or `None` if there is none.
+    /// Returns the first item, or `None` if the read finds no item.
     ///
     /// # Examples
     ///
@@ -458,12 +475,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The future can be dropped at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
+        // A limit of 0 that the caller has set stays 0.
         let limit = self.limit.map_or(1, |limit| limit.min(1));
         self.limit(limit).stream().next().await.transpose()
     }
 
-    /// Returns the number of items, at most that of [`limit`](Self::limit). DynamoDB reads all of them, and is paid for that, but
-    /// does not transfer them. Items that do not fit their struct are counted too.
+    /// Returns the number of items, at most the [`limit`](Self::limit). DynamoDB reads all the
+    /// items and charges for them, but does not transfer them. Items that do not fit their struct
+    /// are counted, too.
     ///
     /// # Examples
     ///
@@ -479,7 +498,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and [`Error::Corrupt`].
+    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and
+    /// [`Error::Corrupt`].
     ///
     /// # Cancel safety
     ///
@@ -489,6 +509,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut feed = self.feed(Selection::Count);
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
+            // A page can hold more items than are wanted, because the limit of a request doubles.
             count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
             if Some(count) == limit {
                 break;
@@ -497,11 +518,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(count)
     }
 
-    /// Returns the items from the place that a token names, or from the beginning with `None`, and the token of the next page.
+    /// Returns one page of items, and the token of the next page. The page begins where `token`
+    /// points. Without a token, the page begins at the first item.
     ///
-    /// A page has as many items as [`limit`](Self::limit) allows. Without a limit, it has the items of one page of DynamoDB, which
-    /// reads up to 1 MB. A page that finds too few items, because of its filter, ends after ten requests. It may be empty although
-    /// there is a next page.
+    /// A page has at most as many items as [`limit`](Self::limit) allows. Without a limit, a page
+    /// has the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves too few
+    /// items, the page ends after ten requests. A page can therefore be empty although a next page
+    /// exists.
     ///
     /// # Examples
     ///
@@ -520,12 +543,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// - [`Error::PageToken`]: the token belongs to another query, or is not a token of this library.
-    /// - The other errors are those of [`collect`](Self::collect). [`Error::Decode`] and [`Error::Corrupt`] are among the items.
+    /// - [`Error::PageToken`]: the token belongs to another query, or this library did not make it.
+    /// - The other errors are those of [`collect`](Self::collect). An item with [`Error::Decode`]
+    ///   or [`Error::Corrupt`] is an element of the page.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing, and its token can be used again.
+    /// The future can be dropped at any time: a read changes nothing. The same token can be used
+    /// again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,
@@ -544,7 +569,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         }
     }
 
-    /// The requests of this read; nothing if it is known to have no items.
+    /// Returns the plan of this read, or `None` if the read cannot find any items.
     fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
         if !(1..=MOST_SEGMENTS).contains(&self.segments) {
@@ -555,6 +580,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             Some(index) => (index.partition_key, index.sort_key),
             None => (model.partition_key, model.sort_key),
         };
+        // DynamoDB refuses an empty key value and a BETWEEN whose bounds are in the wrong order. A
+        // program that computes its bounds must get an empty result instead.
         let bounds = self.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.partition {
@@ -565,21 +592,27 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             }
             None => Access::Scan,
         };
+        // This test comes after the check of the partition key, so that an invalid key is an error
+        // with each range.
         if bounds == SortBounds::Nothing || self.limit == Some(0) {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
+        // DynamoDB names a place in an index by the keys of the index and of the table, because an
+        // index can hold several items with the same index key. A key attribute may be in both.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
         let hides_lease_rows = model.lock_in_row().is_some();
         let selection = match selection {
-            // DynamoDB would count the rows of leases.
+            // A count by DynamoDB would include the lease rows. The keys are read instead, and the
+            // library counts them.
             Selection::Count if hides_lease_rows => Selection::Projection(projection(&keys, &mut to)),
             selection => selection,
         };
         let (names, values) = to.finish();
         let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
+        // A count of the keys is a count of the items, so the items are not read.
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
@@ -587,7 +620,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 }
 
-/// The condition on the keys.
+/// Returns the key condition of a query for one partition and a range of sort keys.
 fn key_condition(
     partition_key: KeyModel,
     partition: &KeyValue,
@@ -618,8 +651,9 @@ fn projection(keys: &[KeyModel], to: &mut Placeholders) -> String {
     names.join(", ")
 }
 
-/// Refuses the value of a partition key that DynamoDB would refuse.
+/// Returns an error for a partition key value that DynamoDB would refuse.
 fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
+    // DynamoDB's own refusal costs a request, and would be a general `Rejected`.
     let reason = if value.is_empty() {
         "it is empty"
     } else if value.key_type() != attribute.key_type {
@@ -650,7 +684,7 @@ impl<T, K> Clone for Query<T, K> {
     }
 }
 
-/// Shows no key and no operand.
+/// The output shows no key and no operand.
 impl<T, K> fmt::Debug for Query<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Query")

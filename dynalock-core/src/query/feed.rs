@@ -1,4 +1,5 @@
-//! The pages of a read, one after the other, with the next one on its way while the caller has the last one.
+//! Reads the pages of a read one after the other, and requests the next page while the caller
+//! handles the current one.
 
 use std::{
     future::poll_fn,
@@ -17,15 +18,15 @@ use crate::{
 
 type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 
-/// The pages of a read, of all its segments.
+/// The pages of all segments of a read.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// What ends the read before its first request.
+    /// The error that ends the read before its first request.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
 
-/// The pages of one segment.
+/// The pages of one segment of a parallel scan, or of a read without segments.
 struct SegmentFeed {
     plan: Arc<Plan>,
     segment: Option<Segment>,
@@ -33,38 +34,42 @@ struct SegmentFeed {
     next: Next,
 }
 
-/// The next page of a segment.
+/// The state of the next page of a segment.
 enum Next {
-    /// It begins after this key, and has not been requested.
+    /// The page has not been requested. The page begins after this key, or at the first item if the
+    /// key is `None`.
     After(Option<Item>),
-    /// It was asked for ahead of the caller, and the request failed. It is asked for again when the caller waits for it.
+    /// The page was requested before the caller needed it, and the request failed. The page is
+    /// requested again when the caller waits for it.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// What was demanded when it was asked for.
+        /// The urgency of the page when the request was sent.
         asked: Demand,
     },
     Here(ItemPage),
     End,
 }
 
-/// Whether the caller waits for the page.
+/// The urgency of a page for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
-    /// The caller waits.
+    /// The caller waits for the page.
     Now,
-    /// The caller still has items of another page.
+    /// The caller still has items of the previous page.
     Ahead,
 }
 
 impl Feed {
-    /// The pages of a plan, in so many segments.
+    /// Returns the pages of a plan, read in `segments` parallel segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
+        // DynamoDB counts segments in `i32`. The plan has already limited them to 1,000,000.
         let of = i32::try_from(segments).unwrap_or(i32::MAX);
         let segment = |number| SegmentFeed {
             plan: Arc::clone(&plan),
+            // A read in one segment sends no segment, because a Query has no parameter for it.
             segment: (of > 1).then_some(Segment { number, of }),
             requests: 0,
             next: Next::After(None),
@@ -72,27 +77,29 @@ impl Feed {
         Self { failed: None, segments: (0..of).map(segment).collect() }
     }
 
-    /// No pages, but an error.
+    /// Returns a feed that has no pages and ends with this error.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
 
-    /// The next page of any segment, for a caller that still wants so many items.
+    /// Returns the next page from any segment of the read. `wanted` is the number of items that the
+    /// caller still needs, or `None` for all.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
-        // A page that was answered at once gives other tasks, and a timeout around the call, their turn.
+        // If the pages are ready at once, the loop of the caller would never return to the
+        // scheduler. The yield lets other tasks run, and a timeout around the call fire.
         tokio::task::yield_now().await;
         poll_fn(|context| self.poll_page(wanted, context)).await
     }
 
-    /// Asks for the next page of each segment, while the caller still has items.
+    /// Requests the next page of each segment while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // A failure is kept in the segment.
+            // The segment keeps the failure as `Next::Failed`, so the result is not needed here.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
 
-    /// The next page of any segment. An error is the end.
+    /// Returns the next page of any segment. An error is the end of the read.
     pub(super) fn poll_page(
         &mut self,
         wanted: Option<usize>,
@@ -101,15 +108,18 @@ impl Feed {
         if let Some(error) = self.failed.take() {
             return Poll::Ready(Some(Err(error)));
         }
+        // The read ends when all segments have ended. A pending segment has registered the waker.
         let mut open = false;
         for index in 0..self.segments.len() {
             let segment = &mut self.segments[index];
             if let Err(error) = segment.advance(Demand::Now, wanted, context) {
+                // The next poll must report the end and must not send requests.
                 self.segments.clear();
                 return Poll::Ready(Some(Err(error)));
             }
             if let Some(page) = segment.take() {
-                // The segments take turns.
+                // The segment moves behind the others, so that a fast segment does not hold back
+                // the others.
                 self.segments[index..].rotate_left(1);
                 return Poll::Ready(Some(Ok(page)));
             }
@@ -138,7 +148,8 @@ impl SegmentFeed {
                         self.requests = self.requests.saturating_add(1);
                         self.next = Next::Here(page);
                     }
-                    // Its deadline may have passed while the caller was busy.
+                    // The deadline may have passed while the caller handled items and did not poll,
+                    // so this failure is no error of the read.
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },
@@ -152,6 +163,8 @@ impl SegmentFeed {
         let start = PageStart { after: after.clone(), segment: self.segment, ..PageStart::default() };
         let wanted = Wanted { items: wanted, requests: self.requests };
         let page = Box::pin(async move {
+            // The read of the items by their keys gets the time that is left of the page's
+            // deadline.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

@@ -1,4 +1,4 @@
-//! The kinds of reads, and what each allows.
+//! The kinds of reads. The kind decides which settings a read has.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -10,8 +10,9 @@ use crate::{
     model::Versioned,
 };
 
-/// A type whose partition key a `P` can name. `#[derive(Versioned)]` implements it for the type of the partition key, its
-/// reference, and `&str` if the key is a `String`.
+/// A struct whose partition key can be given as a `P`. `#[derive(Versioned)]` implements this trait
+/// for the type of the partition key, for a reference to it, and for `&str` if the key is a
+/// `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
     label = "not the partition key of `{Self}`",
@@ -22,7 +23,8 @@ pub trait Partitioned<P> {
     fn partition(value: P) -> KeyValue;
 }
 
-/// A type whose sort key has ranges of type `R`. `#[derive(Versioned)]` implements it for a type with a sort key.
+/// A struct whose sort key can be limited to a range of type `R`. `#[derive(Versioned)]` implements
+/// this trait for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
@@ -40,34 +42,36 @@ pub enum InTable {}
 #[derive(Debug)]
 pub enum WholeTable {}
 
-/// The kind of a scan in several segments at once: [`Query::segments`](super::Query::segments).
+/// The kind of a scan in several parallel segments: [`Query::segments`](super::Query::segments).
 #[derive(Debug)]
 pub enum InSegments {}
 
-/// The kind of a query of a global index: [`Repository::query_index`](crate::Repository::query_index). `S` is the type of the field
-/// that is the sort key, and `C` says what the index holds.
+/// The kind of a query of a global index:
+/// [`Repository::query_index`](crate::Repository::query_index). `S` is the type of the field that
+/// is the sort key of the index. `C` is [`WholeItems`] or [`KeysAlone`].
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// The kind of a query of a local index. `S` is the type of the field that is the sort key, and `C` says what the index holds.
+/// The kind of a query of a local index. `S` is the type of the field that is the sort key of the
+/// index. `C` is [`WholeItems`] or [`KeysAlone`].
 #[derive(Debug)]
 pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// The type of the sort key of an index without one.
+/// The type `S` of an index without a sort key.
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The mark of an index that holds whole items. A query returns them.
+/// The marker of an index that holds whole items. Its queries return items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
-/// The mark of an index that holds only some attributes. A query returns keys.
+/// The marker of an index that holds only some attributes. Its queries return keys.
 #[derive(Debug)]
 pub enum KeysAlone {}
 
-/// What an index holds, and what a query of it returns.
+/// The content of an index, and the element that its queries return.
 pub trait Content<T>: sealed::Sealed {
-    /// An element of the result.
+    /// The type of one element of the result.
     type Row;
 
     #[doc(hidden)]
@@ -90,6 +94,8 @@ impl<T: Versioned> Content<T> for KeysAlone {
     type Row = T::Key;
 
     fn row(table: &Arc<str>, item: Item) -> Result<T::Key> {
+        // An index always contains the keys of its table. Without them, the answer is not from this
+        // index.
         const REASON: &str = "the index returned no key of the table";
         let corrupt =
             || Error::Corrupt { table: Arc::clone(table), attribute: T::MODEL.partition_key.name, reason: REASON };
@@ -97,16 +103,16 @@ impl<T: Versioned> Content<T> for KeysAlone {
     }
 }
 
-/// The kinds of reads, and what each returns.
+/// A kind of read, and the element that it returns.
 pub trait Reads<T>: sealed::Sealed {
-    /// An element of the result.
+    /// The type of one element of the result.
     type Row;
 
     #[doc(hidden)]
     fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
 }
 
-/// The kinds of reads that a range of type `R` narrows.
+/// The kinds of reads that a range of type `R` can limit.
 #[diagnostic::on_unimplemented(
     message = "a scan reads all items: it has no range of a sort key",
     label = "use `filter`, or `query` for a range"
@@ -116,18 +122,19 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads of one partition, which have an order.
+/// The kinds of reads that have an order, because they read one partition.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 
-/// The kinds of reads that are strongly consistent unless asked otherwise.
+/// The kinds of reads that are strongly consistent by default.
 #[diagnostic::on_unimplemented(
     message = "a read of a global index is always eventually consistent",
     label = "leave this call out"
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages follow one after the other, so that a token can name the next one.
+/// The kinds of reads whose pages follow one order. A token can point to the next page of a read
+/// only if the pages follow one order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

@@ -28,30 +28,31 @@ use crate::{
 /// ```
 #[non_exhaustive]
 pub struct Page<R> {
-    /// The items. An item that does not fit its struct is an error in its place, so that the pages after it can be read.
+    /// The items of the page. If an item does not fit its struct, the list contains an error
+    /// instead of the item, so that the later pages can still be read.
     pub items: Vec<Result<R>>,
     /// The token of the next page, or `None` after the last page. The next page may be empty.
     pub next: Option<PageToken>,
 }
 
 impl<R> Page<R> {
-    /// A page without items, after which there is none.
+    /// Returns the last page of a read, without items.
     pub(super) fn empty() -> Self {
         Self { items: Vec::new(), next: None }
     }
 }
 
-/// The attributes of the items of a page, and the place of the last one.
+/// A page of undecoded items, and the token of the next page.
 pub(super) struct RawPage {
     pub(super) items: Vec<Item>,
     pub(super) next: Option<PageToken>,
 }
 
-/// The most requests that one page sends, if it finds too few items.
+/// The maximum number of requests for one page if the filter leaves too few items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads a page that starts after the position in `token`. Stops at `most` items or, if `most` is `None`, as soon as
-/// an item is found.
+/// Reads the page that starts at `token`. The read stops at `most` items. If `most` is `None`, the
+/// read stops as soon as it finds an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,
@@ -65,6 +66,8 @@ pub(super) async fn read(
         let wanted = Wanted { items: most.map(|most| most - items.len()), requests };
         let limits = plan.limits_after(clock::now().duration_since(began));
         let start = PageStart { after: after.take(), ..PageStart::default() };
+        // Only the first request uses the key in the token. The keys of later requests come from
+        // DynamoDB.
         let is_of_token = requests == 0 && token.is_some();
         let page = plan.read(start, wanted, limits).await.map_err(|error| match error {
             Error::Rejected(refusal) if is_of_token && refusal.is_of_page_start() => {
@@ -74,8 +77,11 @@ pub(super) async fn read(
         })?;
         items.extend(page.items);
         after = page.next;
+        // Without an exact end, the place that DynamoDB returned would skip the items that are cut
+        // off.
         if most.is_some_and(|most| items.len() > most) {
-            // DynamoDB evaluated more items than are wanted: the next page begins after the last one that is returned.
+            // DynamoDB evaluated more items than the caller wants. The next page begins after the
+            // last returned item.
             items.truncate(most.unwrap_or_default());
             after = items.last().map(|last| plan.place_of(last));
         }
@@ -83,15 +89,18 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // A page that was answered at once gives other tasks, and a timeout around the call, their turn.
+        // If each page is answered at once, this loop would never return to the scheduler. The
+        // yield lets other tasks run, and a timeout around the call fire.
         tokio::task::yield_now().await;
     }
+    // The keys are cut off at `most` before the items are read: items that are not returned cost
+    // nothing.
     let items = plan.fetch(items, plan.limits_after(clock::now().duration_since(began))).await?;
     let next = after.map(|place| PageToken::seal(plan, &place, secret));
     Ok(RawPage { items, next })
 }
 
-/// Shows how many items there are, without their content.
+/// The output shows the number of items, and not their content.
 impl<R> fmt::Debug for Page<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Page").field("items", &self.items.len()).field("next", &self.next).finish()

@@ -18,33 +18,36 @@ use crate::{
     retry::{Attempts, Connection, Limits},
 };
 
-/// What is the same for all pages of a read.
+/// The part of a read that is the same for all its pages.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
-    /// The attributes that name a place in the order of the read.
+    /// The key attributes that together name a place in the order of the read.
     pub(super) keys: Vec<KeyModel>,
-    /// Whether rows of leases stand between the items.
+    /// `true` if the table holds lease rows, which the read must leave out.
     pub(super) hides_lease_rows: bool,
-    /// Whether the items are read by the keys that an index returns.
+    /// `true` if the index returns only keys and the items must be read from the table.
     pub(super) fetches: bool,
 }
 
-/// How many items DynamoDB evaluates for a page.
+/// The number of items that the next request should find.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// How many items are still wanted, unless all are.
+    /// The number of items that the caller still needs, or `None` for all.
     pub(super) items: Option<usize>,
-    /// The requests that have been sent for them so far.
+    /// The number of requests that have been sent for these items.
     pub(super) requests: u32,
 }
 
 impl Wanted {
-    /// The limit of the next request. DynamoDB counts the items before the filter. If a request did not bring enough items, the next
-    /// one evaluates twice as many, so that few requests find rare items.
+    /// Returns the limit of the next request. DynamoDB applies a limit before the filter. If a
+    /// request finds too few items, the next request evaluates twice as many, so that a few
+    /// requests find rare items.
     fn limit(self) -> Option<i32> {
+        // A page of DynamoDB has at most 1 MB, so it holds fewer than a million items. The bound
+        // also keeps the shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -57,13 +60,16 @@ impl Plan {
         &self.request.table
     }
 
-    /// Reads the page that begins at `start`. The rows of leases are taken out of it.
+    /// Reads the page that begins at `start`, and removes the lease rows from it.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = Attempts::new(&self.connection, limits);
         let client = self.connection.client.clone();
+        // The SDK's future is large, so it is boxed where it is made.
         let request = || Box::pin(self.request.send(&client, &start));
         let mut page = attempts.repeat(self.table(), request).await.map_err(|error| self.explained(error))?;
+        // DynamoDB refuses a key attribute in the filter of a query, so a filter cannot leave these
+        // rows out.
         if self.hides_lease_rows {
             page.items.retain(|item| !self.is_lease_row(item));
             page.count = page.items.len();
@@ -71,21 +77,27 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads the items of the table that an index named, if they are asked for. An item that is gone is left out.
+    /// Reads whole items for the keys from an index, if the read needs whole items. An item that no
+    /// longer exists is left out.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
         }
+        // DynamoDB refuses a BatchGetItem that names a key twice. Several pages of an index may
+        // name an item twice, if its index key changes between the requests.
         let mut seen = HashSet::new();
         let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
         let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();
         let items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
         let keyed = items.into_iter().filter_map(|item| Some((key_of(self.model, &item)?, item)));
+        // The answers of a BatchGetItem have no order. The items are returned in the order of the
+        // index.
         let mut found: HashMap<Key, Item> = keyed.collect();
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// DynamoDB's words for a missing index, as an error of its own.
+    /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
+    /// exist. Returns any other error unchanged.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -99,16 +111,19 @@ impl Plan {
         key_of(self.model, item).is_some_and(|key| key.is_lease_row())
     }
 
-    /// The place of an item in the order of the read.
+    /// Returns the key attributes of an item: they are its place in the order of the read.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// A digest of what is read: the table, the index, the partition, the range, the direction and the filter.
+    /// Returns a hash of the table, index, partition, range, direction and filter. Two reads with
+    /// the same hash may use the same page tokens.
     pub(super) fn digest(&self) -> u64 {
         let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
         let mut hash = SipHasher13::new();
+        // The length before each text separates it from the next one: `ab` and `c` must differ from
+        // `a` and `bc`.
         let mut text = |text: &str| {
             hash.write(&(text.len() as u64).to_be_bytes());
             hash.write(text.as_bytes());
@@ -123,6 +138,8 @@ impl Plan {
             Access::Scan => text("scan"),
         }
         text(filter.as_deref().unwrap_or_default());
+        // The order of a `HashMap` differs from process to process, and a token must be valid in
+        // all of them.
         let mut names: Vec<_> = names.iter().flatten().collect();
         names.sort_unstable();
         for (placeholder, name) in names {
@@ -133,12 +150,12 @@ impl Plan {
         hash.finish()
     }
 
-    /// The error of a token that cannot be used here.
+    /// Returns the error for a token that this read cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
 
-    /// The limits of a read that has already taken this long.
+    /// Returns the limits for the rest of a page that has already taken `elapsed`.
     pub(super) fn limits_after(&self, elapsed: Duration) -> Limits {
         Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }
     }

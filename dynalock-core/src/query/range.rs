@@ -1,4 +1,4 @@
-//! The part of a partition that a query reads.
+//! The ranges of sort keys that a query can read.
 
 use std::{
     cmp::Ordering,
@@ -12,7 +12,7 @@ use crate::{
     number,
 };
 
-/// A range of values of a sort key of type `S`: what [`Query::sort`](super::Query::sort) takes.
+/// A range of a sort key of type `S`, for [`Query::sort`](super::Query::sort).
 ///
 /// | range | sort keys |
 /// |---|---|
@@ -21,54 +21,55 @@ use crate::{
 /// | `a..b` | for whole numbers only. DynamoDB has no range without its end, so the request asks for `a..=b - 1` |
 /// | `..` | all |
 ///
-/// A bound is an `S`, a `&S`, or a `&str` for a string. The type `M` tells values from ranges; the compiler infers it.
+/// A bound is an `S`, a `&S`, or a `&str` for a string. The type `M` separates the implementations
+/// for single values from those for ranges. The compiler infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
     note = "the ranges are a value, `a..`, `a..=b`, `..=b`, `..b` and `..`; `a..b` is for whole numbers, since DynamoDB has no range without its end"
 )]
 pub trait SortRange<S, M> {
-    /// Returns the range as DynamoDB knows it.
+    /// Converts the range into the form that DynamoDB understands.
     fn into_bounds(self) -> SortBounds;
 }
 
-/// The marker type of a [`SortRange`] that is a single value.
+/// The type `M` of a [`SortRange`] that is a single value.
 #[derive(Debug)]
 pub enum Value {}
 
-/// The marker type of a [`SortRange`] with bounds.
+/// The type `M` of a [`SortRange`] with bounds.
 #[derive(Debug)]
 pub enum Bounds {}
 
-/// The beginning of a sort key: [`Query::sort_prefix`](super::Query::sort_prefix) makes it.
+/// The prefix of a sort key. [`Query::sort_prefix`](super::Query::sort_prefix) makes it.
 #[derive(Debug)]
 pub struct Prefix<P>(pub(super) P);
 
-/// A range of sort keys with its bounds as DynamoDB stores them.
+/// A range of sort keys. The bounds are in the form in which DynamoDB stores them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBounds {
-    /// All.
+    /// The range contains all sort keys.
     All,
-    /// None: the end is before the start.
+    /// The range contains no sort key, because its end is before its start.
     Nothing,
-    /// One value.
+    /// The range contains only this value.
     Is(KeyValue),
-    /// At least this.
+    /// The range contains this value and all larger ones.
     AtLeast(KeyValue),
-    /// At most this.
+    /// The range contains this value and all smaller ones.
     AtMost(KeyValue),
-    /// Less than this.
+    /// The range contains all smaller values.
     Below(KeyValue),
-    /// At least the first value and at most the second.
+    /// The range contains both values and all values between them.
     Between(KeyValue, KeyValue),
-    /// Strings or bytes that begin with this.
+    /// The range contains the strings or bytes that begin with this value.
     Prefix(KeyValue),
 }
 
-/// A whole number type, of which a range without its end has a last value.
+/// An integer type. For integers, a range `a..b` can be sent as `a..=b - 1`.
 pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
-    /// Returns the number before this one, or `None` for the lowest of the type.
+    /// Returns the number before this one, or `None` for the lowest number of the type.
     fn before(self) -> Option<Self>;
 }
 
@@ -77,21 +78,24 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// The same range without the empty values that DynamoDB refuses. No stored key is empty: an empty value is below all of them.
+    /// Returns the same range without an empty bound, because DynamoDB refuses empty key values. A
+    /// stored key is never empty, so an empty value is below all stored keys.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,
             Self::AtMost(to) | Self::Below(to) | Self::Between(_, to) | Self::Is(to) if to.is_empty() => Self::Nothing,
             Self::Between(from, to) if from.is_empty() => Self::AtMost(to),
+            // DynamoDB refuses a BETWEEN whose first bound is above the second one.
             Self::Between(from, to) if compare(&from, &to) == Some(Ordering::Greater) => Self::Nothing,
             bounds => bounds,
         }
     }
 }
 
-/// The order of two values of one type, as DynamoDB sorts them.
+/// Returns the order in which DynamoDB sorts two keys of the same type.
 fn compare(one: &KeyValue, other: &KeyValue) -> Option<Ordering> {
     match (one, other) {
+        // DynamoDB sorts strings by their UTF-8 bytes, and so does `str`.
         (KeyValue::S(one), KeyValue::S(other)) => Some(one.cmp(other)),
         (KeyValue::B(one), KeyValue::B(other)) => Some(one.cmp(other)),
         (KeyValue::N(one), KeyValue::N(other)) => number::compare(one, other),
@@ -140,6 +144,7 @@ impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
     fn into_bounds(self) -> SortBounds {
         match self.end.before() {
             Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
+            // There is no number below the lowest one, so the range `a..MIN` is empty.
             Some(_) | None => SortBounds::Nothing,
         }
     }

@@ -14,18 +14,21 @@ use crate::{codec::Item, error::Result};
 
 /// The items of a query or scan, one after the other: [`Query::stream`](super::Query::stream).
 ///
-/// While the caller works on the items of one page, the request for the next page is on its way, as far as the stream is polled: the
-/// stream starts no task. It holds at most two pages, and two for each segment of a scan. Nothing is sent after it is dropped.
+/// While the caller handles the items of one page, the stream requests the next page. The stream
+/// starts no task, so the request for the next page makes progress only when the caller polls the
+/// stream. The stream holds at most two pages. For a scan in segments, it holds at most two pages
+/// of each segment. A dropped stream sends no more requests.
 ///
-/// An item that does not fit its struct is an error, and the stream goes on with the next item. A page that cannot be read is an error
-/// too, and ends the stream. A page that was asked for ahead of the caller and failed is asked for again when the caller waits for it,
-/// with a new deadline.
+/// An item that does not fit its struct is an error, and the stream continues with the next item. A
+/// page that cannot be read is an error that ends the stream. If the early request for the next
+/// page fails, the page is requested again when the caller waits for it. The repeated request has a
+/// new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
     feed: Feed,
     ready: VecDeque<Item>,
-    /// How many items are still wanted, unless all are.
+    /// The number of items that the caller still needs, or `None` for all.
     wanted: Option<usize>,
     row: fn(&Arc<str>, Item) -> Result<R>,
 }
@@ -40,7 +43,8 @@ impl<R> ItemStream<R> {
         Self { table, feed, ready: VecDeque::new(), wanted, row }
     }
 
-    /// Returns the next item, or `None` at the end. Programs without a `StreamExt` can use it.
+    /// Returns the next item, or `None` at the end. Programs without a `StreamExt` can use this
+    /// method.
     ///
     /// # Examples
     ///
@@ -59,8 +63,10 @@ impl<R> ItemStream<R> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Query::collect`](super::Query::collect). After [`Error::Decode`](crate::Error::Decode) or
-    /// [`Error::Corrupt`](crate::Error::Corrupt), which concern one item, the stream goes on. Any other error is the last element.
+    /// The errors are those of [`Query::collect`](super::Query::collect).
+    /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
+    /// concern one item, and the stream continues after them. Any other error is the last element
+    /// of the stream.
     ///
     /// # Cancel safety
     ///
@@ -76,6 +82,7 @@ impl<R> Stream for ItemStream<R> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if this.wanted == Some(0) {
+            // The pages in flight are not needed, so their requests are dropped.
             this.feed = Feed::default();
             return Poll::Ready(None);
         }
@@ -87,11 +94,15 @@ impl<R> Stream for ItemStream<R> {
             }
         }
         let ahead = this.wanted.map(|wanted| wanted.saturating_sub(this.ready.len()));
+        // The next page is requested only while the caller has items: an empty page is followed by
+        // a request with the caller waiting.
         if !this.ready.is_empty() && ahead != Some(0) {
             this.feed.ask_ahead(ahead, context);
         }
         let Some(item) = this.ready.pop_front() else {
-            // After an empty page other tasks, and a timeout around the call, have their turn.
+            // After an empty page, the stream returns to the scheduler before the next request. A
+            // long series of empty pages therefore cannot block other tasks, or a timeout around
+            // the call.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

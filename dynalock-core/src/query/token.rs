@@ -14,16 +14,20 @@ use crate::{
     key::KeyValue,
 };
 
-/// The place in a query where its next page begins: [`Page::next`](super::Page). A web page carries it as text.
+/// A page token: the place in a query where the next page begins. [`Page::next`](super::Page)
+/// contains it. A web page can carry it as text.
 ///
-/// A token becomes a string by `Display` or serde, and a string becomes a token by `From` or serde. The text has the letters of a
-/// URL: `A-Z`, `a-z`, `0-9`, `-` and `_`. The query checks the token when it is used:
+/// A token becomes a string by `Display` or serde, and a string becomes a token by `From` or serde.
+/// The text uses only letters that a URL may contain: `A-Z`, `a-z`, `0-9`, `-` and `_`. The query
+/// checks the token when the page is read:
 ///
-/// - A token belongs to one query: its table, index, partition, range, direction and filter. Another query refuses it with
-///   [`Error::PageToken`](crate::Error::PageToken). `limit` and the consistency of the read may differ from page to page.
-/// - A token is no secret. It contains the key of the last item of its page in readable form. Its holder can also change the key
-///   in it, and so skip to any place in the same query. [`Query::with_key`](super::Query::with_key) signs tokens, so that only
-///   tokens of this program are accepted.
+/// - A token belongs to one query: its table, index, partition, range, direction and filter.
+///   Another query refuses the token with [`Error::PageToken`](crate::Error::PageToken). `limit`
+///   and the consistency of the read may differ from page to page.
+/// - A token is not secret. A token contains the key of the last item of its page in readable form.
+///   A client can also change this key, and so move to any place in the same query.
+///   [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts only
+///   tokens of this program.
 ///
 /// # Examples
 ///
@@ -38,22 +42,23 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PageToken(String);
 
-/// The secret that signs tokens.
+/// The secret that signs page tokens.
 #[derive(Clone)]
 pub(super) struct Secret(Vec<u8>);
 
-/// The number of this form of tokens.
+/// The version number of the token format.
 const FORMAT: u8 = 1;
 
 const MALFORMED: &str = "it was cut, edited, or made by something else";
 
 impl PageToken {
-    /// The token of a place in a read.
+    /// Makes the token of a place in a read.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
         for key in &plan.keys {
-            // An item that was read has all of them.
+            // Each item of the read has all key attributes, because an index contains no item
+            // without its keys.
             if let Some(value) = place.get(key.name).cloned().and_then(scalar) {
                 put(&mut bytes, &value);
             }
@@ -66,7 +71,7 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// The place that the token names in this read.
+    /// Returns the place of a token that belongs to this read.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -90,6 +95,8 @@ impl PageToken {
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
+        // A place has at most four keys, and a key has at most 2048 bytes. The limit bounds the
+        // work for a text from a client.
         const LONGEST: usize = 16 * 1024;
         if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
             return None;
@@ -109,22 +116,24 @@ impl Secret {
         mac.chain_update(content)
     }
 
-    /// The content before its signature, if that is right.
+    /// Returns the content without the signature, or `None` if the signature is wrong.
     fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         const SIGNATURE: usize = 32;
         let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
+        // `verify_slice` compares in constant time: the time of the answer must not reveal the
+        // signature.
         self.mac(content).verify_slice(signature).ok().map(|()| content)
     }
 }
 
-/// A type, a length and the bytes of a value.
+/// Appends the type, the length and the bytes of a value.
 fn put(to: &mut Vec<u8>, value: &KeyValue) {
     let (tag, content) = match value {
         KeyValue::S(text) => (b'S', text.as_bytes()),
         KeyValue::N(digits) => (b'N', digits.as_bytes()),
         KeyValue::B(bytes) => (b'B', &bytes[..]),
     };
-    // A key has at most 2048 bytes.
+    // DynamoDB limits a key to 2048 bytes, so its length fits into 16 bits.
     let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
     to.push(tag);
     to.extend(length.to_be_bytes());
@@ -175,7 +184,7 @@ impl fmt::Display for PageToken {
     }
 }
 
-/// Shows no key.
+/// The output of `Debug` does not show the key in the token.
 impl fmt::Debug for PageToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageToken").finish_non_exhaustive()

@@ -21,11 +21,13 @@ pub struct GetMany {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Returns the items under several keys: one `Option` for each key, in the order of the keys. A key that is named twice is read
-    /// once. The reads are strongly consistent, each item as of a moment of its own.
+    /// Returns the items with these keys: one `Option` for each key, in the order of the keys. A
+    /// repeated key is read once. The reads are strongly consistent, but the items are from
+    /// different moments.
     ///
-    /// DynamoDB takes up to 100 keys in a request. More keys are read in several requests, one after the other, and the keys
-    /// that DynamoDB leaves unprocessed are asked for again after a pause. The deadline covers all of them.
+    /// DynamoDB accepts up to 100 keys in a request. More keys are read in several requests, one
+    /// after the other. Keys that DynamoDB leaves unprocessed are requested again after a pause.
+    /// The deadline limits the time for all requests.
     ///
     /// # Examples
     ///
@@ -56,9 +58,10 @@ impl<T: Versioned> Repository<T> {
         Request::new(self.clone(), self.limits, GetMany { keys })
     }
 
-    /// Makes a [`Stored`] of an item that the SDK has read, for example by a query that this library does not have. A
-    /// write of it is checked like a write of any other. The item must be complete: a projection that leaves attributes out
-    /// makes an `update` that does not see them.
+    /// Makes a [`Stored`] from an item that the program has read with the SDK, for example by a
+    /// query that this library does not offer. The writes of this value are checked like those of a
+    /// value from [`get`](Self::get). The item must have all its attributes. If a projection left
+    /// attributes out, an `update` would not see them.
     ///
     /// # Examples
     ///

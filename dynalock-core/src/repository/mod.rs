@@ -35,8 +35,9 @@ use crate::{
 /// The items of type `T` in one table, with the calls that read and write them.
 ///
 /// The derived function `T::repository(&client)` makes a repository. A repository is cheap to
-/// clone, and clones share the retry budget and the measured round trip. The construction takes as
-/// long as a few requests on a local network, so make one repository and clone it.
+/// clone, and clones share the retry budget and the measured round trip. The construction of a
+/// repository takes as long as a few requests on a local network, so make one repository and clone
+/// it.
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its
 /// client. The repository makes its own retries, because the SDK cannot know whether an earlier
@@ -122,8 +123,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the time of each call, including all its requests and pauses. The default is 5
-    /// seconds. A single call can override the limit.
+    /// Limits the time of each call, including all its requests and pauses. The default deadline is
+    /// 5 seconds. A single call can override the limit.
     ///
     /// # Examples
     ///
@@ -142,8 +143,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the number of requests that one call may repeat after a failure or a conflict, at least 1. Without this
-    /// limit, only the deadline ends a call.
+    /// Limits the number of failed requests and conflicts of each call. The limit is at least 1.
+    /// Without a limit, the requests are repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -160,9 +161,9 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the time after which the first request of a call counts as lost. The default is 1
-    /// second. The timeout doubles with each attempt without an answer, up to eight times its first
-    /// value. With a timeout of zero, every call fails with [`Error::InvalidSetting`].
+    /// Sets the time after which the first request of a call counts as lost. The default timeout is
+    /// 1 second. The timeout doubles with each attempt without an answer, up to eight times its
+    /// first value. With a timeout of zero, every call fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -182,7 +183,7 @@ impl<T> Repository<T> {
     }
 
     /// Sets the reaction of `update_with`, `try_update_with` and `upsert_with` to conflicts. A
-    /// single call can override it.
+    /// single call can override this pace.
     ///
     /// # Examples
     ///
@@ -200,8 +201,8 @@ impl<T> Repository<T> {
     }
 
     /// Creates the table with the key and the indexes of `T` and on-demand billing, and waits until
-    /// the table is active. If a table with the same key exists, the call succeeds, whatever indexes
-    /// the table has. The default deadline of the wait is one minute.
+    /// the table is active. The call also succeeds if a table with the same key exists, even if it
+    /// has other indexes. The default deadline of the wait is one minute.
     ///
     /// # Examples
     ///
@@ -230,7 +231,7 @@ impl<T> Repository<T> {
         table::request(self)
     }
 
-    /// Returns the item under a key, or `None` if there is no item. The read is strongly
+    /// Returns the item with this key, or `None` if there is no item. The read is strongly
     /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent).
     ///
     /// # Examples
@@ -281,14 +282,15 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
-    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) under
+    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) for
     ///   this key.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// The item may have been written only if the error is `Indeterminate`.
+    /// After `Indeterminate`, the item may have been written. After any other error, the item has
+    /// not been written.
     ///
     /// # Cancel safety
     ///
@@ -303,8 +305,8 @@ impl<T> Repository<T> {
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read.
     /// Attributes that `T` does not know stay in the item. A value without changes is returned
-    /// unchanged, and no request is sent. For a value from [`Stored::assume`], the item is read
-    /// first and compared with the value.
+    /// unchanged, and no request is sent. For a value from [`Stored::assume`], the call reads the
+    /// item first and compares it with the value.
     ///
     /// # Examples
     ///
@@ -345,10 +347,10 @@ impl<T> Repository<T> {
         self.request(Update::changes(stored))
     }
 
-    /// Writes the whole value over the item that it was read from, even if nothing changed.
-    /// Attributes that `T` does not know are removed. If the lease of the item is stored in the
-    /// item itself, the call first reads the item, and then removes the surplus attributes by an
-    /// update. The fence of the lease thus stays in the item.
+    /// Writes the whole value over its item, even if no attribute changed. The call removes the
+    /// attributes that `T` does not know. If the lease of the item is stored in the item itself,
+    /// the call first reads the item, and then removes the surplus attributes by an update. The
+    /// fence of the lease thus stays in the item.
     ///
     /// # Examples
     ///
@@ -378,8 +380,9 @@ impl<T> Repository<T> {
         self.request(Update::whole(stored))
     }
 
-    /// Works like [`update`](Self::update), but increments the version even if no attribute
-    /// changed. Writes by callers that read the item before then fail with a conflict.
+    /// Writes the item like [`update`](Self::update), but increments the version even if no
+    /// attribute changed. Writes that are based on an earlier read of the item fail with a conflict
+    /// after that.
     ///
     /// # Examples
     ///
@@ -444,9 +447,9 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes the item under a key, in whatever state it is. If there is no item, the call
-    /// succeeds. The call checks neither versions nor leases, so it also deletes an item that
-    /// another caller has just written.
+    /// Deletes the item with this key, in any state. The call also succeeds if there is no item.
+    /// The call checks neither versions nor leases, so it also deletes an item that another caller
+    /// has just written.
     ///
     /// # Examples
     ///
@@ -478,7 +481,7 @@ impl<T> Repository<T> {
 
     /// Reads the item, runs `change` on it and writes the changed attributes. After a conflict, the
     /// call runs `change` again on the newer item. The item is written once, with the result of the
-    /// last run. If a run changes nothing, the call ends without a write.
+    /// last run of `change`. If a run changes nothing, the call ends without a write.
     ///
     /// # Examples
     ///
@@ -514,8 +517,8 @@ impl<T> Repository<T> {
         self.request(UpdateWith::new(key.into_key(), change))
     }
 
-    /// Works like [`update_with`](Self::update_with), with a closure that can return an error. The
-    /// error ends the call immediately, and nothing is written.
+    /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
+    /// error. The error ends the call immediately, and nothing is written.
     ///
     /// # Examples
     ///
@@ -566,8 +569,8 @@ impl<T> Repository<T> {
         self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
-    /// Works like [`update_with`](Self::update_with), and creates the item if it is missing. In
-    /// that case `init` makes the value, and `change` then changes it.
+    /// Changes the item like [`update_with`](Self::update_with), and creates the item if it is
+    /// missing. For a missing item, `init` makes the value, and `change` then changes it.
     ///
     /// # Examples
     ///
@@ -602,7 +605,7 @@ impl<T> Repository<T> {
         self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    /// Returns the item under a key of this table, for an operation.
+    /// Returns the item with this key of this table, for an operation.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,

@@ -62,8 +62,8 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-/// The return type of an update's closure: `()`, or `!` for a closure that never returns. Because
-/// the bound is on a trait, the compiler can print a helpful message for an async closure.
+/// The return type of an update's closure: `()`, or `!` for a closure that never returns. The bound
+/// is on a trait, so the compiler can print a helpful message for an async closure.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -78,7 +78,7 @@ impl NoValue for Never {}
 /// The type `!`, which has no name in stable Rust. A closure that always panics returns it.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// The return type of a function.
+/// Names the return type of a function, for the type `Never` (`!`).
 pub trait Returns {
     /// The type that the function returns.
     type Output;
@@ -149,8 +149,8 @@ where
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads the item, then writes it. After a conflict, writes again on the newer item, until a
-    /// write is applied or a run changes nothing.
+    /// Reads the item, changes it and writes it. After a conflict, writes again based on the newer
+    /// item, until a write is applied or a run changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -186,7 +186,7 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Applied(stored) => return Ok(stored),
                 WriteResult::Conflict(met) => self.after_conflict(&get, key, expected, met).await?,
             };
-            // A late copy of an earlier attempt may have been applied. The write has then
+            // A late copy of an earlier attempt may have been applied. In this case, the write has
             // succeeded.
             if let Some(item) = item.take_if(|item| self.has_written(item)) {
                 let (value, basis) = decode::<T>(self.table(), item)?;

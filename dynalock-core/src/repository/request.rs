@@ -9,7 +9,8 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call before it is sent. Change its settings, then `.await` it.
+/// A call that has not been sent. The caller changes the settings of the call, then awaits the
+/// call.
 ///
 /// The type `K` is the kind of call, and determines the output. A request becomes a future by
 /// `IntoFuture`. The future is boxed and `Send`. Functions and macros that take a future, such as
@@ -33,7 +34,7 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline counts from the first poll.
+/// The deadline of a call counts from the first poll of its future.
 ///
 /// # Cancel safety
 ///
@@ -80,8 +81,8 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without this
-    /// limit, only the deadline ends the call. With a limit of 0, the call fails with
+    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without a
+    /// limit, the requests are repeated until the deadline. With a limit of 0, the call fails with
     /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// Many attempts in a short time are normal under contention, so a deadline is usually the
@@ -151,14 +152,14 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies such a write
-    /// at most once in ten minutes, at twice the write units.
+    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with a
+    /// ClientRequestToken at most once in ten minutes. The write costs twice the write units.
     ///
     /// Two cases of [`Error::Indeterminate`](crate::Error::Indeterminate) remain:
     ///
     /// - DynamoDB sent no reply at all.
     /// - A reply was lost, and the next attempt was refused for a reason that may disappear: an
-    ///   existing item for a create, a lease, or an item without `_writes`. After the obstacle has
+    ///   existing item for a create, a lease, or an item without `_writes`. When this reason has
     ///   disappeared, a late copy of the first attempt may still be applied.
     ///
     /// # Examples
@@ -216,8 +217,9 @@ impl<T, K: Conditional> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes even if another caller holds a lease on the item. The holder is not told. Its next
-    /// write starts from the item as this call left it.
+    /// Writes the item even if another caller holds a lease on it. The holder of the lease gets no
+    /// message about the write. The next write of the holder starts from the item as this call left
+    /// it.
     ///
     /// # Examples
     ///

@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-/// One call, with its attempts and its write id. All writes of the call carry the id, so an item
-/// that contains the id shows that one of them was applied.
+/// One call, with its attempts and its write id. All writes of the call have the same write id. An
+/// item that contains the id shows that one of these writes was applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
@@ -33,7 +33,7 @@ pub(crate) struct Session<T> {
     policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     condition: Option<Condition<T>>,
-    /// How the writes of this call use a separate lease row.
+    /// The use of a separate lease row by the writes of this call.
     companion: CompanionWrite,
 }
 
@@ -76,8 +76,8 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item for the next attempt after a conflict: the item that the conflict returned,
-    /// or a newly read item after a sleep.
+    /// Returns the item for the next attempt after a conflict. The result is the item that the
+    /// conflict returned, or a newly read item after a sleep.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -195,7 +195,7 @@ impl<T: Versioned> Session<T> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
             // A put replaces the whole item, so its condition must identify the state of the item.
-            // The version identifies the state of a tracked item only.
+            // Only for a tracked item does the version identify the state.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -206,10 +206,10 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update whose expression would be longer than DynamoDB allows, as a put of the whole
-    /// item with the changes. The put is made only if another program cannot change the stored item
-    /// unnoticed. If only the lease has changed since the read, the call reads and puts again.
-    /// `bytes` is the length of the expression.
+    /// Sends an update as a put of the whole item with the changes, because its expression would be
+    /// longer than DynamoDB allows. The put is sent only if another program cannot change the
+    /// stored item unnoticed. If only the lease has changed since the read, the call reads and puts
+    /// again. `bytes` is the length of the expression.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -221,7 +221,7 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
             }
             if !intent.rests_on(&stored) {
-                // As for any refused write, a lease is reported before a changed version.
+                // As for each refused write, a lease is reported before a changed version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -260,7 +260,7 @@ impl<T: Versioned> Session<T> {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Deletes the item. Returns whether it is certain that this call deleted it.
+    /// Deletes the item, and returns whether it is certain that this call deleted it.
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
@@ -283,8 +283,8 @@ impl<T: Versioned> Session<T> {
         IntentOf { table: Arc::clone(self.table()), value, change, policy, condition }
     }
 
-    /// Returns the first plan of an update. The plan takes the changes, so that no value is encoded
-    /// twice.
+    /// Returns the first plan of an update. The plan takes the changes, so that each value is
+    /// encoded only once.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(Repeats::InThisCall, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)

@@ -7,7 +7,7 @@ use crate::{error::Result, model::Versioned, tables::create};
 #[derive(Debug)]
 pub struct CreateTable(());
 
-/// Returns the request with a longer deadline, because the creation of a table takes longer than a
+/// Returns a request with a longer deadline, because the creation of a table takes longer than a
 /// write.
 pub(super) fn request<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
     let mut request = repository.request(CreateTable(()));

@@ -30,11 +30,12 @@ pub struct Update<T> {
 /// The attributes that an update writes.
 #[derive(Debug)]
 enum Mode {
-    /// The changed attributes. If no attribute changed, nothing is written.
+    /// The update writes the changed attributes. If no attribute changed, the update writes
+    /// nothing.
     Changes,
-    /// The changed attributes, and a new version even if no attribute changed.
+    /// The update writes the changed attributes, and a new version even if no attribute changed.
     Always,
-    /// All attributes of the value. All others are removed.
+    /// The update writes all attributes of the value, and removes all other attributes.
     Whole,
 }
 
@@ -55,8 +56,8 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// Whether it is certain that this call deleted the item. The value is `false` if a reply was
-    /// lost and the item does not exist: another caller may have deleted it.
+    /// `true` if this call certainly deleted the item. If a reply was lost and the item does not
+    /// exist, `certain` is `false`, because another caller may have deleted the item.
     pub certain: bool,
 }
 

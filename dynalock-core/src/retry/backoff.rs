@@ -1,4 +1,4 @@
-//! The pause after a request that was throttled, was lost, or was refused because of a
+//! The pause after a request that was throttled, was lost, or was refused because of another
 //! transaction.
 
 use std::time::Duration;
@@ -6,21 +6,24 @@ use std::time::Duration;
 /// Exponential backoff with equal jitter. A pause is between half of the window and the whole
 /// window, so it is never zero.
 ///
-/// The window doubles with each failure, from the first window up to a second. See "Exponential
-/// Backoff and Jitter", AWS Architecture Blog, 2015.
+/// The window starts at a given length and doubles with each failure, up to one second. See
+/// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The first window after a request that was throttled or was refused because of a transaction.
+    /// The length of the first window after a throttled request, or after a refusal because of
+    /// another transaction.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// Returns the next pause. `first` is the first window.
+    /// Returns the next pause. `first` is the length of the first window.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
+        // The bound keeps the shift in range. Ten doublings of a millisecond already reach the
+        // longest window.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
@@ -31,7 +34,7 @@ impl Backoff {
         self.failures
     }
 
-    /// Resets the windows after an answer.
+    /// Starts again with the first window, because DynamoDB has answered.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A token bucket. A retry after a throttled or lost request takes one token, and a success returns
+/// A token bucket. A retry after a throttled or lost request takes one token. A success returns
 /// half a token.
 ///
-/// The bucket starts full. Two successful calls pay for one retry, so the budget covers a loss of a
-/// third of all requests. In an outage, the client sends [`Budget::CAPACITY`] retries, and after
-/// that only first attempts. Retries after a conflict take no token, because a conflict shows that
-/// the service works.
+/// The bucket starts full. Two successful calls pay for one retry, so the budget is sufficient
+/// while at most a third of all requests is lost. In an outage, the client sends
+/// [`Budget::CAPACITY`] retries, and after that only first attempts. A retry after a conflict takes
+/// no token, because a conflict shows that the service works.
 #[derive(Debug)]
 pub(crate) struct Budget(AtomicI64);
 
@@ -16,6 +16,7 @@ impl Budget {
     /// The number of retries that a full bucket pays for.
     pub(crate) const CAPACITY: i64 = 100;
 
+    // The bucket counts in halves of a token, so that a success can return half a token.
     const RETRY: i64 = 2;
     const SUCCESS: i64 = 1;
 
@@ -33,7 +34,7 @@ impl Budget {
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // A full bucket does not change.
+        // The update fails only for a full bucket, which does not change.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

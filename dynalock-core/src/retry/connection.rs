@@ -28,26 +28,26 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The client that the connection was made from.
+    /// The user's client, from which this connection was made.
     origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
-    /// Queue entries whose removal is not complete, by the table and the key of the row.
+    /// The queue entries whose removal is not complete, by table and key of the row.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     thread: Mutex<Weak<Thread>>,
 }
 
 impl Connection {
-    /// Makes a connection from the client, with the SDK's own retries switched off. An SDK retry
-    /// could be refused because the first attempt was applied, and the write would look like a
-    /// conflict.
+    /// Makes a connection from the user's client, with the SDK's own retries switched off. DynamoDB
+    /// could refuse a retry of the SDK because the first attempt was applied. As a result, the
+    /// write would look like a conflict.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // The interceptor is permanent, because the SDK looks up a removable one in the
+        // The interceptor is permanent. The SDK looks up a removable interceptor in the
         // configuration for each of its two dozen hooks.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
@@ -60,8 +60,9 @@ impl Connection {
         }
     }
 
-    /// Returns the heartbeat thread of this connection. The first call starts it.
+    /// Returns the heartbeat thread of this connection. The first call starts the thread.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
+        // The connection keeps a weak reference, so that the thread ends with its last lock.
         let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = started.upgrade() {
             return Ok(thread);
@@ -71,20 +72,20 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Returns whether the connection was made from this client or a clone of it. Clones share
-    /// their configuration.
+    /// Returns whether the connection was made from this client or a clone of it. Clones of a
+    /// client share their configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }
 }
 
-/// The smoothed round trip time of RFC 6298: each sample has a weight of one eighth.
+/// The smoothed round trip time of RFC 6298. Each sample has a weight of one eighth.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// The round trip that is assumed before the first answer, and the smallest round trip that is
-    /// used. Pauses are computed from the round trip.
+    /// The smallest round trip time, and its value before the first answer. The pauses are computed
+    /// from the round trip time.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -93,6 +94,7 @@ impl RoundTrip {
 
     pub(super) fn sample(&self, sample: Duration) {
         let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
+        // Two samples at the same time may lose one of them, which does not matter for an average.
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
@@ -100,13 +102,14 @@ impl RoundTrip {
 }
 
 tokio::task_local! {
-    /// Whether the request of this task has been sent to the network. The value stays `false` while
-    /// credentials are fetched and the request is signed.
+    /// `true` after the request of this task was sent to the network. The value is `false` while
+    /// the SDK fetches credentials and signs the request.
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// An interceptor with three purposes: it keeps the body of a request that may be repeated, it
-/// records when a request is sent, and it refuses an answer without content.
+/// An interceptor with three purposes. The interceptor keeps the body of a request that may be
+/// repeated. The interceptor records the moment when a request is sent. The interceptor refuses an
+/// answer without content.
 #[derive(Debug)]
 struct Passage;
 
@@ -121,6 +124,7 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
+        // The body is complete after the serialization, and the signature is not part of it.
         keep_body(context.request());
         Ok(())
     }
@@ -131,13 +135,13 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // Outside of an attempt, the value is not set and not needed.
+        // Outside of an attempt, the value does not exist and is not needed.
         let _ = DEPARTED.try_with(|departed| departed.set(true));
         Ok(())
     }
 
-    /// The SDK accepts a response without a body: it reports a write as applied, and a read
-    /// as "no item". Such a response is refused here.
+    /// Refuses a successful response without a body. The SDK accepts a response without a body: it
+    /// reports a write as applied, and a read as "no item".
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

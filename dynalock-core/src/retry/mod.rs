@@ -1,8 +1,8 @@
 //! Decides when a request of a call is sent again, and when the call ends.
 //!
-//! [`Attempts`] represents one call of the public API, with all its requests. An `Attempts`
-//! keeps the deadline and the number of attempts, and reacts to each
-//! [`Failure`](crate::operation::Failure). The module `write` interprets false conditions.
+//! [`Attempts`] represents one call of the public API with all its requests. `Attempts` keeps the
+//! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
+//! The module `write` interprets false conditions.
 
 mod attempts;
 mod backoff;
@@ -33,18 +33,18 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The additional time of a request for several items, for each item after the first. Such a
-    /// request is a BatchGetItem, a TransactGetItems or a TransactWriteItems. On a slow server, 100
-    /// items take seconds, and a request that is repeated too early takes the same time again.
+    /// The additional timeout for each item after the first, in a request for several items. A
+    /// request for several items is a BatchGetItem, a TransactGetItems or a TransactWriteItems. On
+    /// a slow server, 100 items take seconds, and an early repetition takes the same time again.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
-    /// Returns the timeout of the first attempt of a request for this number of items.
+    /// Returns the timeout of the first attempt of a request for `items` items.
     pub(crate) fn attempt_timeout_of(&self, items: usize) -> Duration {
         let more = u32::try_from(items.saturating_sub(1)).unwrap_or(u32::MAX);
         self.attempt_timeout.saturating_add(Self::MORE_PER_ITEM.saturating_mul(more))
     }
 
-    /// Returns the limits of a request that is not repeated.
+    /// Returns the limits of a call that sends only one request.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }
     }
@@ -61,7 +61,7 @@ impl Limits {
     }
 
     /// Returns the default limits of a transaction. The deadline is longer, because DynamoDB may
-    /// need 5 seconds until it can tell the outcome of a request whose reply was lost.
+    /// need 5 seconds until it can report the outcome of a request whose reply was lost.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

@@ -4,35 +4,39 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 
-/// The reaction of a read-modify-write to conflicts.
+/// The reaction of a read-modify-write call to conflicts.
 ///
 /// The first attempts after a conflict follow immediately, and start from the item that the
 /// conflict returned. Before each later attempt, the call sleeps and then reads the item again. The
-/// call measures the write rate of the item from the growth of its version. Above 0.6 writes per
-/// round trip, the sleep doubles. Below 0.3, the sleep halves. It stays between one and fifty round
-/// trips. These numbers come from a simulation.
+/// call computes the write rate of the item from the growth of its version. Above 0.6 writes per
+/// round trip, the sleep doubles. Below 0.3 writes per round trip, the sleep halves. The sleep
+/// stays between one and fifty round trips. The numbers of this rule come from a simulation.
 ///
 /// An item takes about one write per round trip. If the load is higher for longer than the
-/// deadline, some calls fail. Use a longer deadline, or fewer writers per item.
+/// deadline, some calls fail. To avoid such failures, use a longer deadline, or fewer writers per
+/// item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Allows six immediate attempts: the shortest delay for a few writers, at the price of more
-    /// refused writes.
+    /// Allows six immediate attempts. This pace has the shortest delay for a few writers, and the
+    /// most refused writes.
     Latency,
-    /// Allows three immediate attempts for items up to 1 KB, two up to 4 KB, and one above.
+    /// Allows three immediate attempts for items up to 1 KB, two attempts up to 4 KB, and one
+    /// attempt for larger items.
     #[default]
     Balanced,
-    /// Allows no immediate attempt, and sleeps long with full jitter: the fewest write units.
+    /// Allows no immediate attempt, and uses long sleeps with full jitter. This pace uses the
+    /// fewest write units.
     Economy,
 }
 
 /// The next step after a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictStep {
-    /// Attempt again immediately, from the item that the conflict returned.
+    /// The call attempts again immediately, from the item that the conflict returned.
     AtOnce,
-    /// Sleep, then read the item again. During a sleep, an item that was kept would become stale.
+    /// The call sleeps, then reads the item again. An item that was read before the sleep may be
+    /// outdated.
     Sleep(Duration),
 }
 
@@ -70,10 +74,12 @@ impl ConflictBackoff {
             Pace::Latency | Pace::Balanced => self.busy_window(srtt),
         };
         self.window = Some(window);
+        // The jitter covers the whole window, so that the writers of one conflict do not meet
+        // again.
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// Records the version that the read after a sleep showed.
+    /// Records the version from the read after a sleep.
     pub(crate) fn read(&mut self, version: u64, now: Instant, srtt: Duration) {
         let Some((before, at)) = self.returned else { return };
         let elapsed = now.duration_since(at).max(SHORTEST_SLEEP);
@@ -82,6 +88,8 @@ impl ConflictBackoff {
         self.busy = writes / elapsed.as_secs_f64() * srtt.as_secs_f64();
     }
 
+    // A refused write costs as many write units as an applied one, so large items get fewer
+    // immediate attempts.
     fn budget(&self, size: usize) -> u32 {
         const KB: usize = 1024;
         match self.mode {
@@ -93,8 +101,8 @@ impl ConflictBackoff {
         }
     }
 
-    /// Returns twice the window if the item was busy during the sleep, and half of the window if it
-    /// was idle.
+    /// Returns twice the window if the item was busy during the sleep, or half of the window if the
+    /// item was idle.
     fn busy_window(&self, srtt: Duration) -> Duration {
         let window = match self.window {
             None => 4 * srtt,
@@ -110,7 +118,7 @@ impl ConflictBackoff {
     }
 }
 
-/// The resolution of a timer. A pause is never zero.
+/// The shortest sleep, which is the resolution of the timer. A pause is never zero.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use tokio::sync::watch;
 
-/// Background work that has not ended, by its subject. A later call for the same subject waits for
-/// that work.
+/// The background work that has not ended, by its key. A later call with the same key waits for the
+/// end of the work.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
@@ -20,7 +20,7 @@ impl<K: Clone + PartialEq> PendingWork<K> {
 
     /// Waits until no work is pending for this key.
     pub(crate) async fn done(&self, key: &K) {
-        // The sender lives as long as `self`.
+        // The wait cannot fail, because the sender lives as long as `self`.
         let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;
     }
 }
@@ -34,6 +34,7 @@ impl<K> Default for PendingWork<K> {
 impl<K: PartialEq> Drop for PendingGuard<K> {
     fn drop(&mut self) {
         self.all.send_modify(|keys| {
+            // Two pieces of work may have the same key. Each guard removes only one of them.
             if let Some(place) = keys.iter().position(|key| *key == self.key) {
                 keys.swap_remove(place);
             }

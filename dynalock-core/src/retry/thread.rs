@@ -12,16 +12,16 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread with its own runtime, for work that must continue while the caller's runtime is
+/// A thread with its own runtime. The work of this thread continues while the caller's runtime is
 /// blocked. The thread ends when its last user is dropped.
 ///
-/// The thread has its own connections as well, because an HTTP connection depends on a task of the
+/// The thread also has its own connections, because an HTTP connection depends on a task of the
 /// runtime that opened it.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// A drop of this sender ends the thread.
+    /// The sender whose drop ends the thread.
     _alive: oneshot::Sender<()>,
 }
 
@@ -29,13 +29,13 @@ impl Thread {
     pub(super) fn start(client: &Client) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The thread is started before the runtime is built. A runtime without a thread could not be
-        // dropped inside a task of another runtime.
+        // The thread is started before the runtime is built. If the thread could not be started,
+        // the runtime would be dropped inside a task of another runtime, which panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
-            // Nothing is sent: the receiver waits for the drop of the sender.
+            // The sender never sends a value. The receiver ends when the sender is dropped.
             let _ = runtime.block_on(ended);
-            // The shutdown does not wait for a blocking lookup of a host name.
+            // This shutdown does not wait for a blocked lookup of a host name.
             runtime.shutdown_background();
         })?;
         let runtime = Builder::new_current_thread().enable_all().build()?;

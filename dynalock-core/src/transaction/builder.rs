@@ -28,8 +28,8 @@ use crate::{
     },
 };
 
-/// Writes of several items that are applied together or not at all. The items can have any types,
-/// and be in any tables of one account and Region.
+/// Writes of several items that are applied together or not at all. The items can have different
+/// types and can be in different tables of one account and Region.
 ///
 /// Each method adds an operation and returns its handle. [`commit`](Self::commit) sends all
 /// operations in one request. A check and a write of the same item become one conditional write. A
@@ -75,15 +75,15 @@ pub struct Transaction {
 /// A committed transaction, with the values that its operations have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results by operation, until they are taken.
+    /// The results of the operations. The entry of a result that was taken is `None`.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The tables and types
     /// come from the repositories of its operations. If a repository was made from the same client,
-    /// the transaction shares its connection. Otherwise it makes its own connection, which takes as
-    /// long as a few requests.
+    /// the transaction shares the connection of that repository. If not, the transaction makes its
+    /// own connection, which takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -127,8 +127,9 @@ impl Transaction {
     }
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
-    /// default is 10 seconds, because DynamoDB may need 5 seconds until it can tell the outcome of
-    /// a request whose reply was lost. The deadline and the pace of a repository do not apply.
+    /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
+    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
+    /// apply.
     ///
     /// # Examples
     ///
@@ -147,8 +148,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit is at least 1. Without this limit, only the
-    /// deadline ends the commit.
+    /// Limits the number of failed requests. The limit is at least 1. Without a limit, the request
+    /// is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -165,9 +166,9 @@ impl Transaction {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second, plus 20
-    /// milliseconds for each item after the first. The timeout doubles with each attempt without an
-    /// answer, up to eight times its first value.
+    /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
+    /// plus 20 milliseconds for each item after the first. The timeout doubles with each attempt
+    /// without an answer, up to eight times its first value.
     ///
     /// # Examples
     ///
@@ -186,12 +187,12 @@ impl Transaction {
         self
     }
 
-    /// Sets the ClientRequestToken: 1 to 36 characters that no other transaction ever uses. By
-    /// default, each commit generates its own token.
+    /// Sets the ClientRequestToken of the transaction. The token has 1 to 36 characters, and no
+    /// other transaction may ever use it. By default, each commit generates its own token.
     ///
-    /// DynamoDB applies a transaction at most once under one token in ten minutes. The table shows
-    /// the result if the transaction is committed again with the same values, for example after a
-    /// crash:
+    /// DynamoDB applies a transaction at most once in ten minutes with the same token. The same
+    /// transaction may be committed again with the same values, for example after a crash. The
+    /// table shows the result of the second commit:
     ///
     /// | situation | result |
     /// |---|---|
@@ -199,17 +200,17 @@ impl Transaction {
     /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
     /// | more time has passed, and no item shows the write id | the transaction may happen twice |
     ///
-    /// An item keeps the write id during its next 15 writes. After more writes, compare the items
-    /// with the intended result before you commit again.
+    /// An item keeps the write id of a transaction during its next 15 writes. After more writes,
+    /// compare the items with the intended result before you commit again.
     ///
-    /// The content must have exactly the same bytes. A `HashSet` or a `HashMap` has a different
-    /// order each time. The commit then fails with [`Error::TokenReused`], or with
-    /// [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or
-    /// a `Vec`.
+    /// The repeated content must have exactly the same bytes. A `HashSet` or a `HashMap` has a
+    /// different order each time. With another order, the commit fails with [`Error::TokenReused`],
+    /// or with [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a
+    /// `BTreeMap` or a `Vec`.
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
-    /// token again after its item was deleted. A new item would get the same incarnation, and
-    /// writes based on the deleted item could overwrite it.
+    /// token again after an item of its transaction was deleted. A new item would get the same
+    /// incarnation, and writes based on the deleted item could overwrite it.
     ///
     /// # Examples
     ///
@@ -226,7 +227,7 @@ impl Transaction {
         self
     }
 
-    /// Writes a new item at version 1, if the key has no item.
+    /// Adds an operation that writes a new item at version 1, if the key has no item.
     ///
     /// # Examples
     ///
@@ -242,8 +243,8 @@ impl Transaction {
         self.add(repository, PendingOperation::create(repository, value))
     }
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read. If
-    /// the value has no changes, the operation only checks the item.
+    /// Adds an operation that writes the changed attributes of a value, if the item has not changed
+    /// since it was read. If the value has no changes, the operation only checks the item.
     ///
     /// # Examples
     ///
@@ -260,8 +261,8 @@ impl Transaction {
         self.add(repository, PendingOperation::update(repository, stored))
     }
 
-    /// Writes the whole value over the item that it was read from, if the item has not changed
-    /// since.
+    /// Adds an operation that replaces the whole item by the value, if the item has not changed
+    /// since it was read.
     ///
     /// # Examples
     ///
@@ -277,7 +278,7 @@ impl Transaction {
         self.add(repository, PendingOperation::replace(repository, stored))
     }
 
-    /// Deletes the item, if it has not changed since it was read.
+    /// Adds an operation that deletes the item, if the item has not changed since it was read.
     ///
     /// # Examples
     ///
@@ -342,8 +343,8 @@ impl Transaction {
         self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent))
     }
 
-    /// Requires that a condition holds for the item under the key. If another operation writes the
-    /// item, the condition applies to its state before this write.
+    /// Requires that a condition is true for the item with this key. If another operation writes
+    /// the item, the condition applies to its state before this write.
     ///
     /// # Examples
     ///
@@ -364,10 +365,10 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds a lease, or a named lock in the same account and Region, as a condition of the whole
-    /// transaction. If the lease or lock is no longer held, the commit fails with [`Error::Lost`].
-    /// A write of the leased item itself needs this guard, too: without it, DynamoDB refuses the
-    /// write like a write of any other caller.
+    /// Adds a condition to the whole transaction: a lease, or a named lock in the same account and
+    /// Region, must still be held. If the lease or lock is no longer held, the commit fails with
+    /// [`Error::Lost`]. A write of the leased item itself needs this guard, too. Without the guard,
+    /// DynamoDB refuses the write like a write of any other caller.
     ///
     /// # Examples
     ///
@@ -383,7 +384,7 @@ impl Transaction {
         self.pending.push(PendingOperation::guard(lease));
     }
 
-    /// Returns the number of operations. Guards count too.
+    /// Returns the number of operations, including guards.
     ///
     /// # Examples
     ///
@@ -417,9 +418,9 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Sends the transaction. If DynamoDB refuses it because of other transactions or a lack of
-    /// capacity, the same request is sent again under the same token. For values with an etag, the
-    /// items are read first.
+    /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
+    /// a lack of capacity, the same request is sent again with the same token. If a value has an
+    /// etag, its item is read first.
     ///
     /// # Examples
     ///
@@ -437,8 +438,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// This call may have applied the transaction only if the error is [`Error::Indeterminate`].
-    /// Even then, the transaction is applied as a whole or not at all.
+    /// After [`Error::Indeterminate`], this call may have applied the transaction. After any other
+    /// error, this call has not applied the transaction. The transaction is always applied as a
+    /// whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
@@ -449,9 +451,9 @@ impl Transaction {
     ///   the same reason as a single write.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value with an etag
     ///   does not fit its struct.
-    /// - [`Error::AlreadyCommitted`]: the transaction was committed before, under the caller's
+    /// - [`Error::AlreadyCommitted`]: the transaction was committed before, with the caller's
     ///   token.
-    /// - [`Error::TokenReused`]: a transaction with other content was committed under the caller's
+    /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
     ///   token.
     /// - [`Error::Exhausted`]: the deadline, the number of attempts or the retry budget was
     ///   reached. If the last attempt was cancelled, the error contains the cancellation.
@@ -462,14 +464,16 @@ impl Transaction {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing
-    /// is sent after the drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the transaction may have been applied as a whole, or not at all.
+    /// Nothing is sent after the drop, but a request that was sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = Attempts::new(link.connection(), limits);
         let (mut stamps, token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
+        // An item that contained the write id when it was read shows an earlier commit with this
+        // token. DynamoDB may have forgotten the token, so the request is not sent again.
         commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
         let assembly = assemble(&operations, &mut stamps)?;
         let next = commit::send(&mut attempts, id, &mut operations, assembly, token, stamps).await?;
@@ -488,6 +492,7 @@ impl Transaction {
 }
 
 fn check_token(token: Option<&str>) -> Result<()> {
+    // DynamoDB counts the token in characters.
     match token.map(|token| token.chars().count()) {
         None | Some(1..=36) => Ok(()),
         Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),
@@ -503,8 +508,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. Each value can be
-    /// taken once.
+    /// Returns the value that an operation has written, with its new version. The value of each
+    /// operation can be taken once.
     ///
     /// # Examples
     ///
@@ -521,8 +526,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction. This transaction was
-    ///   committed anyway.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction. This transaction is
+    ///   committed in any case.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

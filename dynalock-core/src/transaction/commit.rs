@@ -36,7 +36,8 @@ enum TokenOrigin {
     Given,
 }
 
-/// The content of a transaction and its token. Other content needs another token.
+/// The content of a transaction and its token. A transaction with other content needs another
+/// token.
 struct TransactionSender<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
@@ -55,9 +56,9 @@ struct Refused<'a> {
 }
 
 impl Token {
-    /// Returns the caller's token, or a generated one, with the write ids and
-    /// incarnations of the transaction. They are generated from the caller's token, so a repeated
-    /// transaction sends the same request.
+    /// Returns the caller's token or a generated token, and the write ids and incarnations of the
+    /// transaction. If the caller set the token, the ids are derived from this token. A repeated
+    /// transaction therefore sends the same request.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
@@ -76,14 +77,14 @@ impl Token {
         Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
     }
 
-    /// Returns the write id by which an item shows that this transaction was committed before, if
-    /// the caller set the token.
+    /// Returns the write id by which an item shows that this transaction was committed before.
+    /// Returns `None` if the caller did not set the token.
     pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
         (self.origin == TokenOrigin::Given).then_some(stamps.id)
     }
 }
 
-/// Reads the items of values with an etag.
+/// Makes each operation ready to be sent. Reads the items of values with an etag.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -100,6 +101,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
+                // The item is read by this call, so no condition on the etag itself is needed: the
+                // write requires the state that was read.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -107,7 +110,8 @@ pub(super) async fn resolve(
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // If the transaction deleted this item, another item may still show the id.
+                        // If the transaction deleted this item, another item may still show the
+                        // write id.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
                         {
@@ -124,13 +128,13 @@ pub(super) async fn resolve(
     Ok(operations)
 }
 
-/// Returns whether an item shows that the write of this id was applied.
+/// Returns whether an item shows that the write with this id was applied.
 fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
-/// Returns an error if an item that was read shows that a transaction under the caller's token was
-/// committed before the read.
+/// Returns an error if an item shows that a transaction with the caller's token was committed
+/// before that item was read.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -143,19 +147,20 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Returns whether an item of the transaction shows that it was committed. The items are read for
-/// that.
+/// Reads the items of the transaction, and returns whether one of them shows that the transaction
+/// was committed.
 async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads these items, and returns whether one shows that the write of this id was applied. Returns
-/// `false` if they cannot be read.
+/// Reads these items, and returns whether one of them shows that the write with this id was
+/// applied. Returns `false` if the items cannot be read.
 async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
         let Ok(key) = item_ref.key_item() else { continue };
+        // DynamoDB refuses a TransactGetItems that names an item twice.
         if !item_refs.iter().any(|(table, known)| *table == item_ref.table && *known == key) {
             item_refs.push((Arc::clone(&item_ref.table), key));
         }
@@ -187,7 +192,7 @@ fn refuse(
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
-/// rows refuse it, it is assembled again with their removal.
+/// rows made the transaction fail, a new transaction removes these leases as well.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -207,6 +212,8 @@ pub(super) async fn send(
             WriteResult::Applied(()) => return Ok(next),
             WriteResult::Conflict(reasons) => reasons,
         };
+        // An earlier call with the same token may have been applied more than ten minutes ago, when
+        // DynamoDB has forgotten the token.
         let is_given = token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
@@ -223,6 +230,7 @@ pub(super) async fn send(
         for index in expired {
             operations[index].companion = CompanionWrite::RemoveExpired;
         }
+        // The removal of a lease row is other content, so the request needs another token.
         token = Token::drawn(attempts.rng());
         assembly = assemble(operations, &mut stamps)?;
     }
@@ -251,18 +259,20 @@ fn adapt(operations: &mut [Operation], positions: &[WritePosition], reasons: &[A
 }
 
 impl TransactionSender<'_> {
-    /// Sends the request until its outcome is known. If an expired head of a queue refuses the
-    /// request, the head is removed and the request is sent again.
+    /// Sends the request until its outcome is known. If an expired head of a queue made the request
+    /// fail, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             match self.send_until_known(request).await {
-                // DynamoDB remembers tokens only of committed transactions, so the same token can
+                // DynamoDB remembers only tokens of committed transactions, so the same token can
                 // be used again.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
                 Err(missing @ Error::TableNotFound { .. }) => {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
+                // The same values may serialize to other bytes, for example from a `HashMap`. The
+                // items show whether the earlier commit was this transaction.
                 Err(Error::TokenReused { .. })
                     if self.origin == TokenOrigin::Given
                         && is_committed(self.attempts, self.operations, self.id).await =>
@@ -279,10 +289,14 @@ impl TransactionSender<'_> {
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         let mut in_doubt = false;
+        // Without time for a request, the call must end before anything is sent: its error then
+        // proves that nothing was written.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
+                // A cancellation without a false condition decides nothing, so the same request is
+                // sent again. It cannot clear a doubt.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let costs = reasons.lack_capacity();
                     let last = self.refused(&reasons.into_vec()).into_error(self.transaction, self.attempts.spent());
@@ -304,10 +318,10 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// Decides what a cancellation shows. After a lost reply, the reason of each write is
-    /// interpreted like the refusal of a single write under a token. One write is enough for a
-    /// decision about the whole transaction: either it shows the id of this transaction, or its
-    /// condition can never be true again.
+    /// Decides whether a cancelled transaction was applied by an earlier attempt. After a lost
+    /// reply, the reason of each write is interpreted like the refusal of a single write with a
+    /// token. One write is enough for a decision about the whole transaction: either it shows the
+    /// id of this transaction, or its condition can never be true again.
     fn judge(
         &self,
         request: &Transact,
@@ -336,7 +350,7 @@ impl TransactionSender<'_> {
         }
     }
 
-    /// Returns what the reason of one write shows about the transaction.
+    /// Decides from the reason of one write whether the transaction was applied.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         if shows_id(reason.item.as_ref(), Some(self.id)) {
             return Verdict::Applied;
@@ -346,12 +360,12 @@ impl TransactionSender<'_> {
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // The row of a lease that is not guarded has no revision.
+            // The row of a lease without a guard has no revision.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // An absent item can always become absent again. `Absent` therefore represents every write
+        // An absent item can always become absent again. `Absent` therefore represents each write
         // without a revision.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
@@ -360,7 +374,7 @@ impl TransactionSender<'_> {
         verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes expired heads from the queues that refused the transaction. Returns `true` if the
+    /// Removes expired heads from the queues that made the transaction fail. Returns `true` if the
     /// same request can be sent again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
@@ -385,7 +399,7 @@ impl TransactionSender<'_> {
 
 impl Refused<'_> {
     /// Returns the reason of an operation that was refused by its lease condition. A write with a
-    /// guard is a write of the holder, so only its guard is refused.
+    /// guard is a write of the holder. If a write has a guard, only the guard counts as refused.
     fn by_lease(&self, index: usize) -> Option<&ActionReason> {
         let lease = self.positions[index].lease?;
         let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
@@ -406,8 +420,8 @@ impl Refused<'_> {
         (0..self.operations.len()).filter(may_pass).collect()
     }
 
-    /// Returns the error of a lease, if a lease is the reason. Otherwise returns a cancellation
-    /// with a reason for each operation.
+    /// If a lease made the transaction fail, returns the error of this lease. If not, returns a
+    /// cancellation with a reason for each operation.
     fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
         let Self { operations, positions, reasons } = self;
         let by_lease = |index| {
@@ -423,9 +437,9 @@ impl Refused<'_> {
     }
 }
 
-/// Returns the reason of an operation, which is the reason of its write. If the write was not a
-/// cause, the reason of the companion write is returned instead, unless the companion write only
-/// had a false condition.
+/// Returns the reason of an operation, which is the reason of its write. If the write did not cause
+/// the cancellation, the reason of the companion write is used instead. A companion write that only
+/// had a false condition is left out.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -436,7 +450,7 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table by reading each one, because DynamoDB does not name it.
+/// Finds the missing table by one read of each table, because DynamoDB does not name it.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

@@ -6,8 +6,9 @@ use crate::{codec::Stored, error::TransactionId};
 ///
 /// `Out` is the result of the operation: a [`Stored<T>`] for a write, an `Option<Stored<T>>` for a
 /// read, and `()` for deletes and checks. [`Committed::get`](crate::transaction::Committed::get)
-/// returns it. [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of a
-/// refusal. A handle is valid only for the transaction that made it, and is an error for any other.
+/// returns the result. [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of
+/// a refusal. A handle is valid only for its own transaction. Any other transaction returns an
+/// error for this handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

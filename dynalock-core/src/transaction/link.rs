@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::Client;
 use crate::retry::Connection;
 
 /// The connection of a transaction. A transaction shares the connection of a repository that was
-/// made from the same client, with its credentials, round trip and budget. If there is no such
-/// repository, the transaction makes its own connection.
+/// made from the same client, with its credentials, round trip and budget. If no repository was
+/// made from the same client, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
@@ -18,8 +18,10 @@ impl Link {
         Self { client, connection: None }
     }
 
-    /// Takes over the connection of a repository, if it was made from the same client.
+    /// Shares the connection of a repository, if it was made from the same client.
     pub(super) fn meet(&mut self, connection: &Arc<Connection>) {
+        // A repository of another client may have other credentials, so its connection must not be
+        // used.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }

@@ -1,8 +1,8 @@
 //! Writes of several items that are applied together or not at all.
 //!
 //! A [`Transaction`] collects operations and sends them once. [`transact`] runs a closure whose
-//! reads and writes become one transaction. Transactions and units of work use the module `commit`,
-//! which sends the request that `write::assembly` makes, and interprets the answer.
+//! reads and writes become one transaction. Both use the module `commit`. This module sends the
+//! request that `write::assembly` makes, and interprets the answer.
 
 mod handle;
 mod link;

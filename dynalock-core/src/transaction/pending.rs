@@ -33,17 +33,18 @@ pub(super) enum Purpose {
     Check,
 }
 
-/// Whether an operation is ready to be sent.
+/// The state of an operation before the commit.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid.
+    /// The operation is invalid. The commit returns the contained error.
     Invalid(Error),
-    /// The value has an etag. The item must be read first, and must be in the state of the etag.
+    /// The value of the operation has an etag. The item must be read first, and must be in the
+    /// state of the etag.
     Assumed(Etag, Resolve),
 }
 
-/// Makes the operation from the item that was read. Returns `None` if the item is not in the state
-/// of the etag.
+/// A function that makes the operation from the item that was read. The function returns `None` if
+/// the item is not in the state of the etag.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
@@ -59,6 +60,8 @@ impl PendingOperation {
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         match T::MODEL.lock_in_item() {
             None => Self::of_stored(repository, stored, Change::Replace),
+            // A PutItem would remove the lease attributes of the item, so an item with a lease is
+            // overwritten by an UpdateItem.
             Some(_) => Self::overwrite(repository, stored),
         }
     }
@@ -91,7 +94,7 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// Makes the operation of a lease that the transaction depends on.
+    /// Makes the operation that requires a lease to be held.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {
@@ -128,8 +131,8 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Write, state }
     }
 
-    /// Makes a replace of an item with its lease in the item. The stored item is read first, so
-    /// that the attributes that the value does not have can be removed.
+    /// Makes a replace of an item that contains its lease. The stored item is read first, so that
+    /// the attributes that the value does not have can be removed.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

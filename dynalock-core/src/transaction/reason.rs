@@ -10,23 +10,24 @@ use crate::{
 /// The reason that a cancelled transaction gives for one operation.
 #[non_exhaustive]
 pub enum Reason<T> {
-    /// The operation was not a cause of the cancellation.
+    /// The operation did not cause the cancellation.
     None,
-    /// The condition of the operation was false: the item has changed since it was read, or the
-    /// condition that the caller added is false. The field is the item as DynamoDB saw it, or
-    /// `None` if there was no item.
+    /// The condition of the operation was false. Either the item has changed since it was read, or
+    /// a condition of the caller is false. The field is the item as DynamoDB saw it, or `None` if
+    /// there was no item.
     Conflict(Option<Stored<T>>),
-    /// Like [`Conflict`](Self::Conflict), but the item does not fit its struct.
+    /// The condition of the operation was false, as for [`Conflict`](Self::Conflict), but the item
+    /// does not fit its struct.
     #[non_exhaustive]
     Unreadable {
         /// The stored item.
         item: Item,
-        /// [`Error::Decode`] or [`Error::Corrupt`].
+        /// The error is [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
     },
-    /// Another transaction was running on the item until the call gave up.
+    /// Another transaction was running on the item at each attempt, until the call ended.
     Contention(Refusal),
-    /// DynamoDB or the table had no capacity left until the call gave up.
+    /// DynamoDB or the table had no capacity left at each attempt, until the call ended.
     Capacity(Refusal),
     /// The items with this partition key have reached 10 GB, the limit of a table with local
     /// secondary indexes.
@@ -41,8 +42,8 @@ pub enum Reason<T> {
 }
 
 impl Cancelled {
-    /// Returns the reason why the operation of a handle was refused, with the item that refused it.
-    /// No request is made.
+    /// Returns the reason why the operation of a handle was refused, with the item that made its
+    /// condition false. This method sends no request.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

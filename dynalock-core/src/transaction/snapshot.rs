@@ -42,7 +42,7 @@ pub struct TransactionGet {
 /// The items of a [`TransactionGet`], all from the same moment.
 pub struct Snapshot {
     id: TransactionId,
-    /// The items by handle.
+    /// The items, in the order of their handles.
     items: Vec<(Arc<str>, Option<Item>)>,
 }
 
@@ -56,8 +56,8 @@ impl TransactionGet {
         }
     }
 
-    /// Limits the number of failed requests. The limit is at least 1. Without this limit, only the
-    /// deadline ends the read.
+    /// Limits the number of failed requests. The limit is at least 1. Without a limit, the request
+    /// is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -72,7 +72,8 @@ impl TransactionGet {
         self
     }
 
-    /// Limits the time, including all requests and pauses. The default is 10 seconds.
+    /// Limits the time of the read, including all requests and pauses. The default deadline is 10
+    /// seconds.
     ///
     /// # Examples
     ///
@@ -89,8 +90,8 @@ impl TransactionGet {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost. The default is 1 second, and 20
-    /// milliseconds more for each item after the first.
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// is 1 second, plus 20 milliseconds for each item after the first.
     ///
     /// # Examples
     ///
@@ -147,7 +148,7 @@ impl TransactionGet {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different ones.
+    /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -156,6 +157,8 @@ impl TransactionGet {
     pub async fn fetch(self) -> Result<Snapshot> {
         let Self { id, mut link, item_refs, limits } = self;
         let mut attempts = Attempts::new(link.connection(), limits);
+        // DynamoDB refuses a TransactGetItems that names an item twice. Two handles of one item
+        // share its answer.
         let mut different: Vec<&ItemRef> = Vec::new();
         let mut positions = Vec::with_capacity(item_refs.len());
         for item_ref in &item_refs {

@@ -1,4 +1,4 @@
-//! Versions and write ids. A write leaves its id in the item, which shows after a lost reply
+//! Versions and write ids. Each write stores its id in the item. After a lost reply, the id shows
 //! whether the write was applied.
 
 use std::{collections::HashMap, fmt};
@@ -10,7 +10,7 @@ use crate::number::whole_number;
 #[cfg(test)]
 mod model_check;
 
-/// The attribute that holds the incarnation and the ids of the last writes.
+/// The attribute that contains the incarnation and the ids of the last writes.
 pub(crate) const WRITES: &str = "_writes";
 
 /// The attributes that hold the ids of the last patches, newest first. Each patch moves the ids by
@@ -19,20 +19,21 @@ pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5",
 
 const ID_LEN: usize = 8;
 
-/// The time for which a write may have to be repeated with the same content.
+/// The period in which a write may be repeated with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// The write is repeated only during this call, which can keep the request.
+    /// Only this call repeats the write, so it can keep the request.
     InThisCall,
-    /// The write can be repeated at any time, by every caller that has the token.
+    /// Each caller that has the token can repeat the write at any time.
     Ever,
 }
 
-/// The id of one logical write, with all its attempts.
+/// The id of one logical write. All attempts of the write have the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteId([u8; ID_LEN]);
 
-/// The id of one life of an item, from its create to its delete.
+/// The id of one incarnation of an item. An incarnation begins with a create and ends with a
+/// delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
@@ -61,8 +62,8 @@ impl Incarnation {
     }
 }
 
-/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. An
-/// item keeps a limited number of ids.
+/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. The
+/// number of ids in `_writes` is limited.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -72,7 +73,8 @@ impl Ring {
         Self(incarnation.0.to_vec())
     }
 
-    /// Parses the attribute. Returns `None` if it is not an incarnation followed by complete ids.
+    /// Parses the attribute `_writes`. Returns `None` if the bytes are not an incarnation followed
+    /// by complete ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         (bytes.len() >= ID_LEN && bytes.len().is_multiple_of(ID_LEN)).then_some(Self(bytes))
     }
@@ -87,8 +89,8 @@ impl Ring {
         Incarnation(bytes)
     }
 
-    /// Returns a copy of this ring with the id of one more write at the front. The oldest ids are
-    /// removed.
+    /// Returns a copy of this ring with one more id at the front. The oldest ids are removed if the
+    /// ring has more than `keep`.
     pub(crate) fn push(&self, id: WriteId, keep: u8) -> Self {
         // The new id takes one of the `keep` places.
         let kept = self.ids().take(usize::from(keep).saturating_sub(1));
@@ -123,9 +125,9 @@ impl fmt::Debug for Ring {
 /// The version and the write ids of an item that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
-    /// The stored version. `None` if another program wrote the item without a version.
+    /// The stored version, or `None` if another program wrote the item without a version.
     pub(crate) version: Option<u64>,
-    /// The write ids. `None` if another program wrote or replaced the item.
+    /// The ring of write ids, or `None` if another program wrote or replaced the item.
     pub(crate) ring: Option<Ring>,
 }
 
@@ -135,21 +137,21 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns whether the item has a version and write ids. If it has both, its version and its
-    /// incarnation identify its state. The state of any other item is identified only by its whole
-    /// content.
+    /// Returns whether the item has a version and write ids. If an item has a version and write
+    /// ids, its version and its incarnation identify its state. The state of any other item is
+    /// identified only by its whole content.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
     /// Returns the revision after one more write, or `None` if the version cannot be incremented.
-    /// If the item had no version or no write ids, a new incarnation begins, so that writes which
-    /// are based on an earlier state are refused.
+    /// If the item had no version or no write ids, a new incarnation begins. With a new
+    /// incarnation, DynamoDB refuses each write that is based on an earlier state.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
-        // An item without a version keeps no earlier incarnation, even if it has a ring: another
-        // program may have written it several times at the same state.
+        // An item without a version does not keep its incarnation, even if it has a ring. Another
+        // program may have written several states of the item with the same ring.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, keep)) })
     }
@@ -162,14 +164,15 @@ impl Revision {
         }
     }
 
-    /// Returns whether the item can never be in this revision again. `now` is its current revision.
-    /// The answer is `true` in three cases: the item is gone, it has another incarnation, or it has
-    /// a higher version in the same incarnation. The answer is always `false` for a revision
-    /// without a version or write ids, because another program may restore the earlier content. The
-    /// ring alone shows nothing: another program may increment the version, restore an old version,
-    /// or remove and restore the ids.
+    /// Returns whether the item can never have this revision again. `now` is the current revision
+    /// of the item. The answer is `true` in three cases: the item is gone, it has another
+    /// incarnation, or it has a higher version in the same incarnation. The answer is always
+    /// `false` for a revision without a version or write ids, because another program may restore
+    /// the earlier content. The ring alone shows nothing: another program may increment the
+    /// version, restore an old version, or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
-        // Without both, only the content identifies the state, and content may return.
+        // Without both a version and write ids, only the content identifies the state, and the same
+        // content may return.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
@@ -180,7 +183,8 @@ impl Revision {
         }
     }
 
-    /// Returns this revision with the incarnation of an item that shows the write.
+    /// Returns this revision with the incarnation from an item that contains the write id of this
+    /// write.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.0[..ID_LEN].copy_from_slice(incarnation.as_bytes());
@@ -189,7 +193,7 @@ impl Revision {
     }
 }
 
-/// Returns the ring of an item. The other attributes need not be readable.
+/// Returns the ring of write ids of an item. The other attributes need not be readable.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
@@ -229,11 +233,11 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 /// The state of the item that a write requires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
-    /// The write requires that there is no item: a create.
+    /// A create: the write requires that there is no item.
     Absent,
-    /// The write requires this revision: an update or a replace.
+    /// An update or a replace: the write requires this revision.
     Unchanged(&'a Revision),
-    /// The write requires this revision, and removes the item: a delete.
+    /// A delete: the write requires this revision, and removes the item.
     Deleted(&'a Revision),
     /// The write requires an item in any revision: a patch.
     Present,
@@ -251,32 +255,33 @@ impl Expected<'_> {
     }
 }
 
-/// Whether the outcome of an earlier attempt of a write is unknown: it may have been applied, or
-/// may still be.
+/// The knowledge about the earlier attempts of a write. An outcome is unknown if an attempt may
+/// have been applied, or may still be applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
     /// The outcome is known: every attempt was answered, or was never sent.
     None,
     /// The outcome is unknown, and only the item can show it.
     Plain(LateCopies),
-    /// The outcome is unknown, but DynamoDB would have recognised an applied attempt by its token.
+    /// The outcome is unknown, but the attempts had a token. If an attempt had been applied,
+    /// DynamoDB would have recognised the token.
     UnderToken,
 }
 
-/// What a late copy of a refused write can do, if the item has not been written since.
+/// The possible effect of a late copy of a refused write, if the item has not been written since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
-    /// The copy may still be applied.
+    /// The late copy may still be applied.
     MayPass,
-    /// DynamoDB refuses the copy permanently. For example, a holder's late write is refused when a
-    /// later heartbeat has raised the stored beat.
+    /// DynamoDB refuses the late copy permanently. For example, DynamoDB refuses a holder's late
+    /// write when a later heartbeat has raised the stored beat.
     AreRefused,
 }
 
-/// What a false condition shows about its write.
+/// The conclusion from a false condition about the outcome of its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// An earlier attempt was applied: the write succeeded.
+    /// An earlier attempt was applied, so the write succeeded.
     Applied,
     /// No attempt was applied, and none will be: another caller wrote first.
     Conflict,
@@ -285,7 +290,7 @@ pub(crate) enum Verdict {
 }
 
 impl Expected<'_> {
-    /// Returns whether a late copy of the write can never be applied, judged by the current item.
+    /// Returns whether the current item proves that a late copy of the write can never be applied.
     /// For a create the answer is always `false`, because the item may be deleted later.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
@@ -295,42 +300,43 @@ impl Expected<'_> {
     }
 }
 
-/// Interprets a false condition. `found` is the item that the condition was compared with, or
-/// `None` if there was no item.
+/// Interprets a false condition. `found` is the item with which DynamoDB evaluated the condition,
+/// or `None` if there was no item. The first rule that matches decides:
 ///
-/// 1. The write id is in the ring: an attempt was applied.
-/// 2. No attempt has an unknown outcome: another caller wrote first.
-/// 3. Under a token, no attempt was applied. If the item can never be in the required revision
-///    again, late copies are refused, and the result is a conflict. Otherwise the outcome is
-///    unknown. For a create it is always unknown: if the item is deleted later, a late copy of the
-///    create is applied.
+/// 1. If the ring of the item contains the write id, an attempt was applied.
+/// 2. If no earlier attempt has an unknown outcome, another caller wrote first.
+/// 3. If the attempts had a token, no attempt was applied. If the item can never have the required
+///    revision again, late copies are refused, and the result is a conflict. If the item can have
+///    the required revision again, the outcome is unknown. For a create, the outcome is always
+///    unknown: if the item is deleted later, a late copy of the create is applied.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // This rule needs no doubt: after a refusal, the id can only come from an attempt of this call.
+    // This rule applies without doubt, too: only an attempt of this call can have written the id.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
         // The ids show that no attempt was applied before the refusal. A late copy may still be
-        // applied later, unless the revision is over.
+        // applied, unless the revision is over.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // DynamoDB would have recognised an applied attempt, so only late copies matter.
+        // DynamoDB would have recognised an applied attempt by its token, so only late copies
+        // matter.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
 }
 
-/// Decides by the ids in the item whether an attempt was applied before the condition failed. A
-/// delete leaves no id. A missing item counts as deleted by this write, and an item of the same
-/// incarnation as not deleted.
+/// Concludes from the ids in the item whether an attempt was applied before the condition failed. A
+/// delete leaves no write id in the table. A missing item counts as deleted by this write. An item
+/// of the same incarnation counts as not deleted.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // A missing item may also have been deleted by another caller. The caller gets `certain:
+        // Another caller may also have deleted the item. The caller therefore gets `certain:
         // false`.
         (Expected::Deleted(_) | Expected::Anything, None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
@@ -346,7 +352,7 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the ring that was read, if `ring` is a later state of it.
+/// Returns the ring that was read, if `ring` belongs to the same incarnation.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }

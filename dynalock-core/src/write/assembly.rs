@@ -32,7 +32,7 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 /// The request of several operations.
 pub(crate) struct Assembly {
     /// One write for each item, and one for each separate lease row, in the order of the
-    /// operations. There is at least one write.
+    /// operations. The list has at least one write.
     pub(crate) writes: Vec<Write>,
     /// The position of each operation among the writes.
     pub(crate) positions: Vec<WritePosition>,
@@ -42,7 +42,7 @@ pub(crate) struct Assembly {
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write. Sizes are compared by their bytes first.
+/// The size of one write. Two sizes are ordered by their bytes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
     /// The size of the item in bytes.
@@ -51,20 +51,20 @@ struct WriteSize {
     operation: usize,
 }
 
-/// The position of an operation among the writes.
+/// The position of an operation in the list of writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
-    /// The index of the write with the lease condition. If the lease is in a separate row, that is
-    /// the companion write. `None` if the operation has no lease condition.
+    /// The index of the write with the lease condition, or `None` if the operation has no lease
+    /// condition. If the lease is in a separate row, the index is that of the companion write.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
 /// The operations on one item. All operations on an item become one write. If the item has a
-/// separate lease row, they become a companion write, too.
+/// separate lease row, they also become a companion write.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, at least one.
@@ -79,8 +79,9 @@ pub(crate) struct OnlyWrite<'o> {
     intent: &'o dyn OwnedIntent,
 }
 
-/// Makes one write for each item, because DynamoDB refuses two actions on one item. Checks become
-/// conditions of the write. Guards of separate lease rows become conditions of the companion write.
+/// Makes one write for each item, because DynamoDB refuses two actions on one item. The checks of
+/// an item become conditions of its write. Guards of separate lease rows become conditions of the
+/// companion write.
 ///
 /// Returns an error if the request would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -158,9 +159,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation, to which the others are added. The leading
-    /// operation is the write of the item, if there is one. A guard of the lease row leads only if
-    /// all operations are guards.
+    /// Returns the index of the leading operation, to which the other operations are added. The
+    /// leading operation is the write of the item, if there is one. A guard of the lease row leads
+    /// only if all operations are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -176,7 +177,8 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns the lease that guards the transaction, if it is the lease of this item.
+    /// Returns the proof of the guard of this item's lease, or `None` if the transaction does not
+    /// guard it.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
@@ -256,7 +258,7 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns each operation with the reason of the write.
+    /// Returns each operation with the reason of the single write.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }

@@ -18,15 +18,15 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The item is in this state.
+    /// The item must be in this state.
     Unchanged(State),
-    /// The key has an item.
+    /// The key must have an item.
     Exists,
-    /// The key has no item.
+    /// The key must not have an item.
     Absent,
-    /// This holder has the lease of the item.
+    /// The holder with this proof has the lease of the item.
     Guard(HolderProof),
-    /// A condition of the caller is true.
+    /// A condition of the caller must be true.
     Condition(UserCondition),
 }
 

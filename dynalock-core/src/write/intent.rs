@@ -1,4 +1,4 @@
-//! Changes of one item, and the plans for writing them. The functions send nothing. The plan of an
+//! Changes of one item, and the plans of their writes. These functions send nothing. The plan of an
 //! update under a lease takes the next heartbeat number of its grant.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
@@ -114,21 +114,22 @@ pub(crate) struct IntentOf<T> {
 /// The kind of a write, and the state that the write requires.
 pub(crate) enum Change {
     Create,
-    /// Writes the changed attributes. If no attribute changed, a transaction checks the item
-    /// instead.
+    /// The write sets the changed attributes. If no attribute changed, a transaction checks the
+    /// item instead.
     Update(Basis),
-    /// Like `Update`, and increments the version even if no attribute changed.
+    /// The write sets the changed attributes, and increments the version even if no attribute
+    /// changed.
     Touch(Basis),
-    /// Writes all attributes of the value, and removes all others.
+    /// The write sets all attributes of the value, and removes all other attributes.
     Replace(Basis),
-    /// Like `Replace`, for an item with its lease in the item. The field is the item as it was
+    /// The write replaces an item that contains its lease. The second field is the item as it was
     /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
     Delete(Basis),
 }
 
-/// An update or an overwrite, sent as a put of the whole item because its expression would be too
-/// long.
+/// An update or an overwrite that is sent as a put of the whole item, because its expression would
+/// be too long.
 ///
 /// The put takes the lease attributes from `content`, and changes them by the lease clause. Its
 /// condition requires that the lease attributes of the item equal those of `stored`.
@@ -140,7 +141,7 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) content: Item,
 }
 
-/// A delete of an item in whatever state it is.
+/// A delete of an item that requires no state.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
     pub(crate) condition: Option<Condition<T>>,
@@ -179,7 +180,7 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns whether the stored item has attributes that the type does not know and that the
     /// value did not have when it was read. Another program may change these attributes between a
-    /// read and a put, and the condition of the put would not notice the change.
+    /// read and a put, and the condition of the put does not find the change.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -226,8 +227,8 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
     }
 
-    /// Returns the content that an update with these changes leaves. After an overwrite, the
-    /// content is the value alone.
+    /// Returns the content of the item after an update with these changes. After an overwrite, the
+    /// item contains only the attributes of the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) if T::MODEL.flattens => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
@@ -238,9 +239,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of a put of the whole value. The put has no lease condition on the item: a
-    /// create finds no lease, and an item with its lease in the item is overwritten by an update
-    /// instead.
+    /// Returns the plan of a put of the whole value. The put has no lease condition on the item. A
+    /// create finds no lease, and an update overwrites an item that contains its lease.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
@@ -267,7 +267,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the changes of an update that writes all attributes, and removes the attributes of
-    /// the stored item that the value does not have. A put would restore an old fence.
+    /// the stored item that the value does not have. A put is not possible, because it would
+    /// restore an old fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -463,8 +464,8 @@ impl<T: Versioned> Intent for UncheckedDelete<T> {
     }
 }
 
-/// Returns the basis of a write on an item that was read for an etag, or `None` if the item is not
-/// in the state of the etag.
+/// Returns the basis of a write on an item that was read for an etag. Returns `None` if the item is
+/// not in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     basis.remember(&current);

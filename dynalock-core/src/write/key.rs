@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns whether this is the item under a key of a table.
+    /// Returns whether the reference names the item with this table and key.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }

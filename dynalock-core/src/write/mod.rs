@@ -1,6 +1,6 @@
 //! Represents writes as values, and sends them.
 //!
-//! An [`Intent`](intent::Intent) is a change of one item. For each attempt, it makes a
+//! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
 //! [`Plan`](plan::Plan): the request, and the revision of the item after the request. `send` sends
 //! plans until the outcome is known, and returns a [`WriteResult`](send::WriteResult). `assembly`
 //! combines the plans of several operations for a transaction.

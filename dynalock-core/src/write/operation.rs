@@ -11,7 +11,7 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// How the write uses a separate lease row.
+    /// The use of a separate lease row by the write.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -57,7 +57,7 @@ impl Operation {
         }
     }
 
-    /// Returns the lease of a guard.
+    /// Returns the proof of a guard, or `None` for any other operation.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
@@ -65,8 +65,8 @@ impl Operation {
         }
     }
 
-    /// Returns whether the operation is a guard of a lease in a separate row. Such a guard tests
-    /// only the row.
+    /// Returns whether the operation is a guard of a lease in a separate row. The guard of a
+    /// separate lease tests only the lease row.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }

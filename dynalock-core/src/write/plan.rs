@@ -18,14 +18,14 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// both writes or none.
+    /// the companion and the write of the item together, or neither of them.
     pub(crate) companion: Option<Box<Write>>,
-    /// The basis of the next write of the item, after this write was applied. `None` for a delete,
-    /// and for a check.
+    /// The basis of the next write of the item, after this write was applied. A delete and a check
+    /// have no next basis.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
-    /// refused write is judged with the same time. `None` if the write does not compare the end of
-    /// a lease.
+    /// refused write is judged with the same time. The field is `None` if the write does not
+    /// compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, if the write is an update of a transaction.
     pub(crate) changed_bytes: usize,
@@ -65,7 +65,7 @@ impl Plan {
 }
 
 /// Returns the write of the separate lease row: its condition, and the renewal, release or removal
-/// of the lease. Returns `None` if the lease is in the item, or is ignored.
+/// of the lease. Returns `None` if the lease is in the item, or if the write ignores leases.
 fn companion(
     model: &'static Model,
     table: &Arc<str>,

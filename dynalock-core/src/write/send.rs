@@ -22,7 +22,7 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// The write was applied.
     Applied(A),
     /// No attempt was applied, and none will be. For a single write, the field is the item that
-    /// refused it, or `None` if there was no item.
+    /// made the condition false, or `None` if there was no item.
     Conflict(C),
 }
 
@@ -35,17 +35,17 @@ pub(crate) struct Applied {
     pub(crate) item: Option<Item>,
 }
 
-/// The evidence that a write was applied. A reply belongs to the last attempt. The other kinds of
-/// evidence show that one of the attempts was applied, but not which attempt.
+/// The evidence that a write was applied. A reply proves that the last attempt was applied. The
+/// other kinds of evidence prove that one of the attempts was applied, but not which attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
-    /// The reply to the last attempt.
+    /// DynamoDB answered the last attempt.
     Reply,
     /// The item of this incarnation contains the write id.
     Id(Incarnation),
-    /// The item has no write ids, but shows that its holder has released the lease.
+    /// The item has no write ids, but shows the holder's release.
     Release,
-    /// The item that the write deletes is absent. Another caller may have deleted it.
+    /// The item that the write deletes is absent. Another caller may have deleted the item.
     Absence,
 }
 
@@ -55,7 +55,8 @@ pub(crate) enum Delivery {
     /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
     /// companion write is a transaction.
     Plain,
-    /// A transaction with a ClientRequestToken, which DynamoDB applies at most once in ten minutes.
+    /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
+    /// once in ten minutes.
     Once,
 }
 
@@ -64,9 +65,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// How the writes of this call use a separate lease row.
+    /// The use of a separate lease row by the writes of this call.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// Whether the outcome of an attempt is unknown: it may have been applied, or may still be.
+    /// `true` if the outcome of an attempt is unknown. The attempt may have been applied, or may
+    /// still be applied.
     pub(crate) in_doubt: bool,
 }
 
@@ -76,8 +78,8 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt takes the write out, because a copy costs more than another
-/// plan in the rare case of a repetition.
+/// The content of a request. An attempt takes the write out of this value. In the rare case of a
+/// repetition, another plan costs less than a copy for each attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -94,7 +96,7 @@ struct PlanFacts {
 struct LeaseRowRefusal {
     /// The reason of the write of the item.
     own: ActionReason,
-    /// The lease row that made the condition of the companion write false.
+    /// The separate lease row, if its write or check was refused.
     row: Option<Item>,
 }
 
@@ -114,8 +116,8 @@ impl Writer<'_> {
         intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first plan. If it fails, sends further plans of the same intent until the outcome
-    /// is known.
+    /// Sends the first plan. If the first plan fails, sends further plans of the same intent until
+    /// the outcome is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         self.attempts.check_time()?;
@@ -229,8 +231,8 @@ impl Writer<'_> {
         Err(self.stop(intent, stop))
     }
 
-    /// Returns the error that ends the call. The error is `Indeterminate` if the outcome of an
-    /// attempt is unknown.
+    /// Returns the error that ends the call. If the outcome of an attempt is unknown, the error is
+    /// `Indeterminate`.
     fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
         if !self.in_doubt {
             return error;
@@ -261,8 +263,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Interprets a refusal by the separate lease row. The checks are the write id, the lease and
-    /// the version, in this order. Returns `None` if the write should be planned again.
+    /// Interprets a refusal by the separate lease row. The write id is checked first, then the
+    /// lease, then the version. Returns `None` if the write should be planned again.
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,
@@ -316,7 +318,7 @@ impl Writer<'_> {
     }
 
     /// Removes an expired head of the queue that refused the write, so that the write can be
-    /// planned again. If there is none, returns the refusal.
+    /// planned again. If the queue has no expired head, returns the refusal.
     async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // The refusal was certain, so the outcome of every attempt is known.
         self.in_doubt = false;
@@ -329,8 +331,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns it with the refusal, but
-    /// some compatible servers never do. The item is then read.
+    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
+    /// Some compatible servers do not return the item, so this method reads it.
     async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -339,7 +341,7 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
     }
 
-    /// Decides what a false condition shows about the write.
+    /// Returns the conclusion from a false condition about the write.
     fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if !self.in_doubt => Doubt::None,
@@ -394,7 +396,7 @@ impl LeaseRowRefusal {
     }
 }
 
-/// Returns whether the holder's own release is visible in an item.
+/// Returns whether an item shows the holder's own release.
 fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
     release.is_some_and(|release| {
@@ -402,7 +404,7 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     })
 }
 
-/// Returns the basis that the applied attempt left.
+/// Returns the basis after the attempt that was applied.
 fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
     match proof {
         Proof::Reply | Proof::Release | Proof::Absence => next,

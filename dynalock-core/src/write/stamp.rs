@@ -1,6 +1,6 @@
 use crate::version::{Incarnation, Repeats, WriteId};
 
-/// The ids that one attempt of a write carries.
+/// The ids that one attempt of a write contains.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteStamp {
     /// The id of the logical write.
@@ -11,7 +11,7 @@ pub(crate) struct WriteStamp {
 
 /// The ids of one logical write. All attempts have the same write id, and each attempt has its own
 /// incarnation. A late copy of a create may be applied after the item was deleted. The incarnation
-/// then distinguishes the new item from the deleted one.
+/// distinguishes the new item from the deleted item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

@@ -10,9 +10,9 @@ use crate::{
     version::{Revision, WRITES},
 };
 
-/// Returns the update expression of some changes, with the version and the write ids of the next
-/// revision. The aliases of written attributes are removed. If an alias stayed, serde would report
-/// a duplicate field, or would read a removed attribute again from its alias.
+/// Returns the update expression of these changes, with the version and the write ids of the next
+/// revision. The expression removes the aliases of written attributes. If an alias stayed, serde
+/// would report a duplicate field, or would read a removed attribute again from its alias.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

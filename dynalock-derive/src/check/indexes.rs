@@ -1,4 +1,4 @@
-//! An index has keys that every item may have, and a name of its own.
+//! Checks the indexes: each key is a field that an item may have, and each index has its own name.
 
 use proc_macro2::{Ident, Span};
 use syn::{LitStr, Path, Type, TypePath, ext::IdentExt as _};
@@ -12,9 +12,9 @@ use crate::{
     suggest::nearest,
 };
 
-/// An index of the table.
+/// An index of the table, after the check.
 pub(crate) struct Index<'a> {
-    /// The name of its handle.
+    /// The name of the handle of the index.
     pub(crate) handle: Ident,
     pub(crate) name: String,
     pub(crate) is_local: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Index<'a> {
     pub(crate) holds: Holds,
 }
 
-/// The attributes that an index holds beside its keys.
+/// The attributes that an index contains in addition to its keys.
 pub(crate) enum Holds {
     All,
     KeysOnly,
@@ -75,7 +75,8 @@ fn index<'a>(
     Some(Index { handle, name, is_local, partition_key, sort_key, holds })
 }
 
-/// The name, and that of the handle: what an identifier cannot have in it becomes `_`.
+/// Returns the name of an index and the name of its handle. A character that an identifier cannot
+/// contain becomes `_`.
 fn name(attrs: &IndexAttrs, errors: &mut Errors) -> Option<(String, Ident)> {
     let Some(said) = &attrs.name else {
         errors.at(&attrs.word, "an index needs a name: `name = \"by_status\"`");
@@ -143,7 +144,7 @@ fn local_partition<'m, 'a>(
     Some(partition)
 }
 
-/// The field of a key of an index.
+/// Returns the field that is a key of an index.
 fn key<'m, 'a>(role: &str, said: &LitStr, model: &'m Struct<'a>, errors: &mut Errors) -> Option<&'m Field<'a>> {
     let field = field(&said.value(), said.span(), model, errors)?;
     if field.serde.flatten.is_some() {

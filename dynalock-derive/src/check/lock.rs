@@ -17,7 +17,7 @@ pub(crate) struct Lock {
     pub(crate) place: Place,
 }
 
-/// The place of a lease, and the word that sets it.
+/// The place of a lease, and the tokens of the word that sets it.
 pub(crate) enum Place {
     Item,
     Separate(Ident),
@@ -25,7 +25,7 @@ pub(crate) enum Place {
 
 const TTL: Duration = Duration::from_secs(20);
 
-/// The longest ttl, which is the same at run time.
+/// The longest ttl. The library has the same limit at run time.
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
@@ -82,7 +82,8 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// Reports two lease attributes with the same name, or with the name of other bookkeeping.
+/// Reports two lease attributes with the same name, and a lease attribute with the name of other
+/// bookkeeping.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {

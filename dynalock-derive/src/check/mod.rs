@@ -22,9 +22,9 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// The attribute that holds the write ids.
+/// The name of the attribute that contains the write ids.
 const WRITE_IDS: &str = "_writes";
-/// The attribute that holds the version, unless the struct names another.
+/// The default name of the attribute that contains the version.
 /// The attributes in which dynalock-core keeps the ids of patches.
 const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 const VERSION: &str = "_version";
@@ -40,23 +40,23 @@ pub(crate) struct Item<'a> {
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
     pub(crate) write_ids: u8,
-    /// All names under which serde reads or writes a field. The names in flattened fields are not
-    /// among them.
+    /// All names under which serde reads or writes a field. Names in flattened fields are not
+    /// included.
     pub(crate) attributes: Vec<String>,
-    /// Whether errors may show the key.
+    /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
-    /// Each written name with aliases, and the aliases under which serde reads it.
+    /// Each written name that has aliases, and the aliases under which serde reads it.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
-    /// Whether a field is flattened.
+    /// `true` if a field is flattened.
     pub(crate) flattens: bool,
-    /// The lease of the item, if it has `#[lockable]`.
+    /// The lease of the item, or `None` without `#[lockable]`.
     pub(crate) lock: Option<Lock>,
     pub(crate) indexes: Vec<Index<'a>>,
     /// The attributes that conditions can test.
     pub(crate) handles: Vec<Handle<'a>>,
 }
 
-/// A field, and its attribute.
+/// A field, and the attribute that serde writes for it.
 pub(crate) struct Attribute<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
@@ -67,7 +67,7 @@ pub(crate) struct Attribute<'a> {
 pub(crate) enum Version<'a> {
     /// The attribute is not a field of the struct.
     Attribute(String),
-    /// A field mirrors the attribute.
+    /// A field of the struct mirrors the attribute.
     Field(Attribute<'a>),
 }
 
@@ -86,8 +86,8 @@ impl Version<'_> {
     }
 }
 
-/// Returns the item that `model` describes, or `None` if a required part is missing. The missing
-/// part is reported.
+/// Returns the item that `model` describes. If a required part is missing, reports the missing part
+/// and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
     // After other errors, a part may only seem to be missing, so it is not reported.
     let understood = errors.is_empty();

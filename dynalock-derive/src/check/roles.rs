@@ -1,5 +1,5 @@
-//! Checks the fields with a role: the keys and the version, which the repository reads and
-//! writes itself.
+//! Checks the fields with a role: the keys and the version. The repository itself reads and writes
+//! these fields.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -52,7 +52,7 @@ impl<'m, 'a> Roles<'m, 'a> {
     }
 }
 
-/// Returns the first field with a role, and reports each further one.
+/// Returns the first field with a role, and reports each further field with this role.
 fn only<'m, 'a>(
     model: &'m Struct<'a>,
     role: impl for<'f> Fn(&'f Field<'a>) -> Option<&'f Ident>,
@@ -119,8 +119,8 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// Reports serde attributes by which a key or the version could be missing, have two names, or have
-/// another form.
+/// Reports serde attributes on a key or the version that would allow it to be missing, to have two
+/// names, or to have another form.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     for word in serde.skips() {
@@ -146,7 +146,7 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     }
 }
 
-/// Returns the words of `ty` that have no meaning, or another one, outside of the struct.
+/// Returns the words of `ty` that have no meaning, or another meaning, outside of the struct.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

@@ -1,4 +1,4 @@
-//! Answers that the engine does not give.
+//! Answers that do not come from the engine.
 
 use std::collections::HashMap;
 
@@ -74,7 +74,7 @@ fn attribute(value: &AttributeValue) -> Value {
         AttributeValue::Ns(set) => json!({ "NS": set }),
         AttributeValue::S(string) => json!({ "S": string }),
         AttributeValue::Ss(set) => json!({ "SS": set }),
-        // `NULL`, and types that a later SDK may add.
+        // This arm stands for `NULL`, and for types that a later SDK may add.
         _ => json!({ "NULL": true }),
     }
 }

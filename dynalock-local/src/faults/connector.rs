@@ -103,7 +103,7 @@ async fn deliver_twice(inner: SharedHttpConnector, request: HttpRequest) -> Resu
 fn deliver_in_background(after: Duration, inner: SharedHttpConnector, request: HttpRequest) {
     tokio::spawn(async move {
         clock::sleep(after).await;
-        // The answer has no receiver.
+        // No caller receives this answer.
         let _ = inner.call(request).await;
     });
 }

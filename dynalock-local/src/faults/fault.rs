@@ -13,7 +13,7 @@ pub enum Fault {
     /// [`LoseReply`](Self::LoseReply).
     LoseRequest,
 
-    /// The request is not delivered, and the caller can know it: the sources of the error include
+    /// The request is not delivered, and the caller can know this. The sources of the error include
     /// an [`io::Error`](std::io::Error) of kind
     /// [`ConnectionRefused`](std::io::ErrorKind::ConnectionRefused).
     Refused,
@@ -30,8 +30,8 @@ pub enum Fault {
     /// The request is applied. The answer is status 200 with incomplete JSON.
     TruncatedAfterApply,
 
-    /// The request is applied. The answer is status 200 without a body. The SDK treats it as a
-    /// success, although the request may have been refused.
+    /// The request is applied. The answer is status 200 without a body. The SDK treats this answer
+    /// as a success, although the request may have been refused.
     EmptyAfterApply,
 
     /// The request is not delivered. The answer is status 500, `InternalServerError`.
@@ -52,9 +52,9 @@ pub enum Fault {
     TransactionInProgress,
 
     /// The request is not delivered. The answer is `TransactionCanceledException` with these
-    /// reasons, one for each action in its order.
+    /// reasons. Each action has one reason, in the order of the actions.
     ///
-    /// [`Fault::canceled`] makes this fault from codes alone.
+    /// [`Fault::canceled`] makes this fault from codes only.
     TransactionCanceled(Vec<CancellationReason>),
 
     /// The request is not delivered. The answer is `AccessDeniedException`.
@@ -69,12 +69,15 @@ pub enum Fault {
         status: u16,
     },
 
-    /// A `BatchGetItem` or `BatchWriteItem` is delivered without this many of its last keys or writes, and the answer names them in
-    /// `UnprocessedKeys` or `UnprocessedItems`. Other operations pass.
+    /// A `BatchGetItem` or `BatchWriteItem` is delivered without its last keys or writes. The
+    /// number says how many are left out. The answer names them in `UnprocessedKeys` or
+    /// `UnprocessedItems`. Requests of other operations pass without a fault.
     ///
-    /// If all of them are left, nothing is delivered. DynamoDB answers that with
-    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded) if the capacity is exceeded, and so only if it fails otherwise.
-    /// The tables of a batch count in the order of their names. A service that checks signatures refuses the shorter request.
+    /// If all keys or writes are left out, nothing is delivered. DynamoDB gives this answer only if
+    /// the batch fails for another reason than capacity. If the capacity is exceeded, it answers
+    /// with [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The tables of a
+    /// batch are ordered by their names. A service that checks signatures refuses the shorter
+    /// request.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};
@@ -104,7 +107,7 @@ pub enum Fault {
 
 impl Fault {
     /// Returns a cancelled transaction with these codes as its reasons. The code `"None"` stands
-    /// for an action that was not a cause.
+    /// for an action that did not cause the cancellation.
     ///
     /// ```
     /// use dynalock_local::Fault;

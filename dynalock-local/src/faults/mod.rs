@@ -24,11 +24,11 @@ use plan::Plan;
 
 /// The faults for the requests of a client. Clones of a handle share the same faults.
 ///
-/// The faults can be changed while the client runs. Every request passes through them and is
-/// logged. Each attempt of the SDK's own retries counts as a request. A request meets at most one
-/// fault. If several are due, the first of this list applies: [`script_page`](Self::script_page),
+/// The faults can be changed while the client runs. Each request passes through them and is logged.
+/// Each attempt of the SDK's own retries counts as a request. A request meets at most one fault. If
+/// several faults apply, the first one of this list is used: [`script_page`](Self::script_page),
 /// [`script_on`](Self::script_on), [`script`](Self::script),
-/// [`always_on_page`](Self::always_on_page), [`always`](Self::always), drawn faults.
+/// [`always_on_page`](Self::always_on_page), [`always`](Self::always), random faults.
 ///
 /// ```
 /// use dynalock_local::{Database, Fault, Faults};
@@ -56,25 +56,26 @@ impl Faults {
         Self::seeded(0)
     }
 
-    /// Returns a handle whose faults are drawn from a seed, at the rates that [`rate`](Self::rate)
-    /// sets.
+    /// Returns a handle with random faults. The seed decides the faults, and [`rate`](Self::rate)
+    /// sets their rates.
     ///
     /// The same seed and the same requests in the same order give the same faults. Each request of
-    /// the operations in [`only`](Self::only) draws one number.
+    /// the operations in [`only`](Self::only) draws one random number.
     pub fn seeded(seed: u64) -> Self {
         Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
     }
 
-    /// Sets the share of requests that meet `fault`. A rate outside of 0 to 1 is clamped.
+    /// Sets the share of requests that meet `fault`. A rate outside of the range from 0 to 1 is
+    /// clamped.
     ///
     /// The rates of several faults are added. If their sum is above 1, the faults that were set
-    /// last are drawn less often.
+    /// last occur less often.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self
     }
 
-    /// Limits drawn faults to these operations, for example `"PutItem"`. Scripted faults are not
+    /// Limits random faults to these operations, for example `"PutItem"`. Scripted faults are not
     /// limited.
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
@@ -87,17 +88,19 @@ impl Faults {
         self.plan().script(nth, fault);
     }
 
-    /// Applies `fault` to the `nth` request of `operation` from now on. The next one has the number
-    /// 0.
+    /// Applies `fault` to the `nth` request of `operation` from now on. The next request of the
+    /// operation has the number 0.
     pub fn script_on(&self, operation: &str, nth: usize, fault: Fault) {
         self.plan().script_on(operation, nth, fault);
     }
 
-    /// Lets `fault` happen to the next request for page `nth` of a query or scan; 0 is the first page.
+    /// Applies `fault` to the next request for page `nth` of a query or scan. The first page has
+    /// the number 0.
     ///
-    /// `operation` is `"Query"` or `"Scan"`. Pages are counted for each query by itself: a request without a start key asks for page 0, each
-    /// further start key for the next page, and a retry asks for the same page again. The segments of a parallel scan are scans of their own.
-    /// Several faults for one page happen to as many requests for it.
+    /// `operation` is `"Query"` or `"Scan"`. Each query counts its own pages. A request without a
+    /// start key asks for page 0. Each new start key asks for the next page, and a retry asks for
+    /// the same page again. Each segment of a parallel scan counts as a separate scan. If several
+    /// faults are set for one page, each one applies to one request for this page.
     ///
     /// ```
     /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
@@ -131,7 +134,8 @@ impl Faults {
         self.plan().script_page(PageFault { operation: operation.to_owned(), page: nth, fault });
     }
 
-    /// Lets `fault` happen to every request for page `nth` of a query or scan from now on, until [`clear`](Self::clear).
+    /// Applies `fault` to each later request for page `nth` of a query or scan, until
+    /// [`clear`](Self::clear).
     ///
     /// Pages are counted as in [`script_page`](Self::script_page).
     ///

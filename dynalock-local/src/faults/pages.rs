@@ -17,12 +17,12 @@ pub(super) struct Pages {
 
 pub(super) struct PageFault {
     pub(super) operation: String,
-    /// 0 is the first page.
+    /// The number of the page. The first page has the number 0.
     pub(super) page: usize,
     pub(super) fault: Fault,
 }
 
-/// What is due for one page.
+/// The faults for one page.
 #[derive(Default)]
 pub(super) struct Due {
     pub(super) once: Option<Fault>,
@@ -43,7 +43,7 @@ impl Pages {
         self.always.clear();
     }
 
-    /// Counts the page that a request asks for, and takes the fault that was scripted for it.
+    /// Counts the page of a request, and takes the fault that was scripted for this page.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Due {
         if !matches!(operation, "Query" | "Scan") {
             return Due::default();
@@ -58,16 +58,19 @@ impl Pages {
     }
 }
 
-/// The numbers of the start keys of each query, which is known by its content without the start key.
+/// The numbers of the start keys of each query. A query is identified by its content without the
+/// start key.
 #[derive(Default)]
 struct Numbers(HashMap<u64, HashMap<u64, usize>>);
 
 impl Numbers {
-    /// The page without a start key is number 0, and each further start key has the next number. A retry has the number of its page.
+    /// Returns the number of a page. The page without a start key has the number 0, and each new
+    /// start key has the next number. A retry has the number of its page.
     fn next(&mut self, operation: &str, body: &[u8]) -> usize {
         let mut request: Value = serde_json::from_slice(body).unwrap_or_default();
         let start = request.as_object_mut().and_then(|request| {
-            // A caller may ask for fewer items as it goes on.
+            // A caller may request fewer items in later requests, so the limit is not part of the
+            // content.
             request.remove("Limit");
             request.remove("ExclusiveStartKey").filter(|key| !key.is_null())
         });

@@ -7,7 +7,7 @@ use super::{
     pages::{PageFault, Pages},
 };
 
-/// The faults that are planned, and the log of requests.
+/// The planned faults, and the log of requests.
 pub(super) struct Plan {
     /// Scripted faults, by the index of the request among all requests.
     script: HashMap<usize, Fault>,
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     counts: HashMap<String, usize>,
 }
 
-/// The faults that are drawn, by one number for each request that may meet one.
+/// The random faults. Each request that may meet a fault draws one number.
 struct Random {
     rng: Rng,
     rates: Vec<(Fault, f64)>,

@@ -4,13 +4,13 @@ use super::Fault;
 
 /// One request as it was sent, in the log of [`Faults`](crate::Faults).
 ///
-/// Its `Debug` output shows no content.
+/// The `Debug` output of this type shows no content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
     /// The operation, for example `PutItem`.
     pub operation: String,
-    /// The fault of the request, or `None` if it had none.
+    /// The fault of the request, or `None` if the request had no fault.
     pub fault: Option<Fault>,
 
     body: Arc<[u8]>,

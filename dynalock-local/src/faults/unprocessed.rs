@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::{batch::Kind, wire};
 
-/// Delivers a batch without its last `count` keys or writes, and names these as unprocessed in the answer.
+/// Delivers a batch without its last `count` keys or writes. The answer names these keys or writes
+/// as unprocessed.
 pub(super) async fn leave(
     count: usize,
     inner: SharedHttpConnector,

@@ -94,7 +94,7 @@ async fn tasks_on_one_thread_race() {
     assert!(sum.parse::<u32>().unwrap() < 8, "a lost update was to be seen, and the sum is {sum}");
 }
 
-/// Reads and writes back, with no condition.
+/// Reads the item, changes it and writes it back without a condition.
 async fn increment_carelessly(table: Table) {
     let AttributeValue::N(value) = table.n("a").await.unwrap() else { panic!("not a number") };
     let next = value.parse::<u32>().unwrap() + 1;

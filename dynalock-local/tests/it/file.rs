@@ -11,11 +11,12 @@ use tokio::task::JoinSet;
 
 use crate::table::{Table, item, n, s};
 
-/// The file that [`writer`] writes to, and how often.
+/// The environment variables with the file that [`writer`] writes to, and the number of its writes.
 const FILE: &str = "DYNALOCK_LOCAL_TEST_FILE";
 const WRITES: &str = "DYNALOCK_LOCAL_TEST_WRITES";
 
-/// What the tests below run as a process of its own: counts up, and says each number that was acknowledged.
+/// The child process of the tests below. It increments a number, and prints each number that was
+/// acknowledged.
 #[tokio::test]
 #[ignore = "run by the tests beside it, in a process of its own"]
 async fn writer() {

@@ -1,4 +1,5 @@
-//! Where the engine is known to answer otherwise than DynamoDB. A test that fails here is good news: move it to `engine`.
+//! Requests for which the engine does not answer like DynamoDB. If one of these tests fails, the
+//! engine has improved: move the test to `engine`.
 
 use aws_sdk_dynamodb::types::{BillingMode, ProvisionedThroughput, TimeToLiveSpecification};
 use dynalock_local::Database;

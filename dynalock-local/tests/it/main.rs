@@ -1,4 +1,4 @@
-//! What users of the in-process DynamoDB may rely on.
+//! The promises of the in-process DynamoDB.
 
 #![allow(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 #![allow(clippy::doc_markdown, reason = "DynamoDB is a name, not an item")]

@@ -15,7 +15,7 @@ use crate::table::{Table, code, item, n, s};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A client as users make it, over HTTP, behind `faults`.
+/// Returns a client over HTTP, as a user makes it, behind `faults`.
 fn client_of(server: &Server, faults: &Faults) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())

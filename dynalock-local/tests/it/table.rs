@@ -1,4 +1,4 @@
-//! A table with the key `k`, and short ways to write attributes.
+//! A table with the key `k`, and short functions that write attributes.
 
 use std::{collections::HashMap, fmt};
 
@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::{
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// A table of a test's own, whose only key is the string `k`.
+/// A table for one test. Its only key is the string `k`.
 #[derive(Clone)]
 pub(crate) struct Table {
     pub(crate) client: Client,
@@ -58,7 +58,7 @@ impl Table {
         get.send().await.unwrap().item
     }
 
-    /// The value of attribute `n` of an item.
+    /// Returns the value of attribute `n` of an item.
     pub(crate) async fn n(&self, key: &str) -> Option<AttributeValue> {
         self.get(key).await.and_then(|mut item| item.remove("n"))
     }
@@ -90,7 +90,7 @@ impl Table {
         self.client.update_time_to_live().table_name(&self.name).time_to_live_specification(ttl).send().await
     }
 
-    /// `n = n + 1`, on an item that may not exist yet.
+    /// Sends the update `n = n + 1`. The item may not exist yet.
     pub(crate) fn increment(&self, key: &str) -> UpdateItemFluentBuilder {
         self.update(key, "ADD n :one").expression_attribute_values(":one", n(1))
     }
@@ -120,7 +120,8 @@ pub(crate) fn ss<const N: usize>(values: [&str; N]) -> AttributeValue {
     AttributeValue::Ss(values.map(str::to_owned).to_vec())
 }
 
-/// The code of a refusal; `None` for a success and for what is no answer of the service.
+/// Returns the code of a refusal, or `None` for a success and for an answer that does not come from
+/// the service.
 pub(crate) fn code<T, E: ProvideErrorMetadata, R>(result: &Result<T, SdkError<E, R>>) -> Option<&str> {
     result.as_ref().err().and_then(ProvideErrorMetadata::code)
 }

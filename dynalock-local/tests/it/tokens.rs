@@ -52,7 +52,7 @@ async fn a_token_is_known_to_all_clients_of_a_database() {
 #[tokio::test]
 async fn the_order_of_attributes_makes_no_other_request() {
     let table = Table::create(Database::in_memory().unwrap().client(), "table").await;
-    // Each map has an order of its own.
+    // Each map has its own order.
     let put = || {
         let names = ["b", "c", "d", "e", "f", "g", "h", "i"];
         let mut attributes = item(names.map(|name| (name, s(name))));

@@ -1,4 +1,4 @@
-//! Transactions that take time, and what meets them.
+//! Transactions that take time, and other requests for their items.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const CONFLICT: Option<&str> = Some("TransactionConflictException");
 const CANCELED: Option<&str> = Some("TransactionCanceledException");
 
-/// A table whose transactions take their time; no attempt is repeated.
+/// Creates a table whose transactions take time. No attempt is repeated.
 async fn busy() -> (Database, Table) {
     let database = Database::in_memory().unwrap();
     let config: Config = database.client().config().to_builder().retry_config(RetryConfig::disabled()).build();
@@ -38,7 +38,7 @@ fn transaction(table: &Table, keys: &[&str]) -> TransactWriteItemsFluentBuilder 
     table.client.transact_write_items().set_transact_items(Some(actions))
 }
 
-/// Sends a transaction, and returns when it has arrived.
+/// Sends a transaction, and returns after its arrival.
 async fn started(transaction: TransactWriteItemsFluentBuilder) -> JoinHandle<Option<String>> {
     let task = tokio::spawn(async move { code(&transaction.send().await).map(str::to_owned) });
     advance(MILLISECOND).await;

@@ -1,4 +1,4 @@
-//! Versions and write ids as they are stored.
+//! The stored versions and write ids.
 
 use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};

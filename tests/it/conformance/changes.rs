@@ -1,4 +1,4 @@
-//! What counts as changed, held against the items that serde writes before and after.
+//! The detection of changes, compared with the items that serde writes before and after.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,11 +24,11 @@ cases![
 trait Mutable: Versioned + Clone + PartialEq + Debug {
     fn draw(rng: &mut Rng) -> Self;
 
-    /// Changes some of it, perhaps nothing.
+    /// Changes a part of the value, or nothing.
     fn mutate(&mut self, rng: &mut Rng);
 }
 
-/// Writes random changes, and compares what is sent with the difference of serde's items.
+/// Writes random changes, and compares each request with the difference of serde's items.
 async fn agrees_with_serde<T: Mutable>(shop: &Shop)
 where
     T::Key: From<String>,
@@ -88,7 +88,7 @@ fn difference<T: Serialize>(before: &T, after: &T) -> BTreeMap<String, Option<Va
         .collect()
 }
 
-/// Draws a field anew, in one of three cases.
+/// Draws a new value for a field, in one of three cases.
 fn maybe<F>(rng: &mut Rng, field: &mut F, draw: impl FnOnce(&mut Rng) -> F) {
     if rng.u8(..3) == 0 {
         *field = draw(rng);
@@ -242,7 +242,7 @@ async fn changes_of_flattened_values_are_what_serde_writes_differently(shop: &Sh
 mod cents {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes dollars as text, so that two values of one dollar look alike.
+    /// Writes dollars as text, so that two values with the same dollars are the same text.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(super) fn serialize<S: Serializer>(cents: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&(cents / 100).to_string())
@@ -274,7 +274,7 @@ impl Mutable for Custom {
 
     fn mutate(&mut self, rng: &mut Rng) {
         maybe(rng, &mut self.price, |rng| 100 * rng.u64(..3));
-        // One tag, since a set may come back in any order.
+        // The set has one member, because DynamoDB returns members in any order.
         maybe(rng, &mut self.tags, |rng| vec!["x".to_owned().min(text(rng))]);
         maybe(rng, &mut self.deposit, |rng| 100 * rng.u64(..2));
     }
@@ -283,7 +283,7 @@ impl Mutable for Custom {
 async fn changes_of_values_with_functions_of_their_own_are_what_serde_writes_differently(shop: &Shop) {
     agrees_with_serde::<Custom>(shop).await;
 
-    // What serde does not write is no change.
+    // A field that serde does not write is no change.
     let (table, custom) = shop.created(Custom::draw(&mut Rng::with_seed(0)).with_id("a")).await;
     assert_eq!(table.items.update_with("a", |custom| custom.price += 99).await.unwrap().version(), 1);
     assert_eq!(table.items.get("a").await.unwrap(), Some(custom));

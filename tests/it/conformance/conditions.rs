@@ -1,5 +1,6 @@
-//! What the texts mean that `Attribute` makes, of an attribute that may be null, absent, of another type, or without an item around it.
-//! That it makes them stands in the tests of `expression::user`.
+//! The effect of the conditions that `Attribute` makes. The attribute may be null, absent or of
+//! another type, or the item may be missing. The tests of `expression::user` check the texts of the
+//! conditions.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -12,10 +13,10 @@ cases! {
     an_alternative_may_stand_next_to_an_and_and_behind_a_not,
 }
 
-/// The keys of five items, with the note in each, and none under the last.
+/// The keys of five items with their notes. The last key has no item.
 const KEYS: [&str; 5] = ["text", "null", "absent", "number", "no item"];
 
-/// Which of them `condition` is true of, `#0` being the note.
+/// Returns the keys of the items for which `condition` is true. `#0` is the note.
 async fn of_which<const N: usize>(
     shop: &Shop,
     condition: &str,

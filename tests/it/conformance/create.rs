@@ -1,5 +1,5 @@
-//! A create is guarded by the absence of its key. An item that is deleted and made again between a read and a write is
-//! another item, also when its version fits.
+//! The condition of a create is that the key has no item. An item that is deleted and created again
+//! between a read and a write is another item, even if its version is the same.
 
 use crate::support::{Product, Shop, Table, expect_error, item, n, s};
 use dynalock::{Error, Stored, table::KeyValue};
@@ -61,7 +61,7 @@ async fn create_over_an_item_that_does_not_fit_returns_its_attributes(shop: &Sho
     }
 }
 
-/// A value at version 3 of an item that has begun anew since, and is at version 3 again.
+/// Returns a value at version 3 of an item that was created again since, and is at version 3 again.
 async fn earlier_life(table: &Table<Product>) -> (Stored<Product>, Stored<Product>) {
     let old = live(table).await;
     table.raw.delete("a").await;

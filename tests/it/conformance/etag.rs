@@ -1,4 +1,4 @@
-//! Values that come back from elsewhere, with the token of the state that they were made from.
+//! Values that were edited elsewhere, with the etag of their original state.
 
 use dynalock::{Error, Etag, Stored, error::ParseEtagError};
 
@@ -178,7 +178,7 @@ async fn an_etag_of_a_version_without_write_ids_is_of_its_content(shop: &Shop) {
     let etag = table.items.get("a").await.unwrap().unwrap().etag();
     let product = table.items.update(Stored::assume(Product::new("a", 4), etag.clone())).await.unwrap();
     assert_eq!((product.version(), product.stock), (4, 4));
-    // The other program puts the item again, with another content and the same version.
+    // The other program puts the item again, with other content and the same version.
     table.raw.put(item([("sku", s("a")), ("stock", n(50)), ("_version", n(3))])).await;
     expect_error!(table.items.update(Stored::assume(Product::new("a", 9), etag)).await, Error::Conflict(_));
 }

@@ -1,4 +1,4 @@
-//! Aliases of the attributes of a flattened field, which the derive does not see.
+//! Aliases of the attributes of a flattened field. The derive does not know these aliases.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn person() -> Person {
     Person { id: "a".to_owned(), address, visits: 1 }
 }
 
-/// The person as an older program stored it.
+/// Stores the person in the form of an older program.
 fn older() -> Item {
     item([
         ("id", s("a")),
@@ -65,7 +65,7 @@ fn older() -> Item {
     ])
 }
 
-/// The attributes of an item without bookkeeping, in the order of their names.
+/// Returns the attributes of an item without bookkeeping, sorted by name.
 fn content(stored: &Item) -> Vec<&str> {
     let mut names: Vec<&str> = stored.keys().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
     names.sort_unstable();
@@ -257,7 +257,7 @@ async fn an_update_costs_no_further_request(shop: &Shop) {
 
 async fn a_value_that_was_just_written_undoes_nothing_of_others(shop: &Shop) {
     let (table, person) = shop.created(person()).await;
-    // A program without versions.
+    // This program does not write versions.
     table.raw.set("a", "visits", n(50)).await;
     let person = table.items.update(changed(person, |it| it.address.city = "Berlin".to_owned())).await.unwrap();
     let stored = table.raw.get("a").await.unwrap();
@@ -292,7 +292,7 @@ struct Offer {
     discount: Option<Discount>,
 }
 
-/// Serde takes a flattened option that it cannot read for `None`.
+/// Serde reads a flattened option as `None` if it cannot read the value.
 async fn an_option_that_would_not_be_read_back_is_refused(shop: &Shop) {
     for other in [("percent", "rebate"), ("rebate", "percent")] {
         let table = shop.table::<Offer>().await;

@@ -134,7 +134,7 @@ async fn bytes_are_a_key(shop: &Shop) {
     table.items.delete(content).await.unwrap();
 }
 
-/// Says one thing to DynamoDB and writes another.
+/// A type whose `KeyAttribute` returns another value than serde writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Lowered(String);
 
@@ -162,7 +162,7 @@ async fn a_newtype_whose_serde_disagrees_is_refused_without_a_request(shop: &Sho
     assert_eq!(table.items.create(agreeing).await.unwrap().version(), 1);
 }
 
-/// Declares a number and makes a string.
+/// A type whose `KeyAttribute` declares a number and returns a string.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Confused(String);
 

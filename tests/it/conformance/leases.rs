@@ -1,5 +1,5 @@
-//! Leases on items, plain and fair, in the item and in a separate lease row: what the engine makes of their expressions. Time
-//! is not waited for: a clock is set forward.
+//! Leases on items, plain and fair, in the item and in a separate row: the effect of their
+//! expressions on the engine. The tests do not wait. They set a clock forward.
 
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ async fn an_expired_head_refuses_no_write(shop: &Shop) {
     let _dead = table.items.lock("a").heartbeat(false).fair().await.unwrap();
     let mut transaction = dynalock::Transaction::new(&shop.client);
     let stored = later.get("a").await.unwrap().unwrap();
-    // Whoever has taken the first one out has noted the time.
+    // The caller that removed the first entry has stored the time.
     transaction.delete(&later.clone().clock_ahead_by_millis(120_000), stored);
     transaction.commit().await.unwrap();
     assert_eq!(table.items.get("a").await.unwrap(), None);

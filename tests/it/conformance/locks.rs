@@ -1,4 +1,5 @@
-//! Locks by name, plain and fair: what the engine makes of their expressions. Time is not waited for: a clock is set forward.
+//! Locks by name, plain and fair: the effect of their expressions on the engine. The tests do not
+//! wait. They set a clock forward.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +18,8 @@ cases![
     several_queues_are_entered_at_once,
 ];
 
-/// The locks of a table of their own: in time, and a minute ahead, when every lease has ended that is not renewed.
+/// Returns the locks of a new table: with the current time, and with a clock a minute ahead. For
+/// the second clock, each lease without a heartbeat has ended.
 async fn locks(shop: &Shop) -> (Locks, Locks) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let table = format!("locks-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -90,7 +92,7 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
     assert_eq!(standing[1].owner, "bob");
 
     let fence = first.fence();
-    // From the middle.
+    // This removal is from the middle of the queue.
     drop(second);
     first.release().await.unwrap();
     let third = third.await.unwrap();
@@ -103,7 +105,7 @@ async fn places_in_a_queue_are_taken_and_left(shop: &Shop) {
 async fn an_expired_head_is_taken_out_of_the_queue(shop: &Shop) {
     let (locks, _) = locks(shop).await;
     for (minutes, beats) in [(1, false), (3, true)] {
-        // Whoever takes a head out notes the time.
+        // The caller that removes a head stores the time.
         let [later, even_later] =
             [minutes, minutes + 1].map(|minutes| locks.clone().clock_ahead_by_millis(minutes * 60_000));
         let dead = locks.acquire("printer").fair().heartbeat(false).await.unwrap();

@@ -1,4 +1,5 @@
-//! One reply of a write is lost: the write is recognised in the item, and never applied twice.
+//! One reply of a write is lost. The item shows that the write was applied, and the write is never
+//! applied twice.
 
 use dynalock::{Error, Repository, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
@@ -22,14 +23,14 @@ cases![
     a_ring_that_was_read_empty_is_complete_while_it_is_short,
 ];
 
-/// An item at version 1 with stock 5, and a next write whose reply is lost.
+/// An item at version 1 with stock 5. The reply to its next write is lost.
 async fn doubt(shop: &Shop, operation: &str) -> (Table<Product>, dynalock::Stored<Product>) {
     let (table, product) = shop.stored(Product::new("a", 5)).await;
     shop.faults.script_on(operation, 0, Fault::LoseReply);
     (table, product)
 }
 
-/// Writes the item this often between the first and the second attempt of an operation.
+/// Writes the item this number of times between the first and the second attempt of an operation.
 fn meanwhile(shop: &Shop, table: &Table<Product>, operation: &str, writes: usize) {
     shop.rival.before_through(&table.others, operation, 1, async move |others| {
         for _ in 0..writes {
@@ -149,7 +150,7 @@ async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
     assert_eq!(lost.current::<Product>().unwrap().unwrap().version(), 21);
 }
 
-/// The newest write id in a request.
+/// Returns the newest write id in a request.
 fn id(update: &serde_json::Value) -> Vec<u8> {
     let writes = &crate::support::written(update)["_writes"];
     let writes = writes.as_ref().unwrap()["B"].as_str().unwrap();
@@ -189,7 +190,7 @@ async fn a_write_after_an_indeterminate_one_is_safe(shop: &Shop) {
     assert_eq!(lost.current::<Product>().unwrap().unwrap().stock, 6);
 }
 
-/// The same items, by a program that keeps four ids.
+/// The same items, for a program that keeps four ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "products", write_ids = 4)]
 struct Brief {

@@ -1,6 +1,7 @@
-//! What items do, alone and in transactions, on any DynamoDB: in the process, or behind the URL in `DYNALOCK_ENDPOINT`.
+//! The behaviour of items, alone and in transactions, on any DynamoDB: in the process, or at the
+//! URL in `DYNALOCK_ENDPOINT`.
 
-/// Makes a test of each case, on a database of its own.
+/// Makes a test of each case, on its own database.
 macro_rules! cases {
     ($($case:ident),* $(,)?) => {
         mod on_this_engine {

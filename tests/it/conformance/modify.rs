@@ -1,4 +1,4 @@
-//! Read, change, write: `update_with` and its relatives.
+//! Read-modify-write calls: `update_with`, `try_update_with` and `upsert_with`.
 
 use dynalock::{Error, Pace};
 
@@ -24,7 +24,7 @@ cases![
     a_closure_sees_each_item_once_and_its_last_run_alone_is_written,
 ];
 
-/// Lets somebody else increment `stock` by 100 before each of the first `count` updates.
+/// Lets another caller increment `stock` by 100 before each of the first `count` updates.
 fn conflicts(shop: &Shop, table: &Table<Product>, count: usize) {
     for nth in 0..count {
         shop.rival.before_through(&table.others, "UpdateItem", nth, async |others| {
@@ -212,7 +212,7 @@ async fn attempts_bound_the_writes(shop: &Shop) {
         assert_eq!(met.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
         let [after] = shop.counts(["UpdateItem"]);
         assert_eq!(u32::try_from(after - before).unwrap(), allowed);
-        // The conflicts that were not met stand before the next updates: they are used up.
+        // The conflicts that were not met come before the next updates, so this loop uses them up.
         while table.items.update_with("a", |product| product.stock += 1).attempts(1).await.is_err() {}
     }
 }

@@ -1,4 +1,4 @@
-//! What serde attributes make of an item.
+//! The effect of serde attributes on an item.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -77,7 +77,7 @@ async fn every_call_says_that_the_key_of_the_table_differs(shop: &Shop) {
     let (other_name, other_type) = (shop.named::<OtherName>(name), shop.named::<OtherType>(name));
     let mut errors = calls_by_key(&other_name, || "a".into(), || OtherName { id: "a".to_owned() }).await;
     errors.extend(calls_by_key(&other_type, || 7.into(), || OtherType { sku: 7 }).await);
-    // A put of an item with one attribute more is no mismatch to DynamoDB.
+    // For DynamoDB, a put of an item with one more attribute is no mismatch.
     let sorted = shop.named::<WithSortKey>(name);
     errors.push(sorted.get(("a", 7)).await.map(drop).unwrap_err());
     errors.push(sorted.update_with(("a", 7), |_| {}).await.map(drop).unwrap_err());
@@ -96,7 +96,7 @@ async fn every_call_says_that_the_key_of_the_table_differs(shop: &Shop) {
 
     for error in errors {
         let text = error.to_string();
-        // DynamoDB Local does not say which action of a transaction it means: then all tables are named.
+        // DynamoDB Local does not name the action of a transaction, so the error names all tables.
         let said = format!("{name}` differs from the key of its type: ");
         assert!(text.starts_with("the key of table `") && text.contains(&said), "{text}");
         assert!(text.contains("`create_table` compares both keys"), "{text}");

@@ -1,4 +1,4 @@
-//! Items that other programs wrote: without a version, or with one and no write ids.
+//! Items that other programs wrote: without a version, or with a version and without write ids.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ async fn adoption_begins_an_incarnation_that_no_earlier_writer_fits(shop: &Shop)
     table.items.create(Product::new("a", 0)).await.unwrap();
     let stale = table.items.get("a").await.unwrap().unwrap();
     table.others.update_with("a", |product| product.stock += 10).await.unwrap();
-    // Another program takes the version out, and nothing else.
+    // Another program removes the version, and changes nothing else.
     table.raw.remove("a", "_version").await;
     let adopted = table.others.update_with("a", |product| product.stock += 10).await.unwrap();
     assert_eq!(adopted.version(), stale.version());
@@ -157,7 +157,8 @@ async fn adoption_of_an_item_put_without_write_ids_fails_if_its_content_changed(
     for write in WRITES {
         let table = shop.table_of_raw::<Product>([put(5)]).await;
         let stale = table.items.get("a").await.unwrap().unwrap();
-        // Another program deletes it and puts a new one: the same version, and no write ids.
+        // Another program deletes the item and puts a new item with the same version and without
+        // write ids.
         table.raw.delete("a").await;
         table.raw.put(put(100)).await;
         write.is_refused(shop, &table, changed(stale, |it| it.stock += 1)).await;
@@ -196,7 +197,7 @@ struct Readings {
     values: BTreeMap<String, i64>,
 }
 
-/// DynamoDB takes 300 operators in a condition.
+/// DynamoDB allows 300 operators in a condition.
 async fn an_item_without_write_ids_with_too_many_attributes_to_compare_is_an_error(shop: &Shop) {
     for (attributes, fits) in [(147, true), (148, false), (600, false)] {
         let table = shop.table::<Readings>().await;
@@ -308,7 +309,7 @@ async fn an_adopted_item_is_guarded_by_its_incarnation(shop: &Shop) {
     let theirs = item([("sku", s("a")), ("stock", n(5)), ("_version", n(1))]);
     table.raw.put(theirs.clone()).await;
     let product = table.items.update_with("a", |product| product.stock = 6).await.unwrap();
-    // The other program writes the whole item, and its version happens to fit.
+    // The other program writes the whole item, and its version happens to be the same.
     table.raw.put(item([("sku", s("a")), ("stock", n(9)), ("_version", n(2))])).await;
     expect_error!(table.items.update(changed(product, |it| it.stock = 7)).await, Error::Conflict(_));
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(9));

@@ -1,4 +1,4 @@
-//! Items of which a write changes more attributes than an expression can name.
+//! Items for which a write changes more attributes than an expression can name.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -27,7 +27,7 @@ cases![
     a_put_of_an_item_that_its_holder_has_written_is_locked,
 ];
 
-/// As many attributes as there are measurements.
+/// The type has as many attributes as there are measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "readings")]
 struct Readings {
@@ -37,7 +37,7 @@ struct Readings {
     values: Measurements,
 }
 
-/// The same, with a lease.
+/// The same type with a lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "samples")]
 #[lockable(ttl = "30s")]
@@ -48,7 +48,7 @@ struct Samples {
     values: Measurements,
 }
 
-/// The attributes whose names begin with an `m`.
+/// Returns the attributes whose names begin with an `m`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 struct Measurements(BTreeMap<String, i64>);
 
@@ -121,7 +121,7 @@ async fn a_put_of_more_attributes_checks_the_version(shop: &Shop) {
     readings.values = measurements(700, 2);
     let lost = expect_error!(table.items.update(readings.clone()).await, Error::Conflict(lost) => lost);
     assert_eq!(lost.current::<Readings>().unwrap().unwrap().values.0["m0"], 50);
-    // The next one is refused by what it reads.
+    // The next write is refused because of the item that it reads.
     expect_error!(table.items.update(readings).await, Error::Conflict(_));
     assert_eq!(shop.counts(["PutItem"]), [1]);
     let readings =
@@ -147,7 +147,7 @@ async fn a_put_never_loses_an_attribute_that_its_type_does_not_know(shop: &Shop)
     assert!(remedy.contains("does not know"), "{remedy}");
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["color"], &stored["m0"], &stored["_version"]), (&s("red"), &n(1), &n(1)));
-    // Part of them can be updated, and all of them replaced.
+    // An update can write a part of them, and a replace can write all of them.
     let mut some = changed(readings.clone(), |it| it.values = measurements(700, 1));
     some.values.0.insert("m7".to_owned(), 2);
     assert_eq!(table.items.update(some).await.unwrap().version(), 2);
@@ -231,7 +231,7 @@ async fn a_transaction_says_that_the_update_is_too_long(shop: &Shop) {
     assert_eq!(table.others.get("a").await.unwrap().unwrap().values, measurements(700, 2));
 }
 
-/// With attributes that a put of the value would lose or change.
+/// An item with attributes that a put of the value would lose or change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "mixed")]
 struct Mixed {
@@ -260,7 +260,7 @@ async fn a_put_keeps_all_that_did_not_change(shop: &Shop) {
     table.raw.set("a", "legacy", s("precious")).await;
     table.raw.set("a", "tags", AttributeValue::Ss(vec!["x".to_owned()])).await;
     let mixed = table.items.get("a").await.unwrap().unwrap();
-    // A program without versions writes in between.
+    // A program without versions writes the item in between.
     table.raw.set("a", "color", s("blue")).await;
     let mixed = table.items.update(changed(mixed, |it| it.values = measurements(700, 2))).await.unwrap();
     assert_eq!((mixed.version(), shop.counts(["PutItem"])), (2, [1]));

@@ -1,4 +1,4 @@
-//! An outage is not multiplied.
+//! The budget limits the load of retries during an outage.
 
 use dynalock::{Error, error::Spent, local::Fault};
 
@@ -18,7 +18,7 @@ async fn many_calls_in_an_outage_send_little_more_than_one_request_each() {
     }
 }
 
-/// Spends the budget by an outage.
+/// Uses up the budget by an outage.
 async fn spend(shop: &Shop, table: &Table<Product>) {
     shop.faults.always(Fault::LoseRequest);
     for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! Clients that cannot send a request as they are configured.
+//! Clients whose configuration prevents each request.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -34,7 +34,7 @@ fn misconfigured<T: std::fmt::Debug>(result: Result<T, Error>) -> Misconfigured 
     expect_error!(result, Error::Misconfigured(why) => why)
 }
 
-/// What each kind of call says, each after no time and no request.
+/// Asserts the error of each kind of call. Each call ends immediately, and sends no request.
 async fn all_calls(client: &Client) -> Vec<Misconfigured> {
     let items = Repository::<Product>::new(client);
     let started = now();
@@ -111,7 +111,7 @@ async fn a_host_name_without_an_address_fails_at_once_and_is_no_lost_write() {
     }
 }
 
-/// A provider of credentials that fails so often, and then answers.
+/// A provider of credentials that fails this number of times, and then answers.
 #[derive(Debug)]
 struct Provider {
     failures: AtomicU32,
@@ -129,7 +129,7 @@ impl ProvideCredentials for Provider {
     }
 }
 
-/// The products of an engine, behind such a provider.
+/// The products of an engine, behind this provider.
 async fn products(failures: u32, error: fn() -> CredentialsError) -> Repository<Product> {
     let database = Database::in_memory().unwrap();
     Product::repository(&database.client()).create_table().await.unwrap();

@@ -1,4 +1,4 @@
-//! Replies that are lost by chance: nothing is lost with them, and nothing is applied twice.
+//! Replies that are lost at random. No write is lost, and no write is applied twice.
 
 use dynalock::{
     Error, Repository,
@@ -10,7 +10,7 @@ use crate::support::{Product, Shop, expect_error, millis, secs, travel};
 
 const WRITES: [&str; 3] = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/// 4 writers, 500 increments each; at most so many of 10,000 may be indeterminate.
+/// 4 writers make 500 increments each. At most this number of 10,000 may be indeterminate.
 async fn increments(shop: &Shop, indeterminate: usize) {
     let table = shop.table::<Product>().await;
     let write = |items: Repository<Product>| items.update_with("a", |product| product.stock += 1).deadline(secs(120));
@@ -20,13 +20,15 @@ async fn increments(shop: &Shop, indeterminate: usize) {
     assert!(tally.open * 10_000 <= 2_000 * indeterminate, "{tally:?}");
 }
 
-/// Replies that are lost of all requests, or of the writes alone, and how many of 10,000 may be indeterminate.
+/// The share of lost replies, for all requests or only for writes, and the number of 10,000 calls
+/// that may be indeterminate.
 fn losses() -> [(Faults, usize); 3] {
     let losses = |seed, rate| Faults::seeded(seed).rate(Fault::LoseReply, rate);
     [(losses(1, 0.01), 5), (losses(5, 0.05).only(WRITES), 25), (losses(20, 0.2), 100)]
 }
 
-/// The engine in the process answers at once: as many writes as can be fall between two attempts of one.
+/// The engine in the process answers immediately, so the largest possible number of writes happens
+/// between two attempts of one write.
 #[tokio::test]
 async fn increments_at_1_5_and_20_percent_lost_replies_are_applied_once_each() {
     for (faults, indeterminate) in losses() {
@@ -34,7 +36,7 @@ async fn increments_at_1_5_and_20_percent_lost_replies_are_applied_once_each() {
     }
 }
 
-/// At a round trip of 5 ms.
+/// The round trip is 5 ms.
 #[tokio::test(start_paused = true)]
 async fn increments_far_away_at_1_5_and_20_percent_lost_replies_are_applied_once_each() {
     for (faults, indeterminate) in losses() {
@@ -83,7 +85,8 @@ async fn an_uncontended_write_is_never_reported_as_a_conflict_with_itself() {
     assert!(uncertain > 0, "some replies of deletes were lost");
 }
 
-/// No condition tells the second time from the first, but nobody takes the second life for the first one.
+/// No condition distinguishes the second creation from the first one. Still, no caller takes the
+/// second incarnation for the first one.
 #[tokio::test(start_paused = true)]
 async fn a_create_that_arrives_again_after_a_delete_begins_another_life() {
     let (shop, table) = Shop::with_table::<Product>().await;

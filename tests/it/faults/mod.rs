@@ -1,4 +1,5 @@
-//! What becomes of a call when the network or the service fails, on the engine in the process and under paused time.
+//! The result of each call when the network or the service fails, on the engine in the process and
+//! with paused time.
 
 mod budget;
 mod configuration;

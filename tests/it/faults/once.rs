@@ -1,4 +1,4 @@
-//! `exactly_once`: a write as a transaction of one, under a token.
+//! `exactly_once`: a write as a transaction of one action, with a token.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn a_token_stays_over_the_attempts_of_one_evaluation_and_is_new_for_the_ne
         shop.faults.script_on("TransactWriteItems", nth, fault);
     }
     let others = table.others.clone();
-    // The fifth request meets a conflict; the closure runs again.
+    // The fifth request meets a conflict, so the closure runs again.
     shop.rival.before("TransactWriteItems", 4, async move || {
         others.update_with("a", |product| product.stock += 100).await.unwrap();
     });
@@ -166,7 +166,8 @@ async fn every_code_of_a_cancellation_means_what_it_says() {
     }
 }
 
-/// An upsert that may create, whose first copy arrives late, beside somebody who creates the item and deletes it again.
+/// Runs an upsert that may create the item. Its first copy arrives late, while another caller
+/// creates the item and deletes it again.
 async fn upsert_with_another_life(
     delays: [Fault; 3],
     life: Duration,

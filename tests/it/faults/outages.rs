@@ -1,4 +1,4 @@
-//! Services that do not answer, or refuse.
+//! Services that do not answer, or that refuse requests.
 
 use std::time::Duration;
 

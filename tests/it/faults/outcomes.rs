@@ -1,4 +1,4 @@
-//! Every public write under every fault: what is returned is held against what is stored.
+//! Each public write under each fault. The returned result is compared with the stored item.
 
 use dynalock::{Error, Result, error::Unavailable, local::Fault};
 
@@ -29,12 +29,12 @@ const WRITES: [Write; 10] =
 const OPERATIONS: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
 
 impl Write {
-    /// Whether it starts from an item that is there.
+    /// Returns whether the write needs an existing item.
     fn needs_an_item(self) -> bool {
         !matches!(self, Create | UpsertWithNew)
     }
 
-    /// Runs it; `once` as a transaction of one.
+    /// Runs the write. With `once`, it is a transaction of one action.
     async fn run(self, table: &Table<Product>, once: bool) -> Result<Acknowledged> {
         let items = &table.items;
         let mut product = table.others.get("a").await.unwrap();
@@ -69,7 +69,7 @@ impl Write {
         stored.map(|stored| Acknowledged::At(stored.version(), stored.stock))
     }
 
-    /// What a success says, and what is stored then.
+    /// The result of a successful write, and the item that is stored after it.
     fn applied(self) -> Acknowledged {
         match self {
             Create | UpsertWithNew => Acknowledged::At(1, 6),
@@ -84,12 +84,12 @@ impl Write {
     }
 }
 
-/// What a write left behind.
+/// The stored item after a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Acknowledged {
-    /// An item of this version and stock.
+    /// An item with this version and stock.
     At(u64, i64),
-    /// None.
+    /// No item.
     Gone,
 }
 
@@ -104,13 +104,13 @@ fn before_it_is_applied() -> Vec<Fault> {
     vec![Fault::Refused, Fault::LoseRequest, Fault::ServerError, Fault::NeverAnswer, Fault::Throttle]
 }
 
-/// Faults that hide that it was.
+/// Faults that hide from the caller that the request was applied.
 fn after_it_is_applied() -> Vec<Fault> {
     let more = [Fault::TruncatedAfterApply, Fault::Delay(secs(20))];
     LOST_REPLIES.into_iter().chain(more).collect()
 }
 
-/// Every write, also exactly once, and every fault.
+/// Each write, also exactly once, under each fault.
 fn cases() -> impl Iterator<Item = (Write, bool, Fault)> {
     let faults = || before_it_is_applied().into_iter().chain(after_it_is_applied());
     let writes = WRITES.into_iter().flat_map(|write| [(write, false), (write, true)]);
@@ -125,7 +125,7 @@ async fn shop(write: Write) -> (Shop, Table<Product>) {
     (shop, table)
 }
 
-/// Holds a result against the store.
+/// Compares a result with the stored item.
 fn agrees(result: &Result<Acknowledged>, stored: Acknowledged, write: Write, what: &str) {
     match result {
         Ok(acknowledged) => {

@@ -8,7 +8,7 @@ use dynalock::{
 use super::tally::increment;
 use crate::support::{FAULTS, Product, Shop, millis, secs, settle};
 
-/// A third of all requests meets something.
+/// A third of all requests meets a fault.
 fn storm(seed: u64) -> Faults {
     let more = [
         Fault::EmptyAfterApply,
@@ -58,7 +58,7 @@ async fn late_deliveries_among_deletes_and_creates_never_undo_an_acknowledged_wr
         for life in 0..8 {
             let created = match table.items.create(Product::new("a", life)).deadline(secs(60)).await {
                 Ok(created) => created,
-                // A late create of an earlier life may stand there.
+                // A late create of an earlier incarnation may have stored this item.
                 Err(Error::AlreadyExists(_) | Error::Indeterminate { .. }) => {
                     settle().await;
                     table.others.delete_unchecked("a").await.unwrap();

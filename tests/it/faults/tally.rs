@@ -1,17 +1,17 @@
-//! Increments by many, held against the counter that they leave.
+//! Increments by many writers, compared with the final counter.
 
 use dynalock::{Error, Repository, Result, Stored};
 
 use crate::support::{Product, Table};
 
-/// What the writers were told.
+/// The results that the writers got.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Applied.
+    /// The number of applied increments.
     pub(super) done: usize,
-    /// Nobody can tell.
+    /// The number of increments with an unknown outcome.
     pub(super) open: usize,
-    /// Not applied.
+    /// The number of increments that were not applied.
     pub(super) given_up: usize,
 }
 
@@ -54,8 +54,8 @@ where
 }
 
 impl Tally {
-    /// Holds what the writers were told against the stock of the item `a`: no increment that was acknowledged is lost, none
-    /// that was given up is there, none is there twice.
+    /// Compares the results of the writers with the stock of the item `a`. No acknowledged
+    /// increment is lost, no failed increment was applied, and no increment was applied twice.
     pub(super) async fn agrees_with(&self, table: &Table<Product>) {
         let counter = table.others.get("a").await.unwrap().unwrap();
         let applied = usize::try_from(counter.stock).unwrap();

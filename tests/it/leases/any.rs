@@ -77,7 +77,7 @@ async fn a_wait_whose_last_attempt_is_not_answered_names_a_holder_only_if_it_was
         let second = table.others.lock("b").owner("second").heartbeat(false).await.unwrap();
         let waiting = tokio::spawn(table.items.lock_any(keys.clone()).wait(secs(3)).into_future());
         travel(millis(500)).await;
-        // The reads show the release, and no answer comes to the attempts that follow.
+        // The reads show the release, and the following attempts get no answer.
         for nth in 0..20 {
             shop.faults.script_on("UpdateItem", nth, Fault::NeverAnswer);
         }

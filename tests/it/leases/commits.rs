@@ -1,11 +1,12 @@
-//! Commits whose reply was lost: the end of the lease proves them where no write id does.
+//! Commits whose reply was lost. If the item shows no write id, the end of the lease proves the
+//! commit.
 
 use dynalock::{Error, Versioned, error::Lost, local::Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Crate, Shop, expect_error, n, s, secs};
 
-/// One that keeps as few as can be.
+/// A type that keeps the minimum number of write ids.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "notes", write_ids = 4)]
 #[lockable(ttl = "10s")]
@@ -112,7 +113,7 @@ async fn a_heartbeat_that_a_commit_has_overtaken_is_no_loss() {
         let request = table.items.lock("a").ttl(secs(2));
         let lease = if is_fair { request.fair().await } else { request.await }.unwrap();
         let lost = lease.lost();
-        // Heartbeats are refused while the reply is awaited.
+        // Heartbeats are refused while the call waits for the reply.
         shop.faults.script_on("UpdateItem", 0, Fault::NeverAnswerAfterApply);
         lease.commit(|it| it.items += 1).await.unwrap();
         assert_eq!(lost.await, Lost::Released);

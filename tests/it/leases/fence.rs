@@ -1,4 +1,5 @@
-//! What a late copy of a holder's own request brings back is another grant: nothing of the first one counts under it.
+//! Late copies of a holder's own request. A late copy makes another grant, and requests of the
+//! first grant have no effect on it.
 
 use dynalock::{Error, LeaseGuard, LockToken, error::Lost, local::Fault};
 
@@ -13,17 +14,18 @@ struct Ground {
 }
 
 impl Ground {
-    /// A lease of two seconds that is not renewed, and a copy of its acquire that is still on its way.
+    /// Returns a lease of two seconds without heartbeats. A copy of its acquire can still arrive.
     async fn new() -> (Self, LeaseGuard<Crate>) {
         let (shop, table) = Shop::with_items([Crate::new("a", 5)]).await;
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(LATE));
-        // A slow request is waited for.
+        // The caller waits for a slow request.
         let items = table.items.clone().attempt_timeout(secs(60)).deadline(secs(60));
         let lease = items.lock("a").ttl(secs(2)).heartbeat(false).await.unwrap();
         (Self { shop, table }, lease)
     }
 
-    /// Somebody else takes the dead lease over and gives it back; then the copy is granted, to the first holder, who does not know of it.
+    /// Another caller takes over the expired lease and releases it. After that, the copy is granted
+    /// to the first holder, which does not know about this grant.
     async fn comes_back(&self, first: u64) {
         travel(secs(5)).await;
         let theirs = self.table.others.lock("a").await.unwrap();
@@ -44,7 +46,7 @@ async fn a_write_on_its_way_is_refused_though_the_name_of_its_holder_is_in_the_r
     for is_last in [false, true] {
         let (ground, mut lease) = Ground::new().await;
         let first = lease.fence();
-        // On its way from the end of the lease until after the copy.
+        // This request is delayed from the end of the lease until after the copy.
         ground.shop.faults.script_on("UpdateItem", 0, Fault::Delay(LATE + millis(50)));
         let write = tokio::spawn(async move {
             match is_last {
@@ -89,7 +91,7 @@ async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stan
     let lease = table.items.lock("a").fair().ttl(secs(2)).heartbeat(false).await.unwrap();
     let first = lease.fence();
     travel(secs(5)).await;
-    // Taken out, and the next one has come and gone.
+    // The head was removed, and the next holder has come and gone.
     table.others.lock("a").fair().await.unwrap().release().await.unwrap();
     travel(secs(5) + millis(100)).await;
     let waiters = table.raw.get("a").await.unwrap()["_queue"].as_l().unwrap().len();

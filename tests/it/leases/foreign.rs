@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, expect_error, kill, millis, n, now, s, secs, travel};
 
-/// A table that another program locks too, by names and a unit of its own.
+/// A table in which another program locks items too, with other names and another unit.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "jobs")]
 #[lockable(ttl = "10s", owner = "lockedBy", until = "lockTime", unit = "seconds")]
@@ -16,7 +16,7 @@ struct Job {
     runs: u32,
 }
 
-/// A job with these attributes of another program.
+/// Returns a job with these attributes of another program.
 async fn job<const N: usize>(attributes: [(&str, AttributeValue); N]) -> (Shop, Table<Job>) {
     let (shop, table) = Shop::with_items([Job { id: "a".to_owned(), runs: 0 }]).await;
     for (name, value) in attributes {
@@ -55,7 +55,7 @@ async fn what_is_written_is_in_the_unit_that_the_other_program_reads_and_never_e
     assert_eq!(row["comment"], s("keep"));
 }
 
-/// Now, in whole seconds.
+/// Returns the current time in whole seconds.
 fn epoch() -> u64 {
     UNIX_EPOCH.elapsed().unwrap().as_secs()
 }
@@ -75,7 +75,7 @@ async fn at_every_moment_a_write_is_refused_for_the_lease_or_passes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
-    // A beat may be left from a holder before.
+    // An earlier holder may have left a beat.
     for beat in [None, Some(3)] {
         let (_, table) = job([("lockedBy", s("cron-7")), ("lockTime", n(epoch() + 30))]).await;
         if let Some(beat) = beat {
@@ -95,9 +95,9 @@ async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
-    // An hour ago, and a moment ago.
+    // The leases ended an hour ago and a moment ago.
     for ago in [3_600, 3] {
-        // The other program has let it go by removing its name alone.
+        // The other program has released the lease by removing only its name.
         let (_shop, Table { items, others, .. }) = job([("lockTime", n(epoch() - ago))]).await;
         let mut lease = items.lock("a").fair().heartbeat(false).await.unwrap();
         let locked = expect_error!(others.lock("a").fair().wait(millis(500)).await, Error::Locked(it) => it);

@@ -1,4 +1,4 @@
-//! Who believes to hold the item, and what came of each write.
+//! The callers that believe to hold the item, and the result of each write.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::storm::Counted;
 use crate::{storms::Tally, support::now};
 
-/// What a writer was told.
+/// The result that a writer got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Done,
@@ -19,7 +19,7 @@ enum Told {
     Refused,
 }
 
-/// A grant: fences grow within a life of the item.
+/// The key of a grant. Fences grow within one incarnation of the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Grant {
     life: u64,
@@ -31,13 +31,13 @@ impl Grant {
         Self { life: T::clone(lease).life(), fence: lease.fence() }
     }
 
-    /// That of the grant under which it was written, if there was one.
+    /// Returns the grant of a mark, or `None` if the write had no grant.
     fn from_mark(mark: &str) -> Option<Self> {
         let mut parts = mark.strip_prefix('h')?.split('.');
         Some(Self { life: parts.next()?.parse().ok()?, fence: parts.next()?.parse().ok()? })
     }
 
-    /// The mark of a write under this grant.
+    /// Returns the mark of a write under this grant.
     pub(super) fn mark(self, write: impl Display) -> String {
         format!("h{}.{}.{write}", self.life, self.fence)
     }
@@ -59,14 +59,15 @@ impl<T: Counted> Believer<T> {
     }
 }
 
-/// One item, and all who want it. Each write leaves a mark of its own in the item, so that the item shows in which order they were applied.
+/// One item and all its callers. Each write adds its own mark to the item, so the item shows the
+/// order in which the writes were applied.
 pub(super) struct Ground<T> {
     believers: Vec<Believer<T>>,
     grants: BTreeSet<Grant>,
     told: BTreeMap<String, Told>,
-    /// How many lives were to be begun.
+    /// The number of creates that were sent.
     begun: u64,
-    /// How many lives were to be ended.
+    /// The number of deletes that were sent.
     ended: u64,
     pub(super) tally: Tally,
 }
@@ -85,7 +86,7 @@ impl<T: Counted> Ground<T> {
         self.tally.takeovers += u64::from(lease.acquired_after_crash().is_some());
         let mine = Believer { grant, lease: Some(lease), until: now() };
         let believes = mine.believes();
-        // An answer that was long on its way may come after that of the next grant.
+        // A delayed answer may come after the answer of the next grant.
         let later = grant..Grant { life: grant.life + 1, fence: 0 };
         let is_late = believes && self.grants.range(later).next().is_some();
         self.tally.fences += u64::from(!self.grants.insert(grant) || is_late);
@@ -95,7 +96,7 @@ impl<T: Counted> Ground<T> {
         self.believers.push(mine);
     }
 
-    /// A grant whose first process has died goes on in another one.
+    /// Records that another process continues the grant of a process that has died.
     pub(super) fn resume(&mut self, lease: LeaseGuard<T>) {
         self.tally.resumed += 1;
         let mine = Believer { grant: Grant::of(&lease), lease: Some(lease), until: now() };
@@ -105,7 +106,7 @@ impl<T: Counted> Ground<T> {
         self.believers.push(mine);
     }
 
-    /// For a write.
+    /// Returns the guard for a write.
     pub(super) fn take(&mut self, grant: Grant) -> LeaseGuard<T> {
         let mine = self.believers.iter_mut().find(|believer| believer.grant == grant).expect("it has entered");
         let lease = mine.lease.take().expect("one write at a time");
@@ -119,13 +120,13 @@ impl<T: Counted> Ground<T> {
         mine.expect("it has entered").lease = Some(lease);
     }
 
-    /// To end it: the next one may enter.
+    /// Ends a grant, and returns its guard. The next caller may enter.
     pub(super) fn leave(&mut self, grant: Grant) -> LeaseGuard<T> {
         let place = self.believers.iter().position(|believer| believer.grant == grant).expect("it has entered");
         self.believers.swap_remove(place).lease.expect("one write at a time")
     }
 
-    /// An item that begins a life of its own.
+    /// Returns a new item, which begins a new incarnation.
     pub(super) fn newborn(&mut self) -> T {
         self.begun += 1;
         let mut item = T::new("a", 0);
@@ -133,13 +134,14 @@ impl<T: Counted> Ground<T> {
         item
     }
 
-    /// The number of a life that is to end: they end in this order, since each begins after the end of the one before.
+    /// Returns the number of the incarnation that a delete ends. Incarnations end in this order,
+    /// because each one begins after the end of the previous one.
     pub(super) fn end_of_life(&mut self) -> u64 {
         self.ended += 1;
         self.ended - 1
     }
 
-    /// How many lives were to be ended.
+    /// Returns the number of deletes that were sent.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
@@ -158,7 +160,8 @@ impl<T: Counted> Ground<T> {
         assert_eq!(self.told.insert(mark, told), None, "a mark is used once");
     }
 
-    /// Compares what was told with the marks of each life of the item. Each begins with its number.
+    /// Compares the results of the writers with the marks of each incarnation. The first mark of an
+    /// incarnation is its number.
     pub(super) fn settle(&mut self, lives: &[String]) {
         let lives: Vec<Vec<&str>> = lives.iter().map(|marks| marks.split_whitespace().collect()).collect();
         let applied: BTreeSet<&str> = lives.iter().flatten().copied().collect();
@@ -174,8 +177,8 @@ impl<T: Counted> Ground<T> {
     }
 }
 
-/// How many marks are in the wrong place. A grant writes in its own life, from its first mark to its last: nobody else is between, and no earlier
-/// grant comes after.
+/// Returns the number of marks in a wrong place. All marks of a grant are in its own incarnation.
+/// No mark of another caller is between them, and no mark of an earlier grant comes after them.
 fn stale(life: u64, marks: &[&str]) -> u64 {
     let grants: Vec<Option<Grant>> = marks.iter().map(|mark| Grant::from_mark(mark)).collect();
     let mut last = Grant { life, fence: 0 };

@@ -53,7 +53,7 @@ async fn a_token_is_resumed_until_another_holder_has_taken_over<T: Kept>() {
 async fn the_fence_grows_over_fair_and_plain_leases_crash_delete_and_recreate<T: Kept>() {
     let (_, table) = Shop::with_two::<T>().await;
     let mut last = 0;
-    // All leases are plain, then every second one is fair, then all are.
+    // First all leases are plain, then every second lease is fair, then all leases are fair.
     for round in 0..36 {
         let is_fair = [false, round % 2 == 0, true][round / 12];
         let lock = table.items.lock("a");
@@ -121,7 +121,7 @@ async fn a_lost_reply_is_neither_a_loss_nor_a_second_write<T: Kept>() {
     }
 }
 
-/// A late copy of the write may pass after the lease.
+/// A late copy of the write may be applied after the lease.
 async fn a_write_in_doubt_that_meets_a_lease_is_indeterminate<T: Kept>() {
     let (shop, table) = Shop::with_two::<T>().await;
     let mut stored = table.others.get("a").await.unwrap().unwrap();
@@ -188,7 +188,7 @@ async fn a_paused_holder_is_refused_after_a_takeover_also_by_the_fence() {
     let (_, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let mut paused = table.items.lock("a").heartbeat(false).await.unwrap();
     let fence = paused.fence();
-    // Its process stands still: it does not know the time.
+    // The process is paused, so it does not know the time.
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
@@ -247,7 +247,7 @@ async fn a_unit_of_work_under_a_lock_by_name_happens_only_while_it_is_held() {
 async fn a_late_write_of_the_holder_after_a_heartbeat_neither_happens_nor_shortens_the_lease() {
     let (shop, table) = Shop::with_items([Crate::new("a", 0)]).await;
     let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
-    // The only copy that there is: the caller gives up before it sends another.
+    // This is the only copy, because the caller gives up before it sends another request.
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
     shop.faults.script_on("UpdateItem", 1, Fault::LoseRequest);
     let gave_up = tokio::time::timeout(millis(1), lease.update(|it| it.items += 1)).await;

@@ -1,4 +1,4 @@
-//! Leases on items, on paused time: the holder writes, and nobody else does.
+//! Leases on items, with paused time: only the holder writes.
 
 mod any;
 mod commits;

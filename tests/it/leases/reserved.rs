@@ -1,11 +1,12 @@
-//! Items that still carry the reserved attribute `crashed`: no value shows it, and no request writes it.
+//! Items that still contain the reserved attribute `crashed`. No value shows it, and no request
+//! writes it.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
 use crate::support::{SKEW, Shop, TTL, commit, item, kill, millis, n, s, travel};
 
-/// A struct that would refuse an attribute that it does not know.
+/// A struct that refuses attributes that it does not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(deny_unknown_fields)]
 #[dynalock(table = "barrels")]
@@ -16,7 +17,7 @@ struct Barrel {
     litres: u32,
 }
 
-/// The same, with the lease in a row of its own and another name for the attribute.
+/// The same struct, with the lease in a separate row and another name for the attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(deny_unknown_fields)]
 #[dynalock(table = "tanks")]
@@ -33,7 +34,7 @@ macro_rules! carries {
         async fn $test() {
             let (shop, table) = Shop::with_table::<$type>().await;
             let (items, raw) = (&table.items, &table.raw);
-            // One that another program has written, without a version.
+            // This item was written by another program, without a version.
             raw.put(item([("id", s("a")), ("litres", n(1)), ($name, n(7))])).await;
             items.update_with("a", |it| it.litres += 1).await.unwrap();
 

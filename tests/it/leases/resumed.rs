@@ -1,4 +1,4 @@
-//! A process goes on with the lease of another one, by its token.
+//! A process resumes the lease of another process by its token.
 
 use dynalock::{Error, LockToken, Versioned, error::Lost, local::Fault};
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ async fn a_token_is_kept_over_a_resume_that_was_dropped() {
     }
 }
 
-/// The same items, for a program that expects more of them.
+/// The same items, for a program that requires more attributes.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "crates")]
 #[lockable(ttl = "10s")]

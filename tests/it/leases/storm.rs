@@ -1,4 +1,5 @@
-//! Holders and plain writers of one item, each with a clock of its own, while everything happens to their requests that can.
+//! Holders and plain writers of one item. Each process has its own clock, and its requests meet all
+//! kinds of faults.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,14 +19,14 @@ const SEEDS: u64 = 16;
 const HOLDERS: u64 = 4;
 const WRITERS: u64 = 2;
 
-/// How many lives the item has.
+/// The number of incarnations of the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lives {
     One,
     Many,
 }
 
-/// An item that counts its writes, and keeps a mark of each.
+/// An item that counts its writes, and stores a mark of each write.
 pub(super) trait Counted: Kept {
     fn write(&mut self, mark: &str) {
         *self.items() += 1;
@@ -34,7 +35,8 @@ pub(super) trait Counted: Kept {
         marks.push(' ');
     }
 
-    /// The number of the life in which its fences grow: those of a separate row grow over all lives.
+    /// The number of the incarnation in which its fences grow. The fences of a separate row grow
+    /// over all incarnations.
     fn life(&mut self) -> u64 {
         if Self::IS_SEPARATE {
             return 0;
@@ -51,7 +53,7 @@ impl<T: Kept> Counted for T {}
 struct Process<T> {
     client: Client,
     items: Repository<T>,
-    /// Whether holders delete the item, and create it again.
+    /// `true` if holders delete the item and create it again.
     lives: Lives,
     ground: Arc<Mutex<Ground<T>>>,
 }
@@ -66,7 +68,7 @@ impl<T: Counted> Process<T> {
         }
     }
 
-    /// In the queue or beside it, until it is granted, refused or dropped.
+    /// Acquires the lease, with or without the queue, until it is granted, refused or dropped.
     async fn ask(&self, rng: &mut Rng) -> Option<LeaseGuard<T>> {
         let lock = self.items.lock("a").heartbeat(rng.f64() < 0.8).wait(secs(rng.u64(1..60)));
         let lock = if rng.bool() { lock.fair().into_future() } else { lock.into_future() };
@@ -77,7 +79,8 @@ impl<T: Counted> Process<T> {
                 Ok(lease) => Some(lease),
                 Err(Error::Exhausted { .. } | Error::Lost(_) | Error::Locked(_)) => None,
                 Err(Error::NotFound { .. }) if self.lives == Lives::Many => {
-                    // There may be one by now, and it may be in doubt: whoever asks next learns it.
+                    // The item may exist by now, and its create may be in doubt. The next caller
+                    // learns it.
                     self.create().await;
                     None
                 }
@@ -100,7 +103,7 @@ impl<T: Counted> Process<T> {
         self.ground.lock().unwrap().enter(lease);
         let writes = rng.u32(1..4);
         for round in 0..writes {
-            // Without heartbeats a long pause is a process that stands still.
+            // Without heartbeats, a long pause is like a paused process.
             let pause = if rng.f64() < 0.1 { rng.u64(8_000..20_000) } else { rng.u64(0..3_000) };
             travel(millis(pause)).await;
             self.update(grant, grant.mark(round)).await;
@@ -122,7 +125,7 @@ impl<T: Counted> Process<T> {
         }
     }
 
-    /// Writes under the lease, and notes what it was told.
+    /// Writes under the lease, and records the results.
     async fn update(&self, grant: Grant, mark: String) {
         let mut lease = self.ground.lock().unwrap().take(grant);
         let written = lease.update(|it| it.write(&mark)).await;
@@ -131,7 +134,7 @@ impl<T: Counted> Process<T> {
         ground.wrote(mark, &written);
     }
 
-    /// Dies and leaves a token. Another process goes on with that, if the lease has not ended by then.
+    /// Dies and leaves a token. Another process resumes it, if the lease has not ended.
     async fn die(&self, lease: LeaseGuard<T>, rng: &mut Rng) {
         let token = lease.detach();
         travel(millis(rng.u64(0..15_000))).await;
@@ -143,7 +146,8 @@ impl<T: Counted> Process<T> {
         drop(self.ground.lock().unwrap().leave(grant).detach());
     }
 
-    /// Deletes the item under its lease, and creates it again. The marks of the life that ends are kept in a grave, which the same transaction makes.
+    /// Deletes the item under its lease, and creates it again. The same transaction stores the
+    /// marks of the deleted item in another item.
     async fn delete(&self, lease: LeaseGuard<T>) {
         let Ok(Some(mut stored)) = self.items.get("a").await else { return };
         let marks = stored.label().clone();
@@ -164,7 +168,7 @@ impl<T: Counted> Process<T> {
         drop(self.items.create(newborn).await);
     }
 
-    /// Writes the item whenever nobody holds it.
+    /// Writes the item while no caller holds it.
     async fn write(self, name: u64, mut rng: Rng) {
         for round in 0..16 {
             let mark = format!("w{name}.{round}");
@@ -175,12 +179,12 @@ impl<T: Counted> Process<T> {
     }
 }
 
-/// The key of what is left of a life.
+/// Returns the key of the item with the marks of a deleted incarnation.
 fn grave(life: u64) -> String {
     format!("grave-{life}")
 }
 
-/// One storm.
+/// Runs one storm.
 async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, lives: Lives) -> Tally {
     let (shop, table) = Shop::with_table::<T>().await;
     let mut ground = Ground::default();
@@ -204,19 +208,19 @@ async fn storm<T: Counted>(seed: u64, weather: Weather, deviation: Deviation, li
         }
     }
     tasks.join_all().await;
-    // What is on its way arrives, what was dropped is released.
+    // Late requests arrive, and dropped guards are released.
     travel(weather.late + secs(1)).await;
     let others = table.others.clone().expiry(weather.expiry);
     if others.get("a").await.unwrap().is_none() {
         let newborn = ground.lock().unwrap().newborn();
         others.create(newborn).await.unwrap();
     }
-    // One who died, and a grant that nobody knows of, cost a ttl each.
+    // A caller that died, and a grant that no caller knows of, cost one ttl each.
     let last = others.lock("a").fair().wait(3 * (TTL + SKEW + SKEW / 2)).await;
     let mut stored = others.get("a").await.unwrap().unwrap();
     let (version, count) = (stored.version(), stored.count());
     let marks = stored.label().clone().unwrap_or_default();
-    // The number of the life is a mark, too.
+    // The number of the incarnation is also a mark.
     assert_eq!([version, marks.split_whitespace().count() as u64], [u64::from(count) + 1; 2], "seed {seed}");
     let ended = ground.lock().unwrap().ended();
     let mut lives = Vec::new();
@@ -282,7 +286,7 @@ fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_an_item_with_a_separa
     storms_of_lives::<Archive>(seeds(SEEDS));
 }
 
-/// A storm over separate leases, which alone are updated without their item.
+/// Runs a storm with separate leases. Only these are renewed without a write of their item.
 async fn storm_of_rows(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     storm::<Archive>(seed, weather, deviation, Lives::One).await
 }

@@ -1,4 +1,4 @@
-//! What a review of leases found.
+//! Rare cases of leases, which a review has found.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct Customer {
     #[dynalock(partition_key)]
     id: String,
     limit: i64,
-    /// Another program writes it.
+    /// Another program writes this item.
     #[serde(skip_serializing, default)]
     credit: i64,
 }

@@ -1,4 +1,5 @@
-//! A holder's update that is put as a whole, when requests come late: the put compares the queue, which may come back.
+//! A holder's update that is sent as a put of the whole item, with late requests. The put compares
+//! the queue, and the queue may return to an earlier content.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, expect_error, millis, n, settle};
 
-/// As many attributes as there are measurements.
+/// The type has as many attributes as there are measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "samples")]
 #[lockable(ttl = "30s")]
@@ -30,7 +31,8 @@ fn count(samples: &mut Samples) {
     samples.values.values_mut().for_each(|value| *value += 1);
 }
 
-/// The first put arrives late. A waiter enters before the second one, which is refused for that, and leaves again.
+/// The first put arrives late. A waiter enters before the second put and leaves after it, so the
+/// second put is refused.
 fn refused_for_a_waiter(shop: &Shop, table: &Table<Samples>) {
     shop.faults.script_on("PutItem", 0, Fault::DeliverLate(millis(300)));
     let waiter = Arc::new(Mutex::new(None));
@@ -39,7 +41,7 @@ fn refused_for_a_waiter(shop: &Shop, table: &Table<Samples>) {
         let queued = others.lock("a").fair().enter().await.unwrap();
         *entered.lock().unwrap() = Some(queued);
     });
-    // It leaves when its ticket is dropped with the rival's script.
+    // The waiter leaves when the script of the rival drops its ticket.
     shop.rival.before("GetItem", 1, async move || drop(waiter.lock().unwrap().take()));
 }
 

@@ -1,4 +1,4 @@
-//! A call that was granted the lock, and learns of it when that grant is over.
+//! A call that was granted the lock, but learns of it after the end of that grant.
 
 use dynalock::{Error, Wait, local::Fault, private::ClockAhead as _};
 
@@ -7,7 +7,8 @@ use crate::support::{Shop, expect_error, millis, row_of};
 
 #[tokio::test(start_paused = true)]
 async fn a_try_asks_again_if_its_own_grant_was_broken() {
-    // The first request is granted, the second one shows that. The third one is the first heartbeat.
+    // The first request is granted, and the second request shows it. The third request is the first
+    // heartbeat.
     for nth in [1, 2] {
         let (shop, locks, others) = Shop::with_locks().await;
         break_before(&shop, &others, nth);
@@ -32,7 +33,7 @@ async fn a_grant_that_somebody_has_taken_over_before_its_first_heartbeat_is_aske
     for is_released in [false, true] {
         let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-        // To this clock the lease has ended.
+        // By this clock, the lease has ended.
         let ahead = others.clone().clock_ahead_by_millis(60_000);
         shop.rival.before("UpdateItem", 2, move || async move {
             let thief = ahead.acquire("report").owner("thief").heartbeat(false).await.unwrap();

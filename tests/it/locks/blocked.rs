@@ -1,4 +1,5 @@
-//! Work that blocks the runtime, in real time, against an engine in the process and one behind a port.
+//! Work that blocks the runtime, in real time, with an engine in the process and an engine behind a
+//! port.
 
 use std::{thread, time::Duration};
 
@@ -11,9 +12,9 @@ use crate::support::{endpoint, expect_error, millis};
 
 const TTL: Duration = millis(1_000);
 const EXPIRY: Expiry = Expiry::Clock { max_skew: millis(100) };
-/// More than twice the time after which a lease that is not renewed is taken over.
+/// More than twice the time after which a lease without heartbeats is taken over.
 const BLOCKED: Duration = millis(2_500);
-/// What others do while it is blocked ends before that.
+/// The time for the actions of other callers. It ends before the runtime continues.
 const MEANWHILE: Duration = millis(2_300);
 
 fn runtime() -> Runtime {
@@ -29,7 +30,8 @@ fn block(time: Duration) {
     thread::sleep(time);
 }
 
-/// Asks for the lock again and again, on a thread and a runtime of its own, and says whether it was granted.
+/// Attempts to acquire the lock again and again, on a separate thread and runtime. Returns whether
+/// it was granted.
 fn rival(client: Client, time: Duration) -> thread::JoinHandle<bool> {
     thread::spawn(move || {
         runtime().block_on(async {
@@ -47,7 +49,8 @@ fn rival(client: Client, time: Duration) -> thread::JoinHandle<bool> {
     })
 }
 
-/// Whether a rival got the lock of a holder whose runtime was blocked, and what the holder knows afterwards.
+/// Returns whether a rival got the lock of a holder whose runtime was blocked, and what the holder
+/// knows afterwards.
 async fn blocked(client: &Client, rivals: Client, heartbeat: Heartbeat) -> (bool, LockGuard) {
     let held = locks(client).acquire("report").heartbeat(heartbeat).await.unwrap();
     let rival = rival(rivals, MEANWHILE);
@@ -60,7 +63,7 @@ async fn keeps(client: &Client, rivals: Client) {
     let (taken, held) = blocked(client, rivals.clone(), Heartbeat::Thread).await;
     assert!(!taken, "{held:?}");
     held.extend().await.unwrap();
-    // What is dropped is released, though the runtime is blocked at once.
+    // A dropped guard is released, although the runtime is blocked at once.
     drop(held);
     let rival = rival(rivals, BLOCKED);
     block(TTL * 4 / 5);
@@ -75,7 +78,7 @@ async fn loses(client: &Client, rivals: Client) {
     expect_error!(held.extend().await, Error::Lost(Lost::Expired));
 }
 
-/// An engine behind a port, on a runtime that nothing blocks.
+/// Starts an engine behind a port, on a runtime that no other code blocks.
 fn served() -> (Runtime, dynalock::local::Server) {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let serve = async { Database::in_memory().unwrap().serve(([127, 0, 0, 1], 0).into()).await.unwrap() };

@@ -1,4 +1,4 @@
-//! When a call ends to which nothing answers.
+//! The end of a call that gets no answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use dynalock::{Error, Expiry, Locks, Wait, error::Unavailable, local::Fault};
 
 use crate::support::{SKEW, Shop, TTL, acquire, expect_error, kill, millis, now, secs, travel};
 
-/// The error of a call to which nothing answers, and how long it took.
+/// Returns the error of a call that gets no answers, and its duration.
 async fn unanswered<G: std::fmt::Debug>(call: impl IntoFuture<Output = Result<G, Error>>) -> (Error, Duration) {
     let started = now();
     let error = call.into_future().await.unwrap_err();
@@ -25,7 +25,7 @@ fn all_end_at(calls: &[(Error, Duration)], time: Duration) {
     }
 }
 
-/// Shorter and longer than all that is there by default.
+/// Limits that are shorter and longer than the defaults.
 const TIMES: [Duration; 4] = [millis(200), secs(1), secs(7), secs(30)];
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +62,8 @@ async fn a_wait_ends_each_kind_of_call_at_its_time() {
     }
 }
 
-/// The wait for a lock that somebody holds, over a line that is cut while it waits.
+/// Returns the wait for a lock that another caller holds. The connection is cut while the call
+/// waits.
 async fn cut_while_waiting(locks: Locks, is_fair: bool, wait: Duration) -> (Error, Duration) {
     match is_fair {
         false => unanswered(locks.acquire("report").wait(wait)).await,
@@ -91,7 +92,7 @@ async fn a_wait_for_a_holder_ends_at_its_time_though_nothing_answers_any_more() 
 async fn the_deadline_ends_also_the_heartbeat_that_a_grant_is_renewed_with() {
     let (shop, locks, _) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    // The second request shows that the first was granted; then nothing answers.
+    // The second request shows that the first one was granted. After that, no request is answered.
     for nth in 2..100 {
         shop.faults.script_on("UpdateItem", nth, Fault::NeverAnswer);
     }
@@ -127,7 +128,7 @@ async fn a_try_is_ended_by_its_deadline_and_not_by_a_wait_of_nothing() {
 async fn a_transaction_of_many_items_is_not_given_up_on_a_slow_server() {
     let (shop, locks, _) = Shop::with_locks().await;
     let names = |count: usize| (0..count).map(|number| Arc::from(format!("lock-{number}"))).collect::<Vec<Arc<str>>>();
-    // 20 milliseconds for each item but the first, and a second.
+    // The timeout is a second, plus 20 milliseconds for each item after the first.
     for (items, delay, requests) in
         [(100, millis(2_900), 1), (50, millis(1_900), 1), (2, millis(1_010), 1), (2, millis(1_900), 2)]
     {
@@ -146,7 +147,7 @@ async fn requests_for_an_expired_lock_that_stays_refused_back_off() {
             let (shop, locks, others) = Shop::with_locks().await;
             let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
             kill(others.acquire("report").await.unwrap());
-            // Refusals for which the row, as it is read then, shows no reason any more.
+            // At the time of the read, the row shows no reason for the refusals any more.
             for nth in 0..20_000 {
                 for operation in ["UpdateItem", "TransactWriteItems"] {
                     shop.faults.script_on(operation, nth, refusal(operation));
@@ -185,7 +186,7 @@ async fn a_call_without_a_limit_waits_for_twice_the_ttl_and_the_skew() {
     expect_error!(all, Error::Locked(_));
     assert_eq!(started.elapsed().as_secs(), (2 * TTL + SKEW).as_secs());
     held.release().await.unwrap();
-    // The time is long enough for a holder that has died.
+    // The default wait is long enough for the lock of a crashed holder.
     kill(others.acquire("a").await.unwrap());
     assert!(locks.acquire("a").await.unwrap().acquired_after_crash().is_some());
 }

@@ -115,7 +115,7 @@ async fn an_operator_breaks_a_lock_by_its_fence_alone() {
 async fn all_locks_of_a_table_are_listed_page_by_page() {
     let (shop, locks, others) = Shop::with_locks().await;
     assert!(locks.list().next().await.is_none());
-    // Each page of a Scan ends at a megabyte.
+    // Each page of a Scan ends at one megabyte.
     let mut held = Vec::new();
     for number in 0..12 {
         held.push(others.acquire(format!("lock-{number:02}")).payload(vec![7; 300_000]).await.unwrap());

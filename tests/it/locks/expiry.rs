@@ -9,7 +9,7 @@ async fn a_lock_whose_holder_died_is_taken_over_after_its_ttl_and_the_skew() {
     travel(millis(11_900)).await;
     assert!(locks.try_acquire("report").await.unwrap().is_none());
     travel(millis(200)).await;
-    // By one request, of a process that has seen nothing before.
+    // A process without earlier observations needs only one request.
     let held = locks.try_acquire("report").await.unwrap().unwrap();
     assert_eq!((held.fence(), held.acquired_after_crash()), (fence + 1, Some(fence)));
 }
@@ -84,7 +84,7 @@ async fn a_paused_holder_is_told_and_refused_after_a_takeover() {
     expect_error!(paused.extend().await, Error::Lost(_));
     let work = paused.run(async { panic!("it is not its turn") }).await;
     expect_error!(work, Error::Lost(_) => ());
-    // Its release frees nobody else's lock.
+    // Its release does not free the lock of the next holder.
     paused.release().await.unwrap();
     assert_eq!(others.inspect("report").await.unwrap().unwrap().owner.as_deref(), Some(next.owner()));
     next.extend().await.unwrap();

@@ -52,7 +52,7 @@ async fn a_lost_reply_to_a_release_frees_the_lock_once() {
     }
 }
 
-/// Who holds a lock after a copy of the acquire came that was released meanwhile.
+/// Returns the holder of a lock after a late copy of an acquire whose grant was already released.
 async fn after_a_late_copy(deviation: Deviation) -> Option<String> {
     let database = Database::in_memory().unwrap();
     let (plain, faults) = (database.client(), Faults::none());
@@ -68,6 +68,6 @@ async fn after_a_late_copy(deviation: Deviation) -> Option<String> {
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_an_acquire_that_was_released_is_refused() {
     assert_eq!(after_a_late_copy(Deviation::None).await, None);
-    // It is the mark of the release that does it.
+    // The stored mark of the release refuses the copy.
     assert!(after_a_late_copy(Deviation::AcquireAfterRelease).await.is_some());
 }

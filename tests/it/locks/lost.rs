@@ -34,7 +34,8 @@ async fn work_that_ends_gives_its_result() {
     assert_eq!(held.run(work).await.unwrap(), 42);
 }
 
-/// Work that stands still for longer than a lease in its first poll, and wants to go on; it counts how often it is polled.
+/// Work whose first poll takes longer than a lease, and which then wants to continue. It counts its
+/// polls.
 struct Work {
     polls: Arc<AtomicU32>,
     stall: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -52,7 +53,7 @@ impl Future for Work {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.polls.fetch_add(1, Ordering::Relaxed) == 0 {
-            // The clock goes on within this poll, before any timer is looked at.
+            // The clock moves within this poll, before the runtime checks any timer.
             let _ = self.stall.as_mut().poll(context);
         }
         context.waker().wake_by_ref();
@@ -65,7 +66,7 @@ async fn work_is_not_polled_after_the_end_of_the_lease_on_a_runtime_that_stood_s
     let (_, locks, _) = Shop::with_locks().await;
     let held = locks.acquire("report").heartbeat(false).await.unwrap();
     let (polls, work) = Work::new();
-    // In a task that wakes itself: it is polled again before the runtime looks at its timers.
+    // The task wakes itself, so it is polled again before the runtime checks its timers.
     let ran = tokio::spawn(async move { held.run(work).await });
     expect_error!(ran.await.unwrap(), Error::Lost(Lost::Expired));
     assert_eq!(polls.load(Ordering::Relaxed), 1);

@@ -1,4 +1,4 @@
-//! Locks by name, on paused time: what holders and waiters see, whatever happens to their requests.
+//! Locks by name, with paused time: the view of holders and waiters under all faults.
 
 mod asked_again;
 mod blocked;
@@ -19,7 +19,8 @@ use dynalock::{Locks, local::Fault};
 
 use crate::support::Shop;
 
-/// Loses the reply to the first write of `report`, and breaks the lock before the write with this number.
+/// Loses the reply to the first write of `report`, and breaks the lock before the write with this
+/// number.
 fn break_before(shop: &Shop, others: &Locks, nth: usize) {
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     let others = others.clone();

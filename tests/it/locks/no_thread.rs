@@ -1,4 +1,5 @@
-//! A heartbeat thread that cannot be started, in a process without file descriptors for its runtime.
+//! A heartbeat thread that cannot be started, because its process has no file descriptors for its
+//! runtime.
 
 use std::{env, fmt::Debug, fs::File, process::Command};
 
@@ -6,7 +7,7 @@ use dynalock::{Error, Heartbeat, Locks, Result, error::Unavailable};
 
 use crate::support::{Shop, expect_error};
 
-/// Set for the child process that may open few files.
+/// The variable is set for the child process, which may open only few files.
 const FEW_FILES: &str = "DYNALOCK_TEST_FEW_FILES";
 
 const TEST: &str = "locks::no_thread::a_lock_is_not_asked_for_if_its_heartbeat_thread_cannot_be_started";
@@ -15,12 +16,12 @@ fn assert_no_thread<T: Debug>(result: Result<T>) {
     expect_error!(result, Error::Unavailable(Unavailable::NoThread(_)));
 }
 
-/// Opens files until the process may open no more.
+/// Opens files until the process cannot open any more.
 fn all_files() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
-/// The cases, in a process that may open few files.
+/// Runs the cases in a process that may open only few files.
 async fn without_a_thread() {
     let shop = Shop::without_faults();
     let locks = Locks::new(&shop.client, "locks").heartbeat(Heartbeat::Thread);

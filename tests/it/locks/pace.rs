@@ -1,4 +1,4 @@
-//! How often those who wait ask, until they take a lock over.
+//! The number of requests of waiters until they take over a lock.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::support::{Crate, SKEW, Shop, TTL, expect_error, kill, millis, now, se
 
 const EXPIRIES: [Expiry; 2] = [Expiry::Clock { max_skew: SKEW }, Expiry::Observed];
 
-/// When a lease ends that is not renewed, for those who see it from its beginning.
+/// The end of a lease without heartbeats, for callers that observe it from its beginning.
 fn end(ttl: Duration, expiry: Expiry) -> Duration {
     if expiry == Expiry::Observed { ttl } else { ttl + SKEW }
 }
@@ -47,7 +47,7 @@ async fn a_takeover_of_several_locks_takes_the_expired_owner_away_first() {
         let (took, lease) = (started.elapsed(), end(TTL, expiry));
         assert!(took >= lease && took < lease + millis(20), "{expiry:?}: {took:?}");
         let [transactions, writes, reads] = shop.counts(["TransactWriteItems", "UpdateItem", "GetItem"]);
-        // Refused, refused when the lease has ended, and granted.
+        // The requests are: refused, refused when the lease has ended, and granted.
         assert_eq!((transactions, writes), (3, 1), "{expiry:?}");
         assert!((13..=36).contains(&reads), "{expiry:?}: {reads}");
         drop(all);
@@ -67,7 +67,7 @@ async fn one_of_several_items_is_taken_over_as_soon_as_one_lease_has_ended() {
         let (took, end) = (started.elapsed(), end(TTL, expiry));
         assert!(took >= end && took < end + millis(20), "{expiry:?}: {took:?}");
         let [writes, reads] = shop.counts(["UpdateItem", "GetItem"]);
-        // Each is asked for once, and then from the first one on.
+        // Each lock is attempted once, and after that again from the first lock on.
         assert!((4..=6).contains(&writes), "{expiry:?}: {writes}");
         assert!((3 * 13..=3 * 50).contains(&reads), "{expiry:?}: {reads}");
         drop(lease);

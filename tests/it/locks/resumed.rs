@@ -1,10 +1,11 @@
-//! A process goes on with the token of another one, whose requests may still be on their way.
+//! A process resumes the token of another process, whose requests may still arrive.
 
 use dynalock::{Error, LockGuard, error::Lost, local::Fault};
 
 use crate::support::{SKEW, Shop, TTL, expect_error, kill, millis, now, secs, travel};
 
-/// A process that dies while this many of its heartbeats are on their way, which arrive after this time.
+/// Returns the token of a process that dies while this number of its heartbeats is delayed by this
+/// time.
 async fn dies_beating(shop: &Shop, held: LockGuard, heartbeats: usize, late: std::time::Duration) {
     for nth in 0..heartbeats {
         shop.faults.script_on("UpdateItem", nth, Fault::DeliverLate(late));

@@ -1,4 +1,4 @@
-//! Eventually consistent reads that show what was true once.
+//! Eventually consistent reads that show an earlier state.
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};

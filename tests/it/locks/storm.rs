@@ -1,4 +1,4 @@
-//! Several processes want two locks, while everything happens to their requests that can.
+//! Several processes acquire two locks, and their requests meet all kinds of faults.
 
 use aws_sdk_dynamodb::Client;
 use dynalock::{
@@ -21,7 +21,8 @@ const ROUNDS: usize = 12;
 #[derive(Clone)]
 struct Process {
     tenant: Tenant,
-    /// The same locks over lines that can be cut, one for each round, if an acquire is to end with its caller.
+    /// Clients of the same locks whose connections can be cut, one for each round, if an acquire
+    /// should end with its caller.
     lines: Vec<(Locks, Faults)>,
 }
 
@@ -57,7 +58,7 @@ impl Process {
     }
 }
 
-/// One storm.
+/// Runs one storm.
 async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     let mut scene = Scene::new(weather, deviation).await;
     let mut rng = Rng::with_seed(seed);
@@ -111,7 +112,7 @@ fn a_storm_grants_a_lock_to_one_at_a_time_whatever_the_clocks_show() {
 deviations! {
     storm;
     the_storm_shows_acquires_that_end_with_their_caller: AcquireWithItsCaller, CALM, ghosts;
-    /// Of the guarded writes in the same storms, none is stale.
+    /// No guarded write in the same storms is stale.
     the_storm_shows_a_resource_that_compares_with_the_last_fence_it_has_seen: None, ROUGH, outside;
     the_storm_shows_a_fence_that_does_not_grow: SameFence, ROUGH, fences;
     the_storm_shows_a_lock_that_is_taken_from_its_holder: AcquireWhatIsHeld, ROUGH, overlaps;

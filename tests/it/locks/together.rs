@@ -165,7 +165,7 @@ async fn a_late_copy_that_is_applied_while_its_caller_waits_is_its_grant() {
     shop.faults.script_on("GetItem", 0, Fault::Delay(millis(500)));
     travel(secs(3)).await;
     assert!(waiting.is_finished(), "it waits for its own ghost");
-    // The late one, the one that was refused, and the one that met its own grant.
+    // These are the late request, the refused request, and the request that met its own grant.
     assert_eq!(shop.counts(["TransactWriteItems"]), [3]);
     let all = waiting.await.unwrap().unwrap();
     for held in all.iter() {

@@ -1,4 +1,4 @@
-//! What seldom happens: requests that come late, tokens that are used twice, limits beyond all clocks.
+//! Rare cases: late requests, tokens that are used twice, and limits beyond all clocks.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ async fn a_token_that_is_used_twice_never_believes_longer_than_its_row_says() {
     }
     kill(first);
     travel(secs(9)).await;
-    // Its number is older than that of the row: it is not renewed until it has caught up.
+    // The number of the heartbeat is lower than the stored number, so the lease is not renewed
+    // until the numbers have caught up.
     let second = locks.resume(token).await.unwrap();
     let row = others.inspect("report").await.unwrap().unwrap();
     assert!(second.remaining() <= row.remaining, "{second:?} but {row:?}");
@@ -42,7 +43,8 @@ async fn a_heartbeat_that_is_refused_for_its_credentials_is_sent_again() {
     travel(3 * TTL).await;
     assert!(held.remaining() > secs(1), "{held:?}");
     assert!(others.try_acquire("report").await.unwrap().is_none());
-    // For good, it is a loss with its reason at the end of the lease.
+    // If the failure lasts, the lock is lost at the end of the lease, with the failure as the
+    // reason.
     shop.faults.always(Fault::AccessDenied);
     let lost = held.lost().await;
     assert!(matches!(&lost, Lost::Unreachable(why) if why.contains("AccessDenied")), "{lost:?}");
@@ -65,7 +67,7 @@ async fn limits_beyond_all_clocks_are_limits_all_the_same() {
 async fn a_late_copy_of_an_acquire_that_still_waits_is_its_grant() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
-    // The first copy is on its way until the lock is free.
+    // The first copy is delayed until the lock is free.
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(3)));
     let waiting = tokio::spawn(locks.acquire("report").into_future());
     travel(millis(2_900)).await;

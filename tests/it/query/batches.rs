@@ -1,4 +1,4 @@
-//! `get_many`, and the items that an index names.
+//! `get_many`, and the items of an index that returns keys.
 
 use dynalock::Versioned;
 use dynalock::{

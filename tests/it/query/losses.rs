@@ -135,7 +135,7 @@ async fn a_filter_that_matches_nothing_over_many_pages_can_be_cancelled_between_
     let answers = Answers::new(|_, _| page([], true));
     let orders = Repository::<Order>::new(&answers.client());
     let nothing = || orders.query("alice").filter(Order::ATTR.cents.gt(5));
-    // Each answer is there at once: only a read that gives others their turn lets the clock go on.
+    // Each answer is ready at once. The clock moves only if the read lets other tasks run.
     let ten = |answers: &Answers| {
         let (answers, before) = (answers.clone(), answers.asked().len());
         async move {

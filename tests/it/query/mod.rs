@@ -7,7 +7,7 @@ mod stale;
 
 use serde_json::{Value, json};
 
-/// A page of the orders of "alice" with these numbers, after which there are others or not.
+/// Returns a page of the orders of "alice" with these numbers, with or without a next page.
 fn page(numbers: impl IntoIterator<Item = u64>, more: bool) -> Value {
     let order = |number: u64| json!({ "customer": { "S": "alice" }, "number": { "N": number.to_string() }, "cents": { "N": "1" } });
     let numbers: Vec<_> = numbers.into_iter().collect();

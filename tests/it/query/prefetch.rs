@@ -1,4 +1,4 @@
-//! The next page is on its way while the caller works on the last one.
+//! The request for the next page is sent while the caller handles the current page.
 
 use dynalock::{Error, Repository};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::support::{
     expect_error, millis, now, secs, settle, travel,
 };
 
-/// Ten pages of three orders each.
+/// Answers ten pages of three orders each.
 fn ten_pages() -> Answers {
     Answers::new(|number, _| {
         let number = u64::try_from(number).unwrap();
@@ -48,7 +48,7 @@ async fn a_page_arrives_while_the_caller_works() {
         travel(millis(100)).await;
     }
     assert_eq!(count, 30);
-    // The first page, and the work: the others arrive meanwhile.
+    // The time of the first page and of the work. The other pages arrive meanwhile.
     assert!(start.elapsed() < millis(300 + 30 * 100 + 100), "{:?}", start.elapsed());
 }
 
@@ -70,7 +70,7 @@ async fn what_a_limit_does_not_need_is_not_asked_for() {
     assert_eq!(orders.query("alice").first().await.unwrap().unwrap().number, 0);
     assert_eq!(answers.asked().len(), 1);
     let mut three = orders.query("alice").limit(3).stream();
-    // The answers go on from the request before.
+    // The answers continue after the previous request.
     while let Some(order) = three.next().await {
         order.unwrap();
     }
@@ -126,7 +126,7 @@ async fn a_page_whose_deadline_passed_while_the_caller_was_busy_is_asked_for_aga
     assert_eq!(answers.asked().len(), 3);
 }
 
-/// What is spawned has to be `Send`.
+/// A spawned future must be `Send`.
 #[tokio::test(start_paused = true)]
 async fn streams_and_calls_can_be_spawned() {
     let answers = ten_pages();

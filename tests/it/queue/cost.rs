@@ -1,4 +1,5 @@
-//! What a queue costs, by its requests: a write costs a unit for each kilobyte of the row, whether it is refused or not.
+//! The cost of a queue, by its requests. A write costs one unit for each kilobyte of the row, even
+//! if it is refused.
 
 use std::sync::Arc;
 
@@ -8,11 +9,11 @@ use tokio::task::JoinSet;
 
 use crate::support::{Item, Shop, TTL, expect_error, kill, millis, secs, travel};
 
-/// The bytes of a row, as DynamoDB counts them.
+/// Returns the size of a row in bytes, as DynamoDB counts it.
 fn size(row: &Item) -> usize {
     let of = |value: &AttributeValue| match value {
         AttributeValue::S(text) => text.len(),
-        // Two digits a byte, and one byte more.
+        // A number takes one byte for two digits, and one more byte.
         AttributeValue::N(digits) => digits.len().div_ceil(2) + 1,
         AttributeValue::L(list) => 3 + list.iter().map(|entry| 1 + entry.as_s().unwrap().len()).sum::<usize>(),
         other => panic!("a row of a lock has no {other:?}"),
@@ -24,7 +25,8 @@ async fn row(shop: &Shop) -> Item {
     shop.raw("locks", "name").get("printer").await.unwrap()
 }
 
-/// So many clients, each of which waits, holds for a moment, and waits again; the writes of a hundred acquisitions.
+/// Runs this number of clients. Each client waits, holds the lock for a moment, and waits again.
+/// Returns the write units of a hundred acquisitions.
 async fn busy(clients: usize, rounds: usize) -> (Shop, usize) {
     let (shop, locks, _) = Shop::with_locks().await;
     let mut tasks = JoinSet::new();
@@ -36,7 +38,7 @@ async fn busy(clients: usize, rounds: usize) -> (Shop, usize) {
                 let held = locks.acquire("printer").fair().await.unwrap();
                 travel(millis(20)).await;
                 held.release().await.unwrap();
-                // Two clocks of one millisecond are one.
+                // Two clocks in the same millisecond show the same time.
                 travel(millis(1)).await;
             }
         });
@@ -71,7 +73,8 @@ async fn two_sixteen_and_twenty_waiting_clients_cost_two_writes_each() {
     }
 }
 
-/// The units that the last place taken and the first leave cost, by the larger of the row before and after.
+/// Returns the units of the last enqueue and of the first dequeue, by the larger size of the row
+/// before and after.
 async fn units(waiters: usize) -> (usize, usize) {
     let (shop, locks, others) = Shop::with_locks().await;
     let first = others.acquire("printer").fair().await.unwrap();
@@ -133,7 +136,7 @@ async fn an_expired_head_costs_each_waiter_at_most_one_write() {
     }
     travel(TTL + secs(5)).await;
     assert_eq!(queued[0].position(), 0);
-    // The places, who takes it out, and the heartbeats of who came in.
+    // These are the enqueues, the dequeues, and the heartbeats of the new holders.
     let [writes] = shop.counts(["UpdateItem"]);
     assert!(writes <= 20 + 20 + 2, "{writes}");
 }

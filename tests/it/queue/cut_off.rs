@@ -1,4 +1,4 @@
-//! A client whose line is cut while it asks for a place in the queue.
+//! A client whose connection is cut while it enters the queue.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{Shop, expect_error, millis, now, secs, travel};
 
 const TTL: Duration = secs(20);
 
-/// How the line is cut: the first request of the place is applied in any case.
+/// The way in which the connection is cut. The first enqueue is applied in each case.
 const CUTS: [Fault; 4] = [Fault::LoseRequest, Fault::LoseReply, Fault::NeverAnswer, Fault::NeverAnswerAfterApply];
 
 async fn queues() -> (Shop, Locks, Locks) {
@@ -17,7 +17,7 @@ async fn queues() -> (Shop, Locks, Locks) {
     (shop, mine.ttl(TTL), others.ttl(TTL))
 }
 
-/// Cuts the line for this time, from the moment at which the first place has been taken.
+/// Cuts the connection for this time, starting when the first enqueue was applied.
 async fn cut(shop: &Shop, fault: Fault, time: Duration) {
     shop.faults.always(fault);
     travel(time).await;
@@ -39,7 +39,8 @@ async fn a_client_that_was_cut_off_while_it_entered_leaves_no_place_when_it_is_b
             let one =
                 tokio::spawn(async move { release(locks.acquire("printer").fair().await, LockGuard::release).await });
             cut(&shop, fault.clone(), secs(time)).await;
-            // A request that is on its way at that moment, and the pause before the next one.
+            // The time covers a request that is running at that moment, and the pause before the
+            // next one.
             travel(secs(3)).await;
             one.await.unwrap();
             assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}, {time} s");
@@ -118,8 +119,8 @@ async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once
     }
 }
 
-/// What came of clients of which half are cut off for this time while all keep asking: the longest wait of the others, and how often the queue was
-/// full.
+/// Runs clients of which half are cut off for this time, while all continue to acquire. Returns the
+/// longest wait of the other clients, and how often the queue was full.
 async fn busy_over_a_cut(fault: Fault, time: Duration) -> (Duration, u32) {
     let (shop, ..) = queues().await;
     let mut tasks = JoinSet::new();
@@ -162,7 +163,8 @@ async fn clients_that_keep_asking_while_they_are_cut_off_do_not_fill_the_queue()
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
         let (longest, full) = busy_over_a_cut(fault.clone(), secs(30)).await;
         assert_eq!(full, 0, "{fault:?}");
-        // Until the clients are back, and what each of four would cost at most while it is not.
+        // The limit is the time until the clients are back, and the maximum cost of each of four
+        // clients until then.
         assert!(longest < secs(40), "{fault:?}: {longest:?}");
     }
 }
@@ -175,7 +177,7 @@ async fn a_place_that_is_given_up_over_a_line_that_stays_cut_is_given_up_for_ten
     expect_error!(locks.acquire("printer").fair().await, Error::Exhausted { .. });
     travel(secs(700)).await;
     let requests = shop.requests();
-    // One to two in a second.
+    // A client sends one to two requests in a second.
     assert!((600..1_300).contains(&requests), "{requests}");
     travel(secs(700)).await;
     assert_eq!(shop.requests(), requests);

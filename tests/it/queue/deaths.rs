@@ -1,4 +1,4 @@
-//! A caller that takes a dead holder out is told of it. No other caller is.
+//! The caller that removes a crashed holder learns of the crash. No other caller learns of it.
 
 use dynalock::{LockGuard, Locks, Wait, local::Fault};
 
@@ -24,7 +24,7 @@ async fn only_the_caller_that_takes_over_is_told_of_the_crash() {
     }
 }
 
-/// The grant has come, and its caller has gone before it took it.
+/// The lock was granted, but its caller dropped the future before it took the guard.
 #[tokio::test(start_paused = true)]
 async fn a_grant_whose_caller_is_gone_is_released() {
     for is_fair in [true, false] {
@@ -34,7 +34,8 @@ async fn a_grant_whose_caller_is_gone_is_released() {
             true => locks.acquire("printer").fair().into_future(),
             false => locks.acquire("printer").into_future(),
         };
-        // It is polled once, so that it asks, and then forgotten with the grant.
+        // The future is polled once, so that it sends the request. It is then forgotten with the
+        // grant.
         assert!(tokio::time::timeout(secs(1), &mut waiting).await.is_err());
         travel(TTL + SKEW + secs(3)).await;
         assert!(others.try_acquire("printer").await.unwrap().is_none(), "it has it by now");
@@ -71,12 +72,12 @@ async fn the_holder_before_is_the_one_directly_before() {
     kill(dead);
     shop.faults.always(Fault::NeverAnswer);
     let last = others.acquire("printer").fair().await.unwrap();
-    // The waiter has died in the queue, and was taken out at its turn.
+    // The waiter has crashed in the queue, and was removed when it became the head.
     assert_eq!((last.fence(), last.acquired_after_crash()), (fence + 2, Some(fence + 1)));
     drop(waiting);
 }
 
-/// The reply to the order is lost, and somebody has come since.
+/// The reply to the break is lost, and another caller has entered since.
 #[tokio::test(start_paused = true)]
 async fn an_order_whose_reply_is_lost_is_known_by_the_grant_that_is_over() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -94,7 +95,7 @@ async fn an_order_whose_reply_is_lost_is_known_by_the_grant_that_is_over() {
     assert_eq!((next.fence(), next.acquired_after_crash()), (held.fence() + 1, None));
 }
 
-/// No grant had this fence, so the order has ended none.
+/// No grant had this fence, so the break has ended no grant.
 #[tokio::test(start_paused = true)]
 async fn an_order_for_a_later_fence_is_refused_also_after_a_lost_reply() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -105,7 +106,8 @@ async fn an_order_for_a_later_fence_is_refused_also_after_a_lost_reply() {
     held.extend().await.unwrap();
 }
 
-/// A late copy of its request brings a holder back that was taken out: the holder releases that grant as well.
+/// A late copy of the enqueue restores a holder that was removed. The holder releases this grant as
+/// well.
 #[tokio::test(start_paused = true)]
 async fn a_release_ends_a_grant_that_a_late_copy_has_brought_back() {
     for is_fair in [true, false] {
@@ -113,7 +115,7 @@ async fn a_release_ends_a_grant_that_a_late_copy_has_brought_back() {
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));
         let held = acquire(&locks, is_fair).await;
         travel(TTL + SKEW + secs(1)).await;
-        // By one who takes it out, and is gone.
+        // The holder was removed by a caller that has gone since.
         let next = others.acquire("printer").fair().enter().await.unwrap();
         travel(secs(2)).await;
         drop(next);

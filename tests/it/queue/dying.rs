@@ -1,4 +1,4 @@
-//! Those who die, stand still, or live by another clock.
+//! Callers that crash, are paused, or have another clock.
 
 use aws_sdk_dynamodb::{Client, config::SharedHttpClient};
 use dynalock::{
@@ -14,7 +14,7 @@ use crate::{
     support::{SKEW, Shop, TTL, expect_error, kill, layer::Layer, millis, now, row_of, secs, settle, travel},
 };
 
-/// Somebody who dies while waiting: nobody hears of its requests any more.
+/// Makes a caller crash while it waits: no further request of it arrives.
 async fn crashed_waiter(shop: &Shop) -> JoinHandle<()> {
     let (waiter, locks) = shop.another_process();
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
@@ -49,7 +49,7 @@ async fn a_waiter_that_died_costs_one_ttl_at_the_head() {
 
 type Waiting = JoinHandle<Result<LockGuard, Error>>;
 
-/// A holder, a waiter whose process may be cut off, and a waiter behind it.
+/// Runs a holder, a waiter whose process may be cut off, and a waiter behind it.
 struct Line {
     first: LockGuard,
     slow: Shop,
@@ -75,7 +75,7 @@ impl Line {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_shows_itself_in_time_is_not_skipped() {
     let Line { first, slow, waiting, behind, .. } = Line::new().await;
-    // For most of a ttl nothing of it is heard.
+    // No request of the waiter arrives for most of a ttl.
     slow.faults.always(Fault::LoseRequest);
     first.release().await.unwrap();
     travel(secs(7)).await;
@@ -144,7 +144,7 @@ async fn clocks_that_differ_by_no_more_than_the_skew_let_nobody_in_early() {
         travel(secs(1)).await;
         first.release().await.unwrap();
         let held = waiting.await.unwrap().unwrap();
-        // Its turn was written down by a clock that is behind.
+        // A caller whose clock is behind has stored the time of this turn.
         while !held.remaining().is_zero() {
             assert!(early.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
             assert!(late.try_acquire("printer").fair().await.unwrap().is_none(), "{held:?}");
@@ -198,7 +198,7 @@ async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
         first.release().await.unwrap();
         let short = waiting.await.unwrap().unwrap();
         assert!(started.elapsed() < secs(1), "{:?}", started.elapsed());
-        // One with a long ttl waits no longer for it than its own short one.
+        // A caller with a long ttl waits for the short ttl of the head.
         kill(short);
         let started = now();
         let next = locks.acquire("printer").fair().ttl(secs(60)).await.unwrap();
@@ -218,7 +218,7 @@ async fn a_head_that_died_without_a_beat_lets_plain_requests_through() {
     assert_eq!((held.fence(), held.acquired_after_crash()), (fence + 1, Some(fence)));
 }
 
-/// A turn is as old as the request that began it, however long that was on its way.
+/// The age of a turn counts from the request that began it, even if this request was slow.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -245,13 +245,14 @@ async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_h
     let held = others.acquire("printer").fair().heartbeat(false).await.unwrap();
     while !held.remaining().is_zero() {
         assert!(others.try_acquire("printer").await.unwrap().is_none(), "{held:?}");
-        // Not in favour of the ghost either.
+        // The orphaned entry gets no advantage, either.
         assert_eq!(others.queue("printer").await.unwrap()[0].owner, held.owner());
         travel(millis(20)).await;
     }
 }
 
-/// Whether a head that has shown itself again stands there still, after a request came that takes it out for its silence before.
+/// Returns whether a head that has sent a heartbeat again is still in the queue, after a late
+/// request that removes it for its earlier silence.
 async fn after_a_late_eviction(deviation: Deviation) -> bool {
     let database = Database::in_memory().unwrap();
     let (plain, faults) = (database.client(), Faults::none());
@@ -261,7 +262,7 @@ async fn after_a_late_eviction(deviation: Deviation) -> bool {
     others.create_table().await.unwrap();
     let token = others.acquire("printer").fair().await.unwrap().detach();
     travel(TTL + SKEW + millis(100)).await;
-    // After the place that is refused: the copy that comes late, and the end of it.
+    // After the refused enqueue follow the late copy, and its end.
     faults.script_on("UpdateItem", 1, Fault::DeliverLate(secs(1)));
     faults.script_on("UpdateItem", 2, Fault::AccessDenied);
     expect_error!(locks.try_acquire("printer").fair().await, Error::Rejected(_));
@@ -273,11 +274,12 @@ async fn after_a_late_eviction(deviation: Deviation) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_head_that_has_shown_itself_is_not_taken_out_for_its_silence_before() {
     assert!(after_a_late_eviction(Deviation::None).await);
-    // It is the beat in the condition that does it.
+    // The beat in the condition protects the head.
     assert!(!after_a_late_eviction(Deviation::EvictWithoutTheBeat).await);
 }
 
-/// Its entry names the moment at which it entered, not that at which it began to wait for a holder outside of the queue.
+/// The entry contains the time of its enqueue, and not the time at which the call began to wait for
+/// a holder outside of the queue.
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_for_a_plain_holder_does_not_shorten_the_turn() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -285,7 +287,7 @@ async fn a_long_wait_for_a_plain_holder_does_not_shorten_the_turn() {
     let waiting = tokio::spawn(locks.acquire("printer").fair().into_future());
     travel(TTL * 3).await;
     assert_eq!(others.queue("printer").await.unwrap(), []);
-    // The request after its place, if there is one.
+    // The request after the enqueue, if there is one.
     shop.faults.script_on("UpdateItem", 1, Fault::Delay(secs(2)));
     plain.release().await.unwrap();
     while others.queue("printer").await.unwrap().is_empty() {

@@ -1,4 +1,4 @@
-//! Everything that can happen to a request, to each request of the queue.
+//! All faults, for each request of the queue.
 
 use std::time::Duration;
 
@@ -10,18 +10,19 @@ use dynalock::{
 use super::attributes;
 use crate::support::{FAULTS, SKEW, Shop, TTL, kill, millis, row_of, secs, travel};
 
-/// All that a request may meet, and the caller may try again after.
+/// All faults after which a caller may repeat its request.
 fn everything() -> Vec<Fault> {
     let more = [Fault::ProvisionedThroughputExceeded, Fault::Delay(millis(700)), Fault::DeliverLate(millis(3))];
     FAULTS.into_iter().chain(more).collect()
 }
 
-/// Nobody is left but perhaps a ghost, which costs one ttl; then the fence has grown.
+/// Checks the end of a test: at most an orphaned entry is left, which costs one ttl, and the fence
+/// has grown.
 async fn nothing_is_left(shop: &Shop, others: &Locks, last: u64, of: &str) {
     let ghosts = others.queue("printer").await.unwrap();
     assert!(ghosts.len() <= 1, "{of}: {ghosts:?}");
     if ghosts.is_empty() {
-        // The name of one whose request was sent again.
+        // The row may contain the owner of a request that was sent again.
         let left = attributes(shop, "printer").await;
         let known = ["_fence", "_released"];
         assert!(left.iter().all(|attribute| known.contains(&&**attribute)), "{of}: {left:?}");
@@ -47,7 +48,7 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
                 assert!(held.fence() > last, "{of}");
                 let row = others.inspect("printer").await.unwrap().unwrap();
                 assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()), "{of}");
-                // As the row says, or less.
+                // The number is the number in the row, or less.
                 assert!(held.remaining() <= row.remaining + millis(2), "{of}: {held:?} {row:?}");
                 last = held.fence();
                 held.release().await.unwrap_or_else(|error| panic!("{of}: {error}"));
@@ -58,7 +59,8 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
     }
 }
 
-/// Two who wait, one of whom meets a fault with the nth request of an operation, are served in their order.
+/// Two callers wait, and one of them meets a fault at the nth request of an operation. Both are
+/// served in their order.
 async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
     let of = format!("{fault:?} of {operation} {nth}");
     let (shop, locks, others) = Shop::with_locks().await;
@@ -86,7 +88,7 @@ async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
 #[tokio::test(start_paused = true)]
 async fn each_write_of_a_waiter_may_meet_anything() {
     for fault in everything() {
-        // Its place, its heartbeats, its leave.
+        // The requests are the enqueue, the heartbeats and the dequeue.
         for nth in 0..5 {
             served_in_order("UpdateItem", nth, fault.clone()).await;
         }
@@ -135,7 +137,7 @@ async fn taking_an_expired_head_out_may_meet_anything() {
     for fault in everything() {
         let (shop, locks, others) = Shop::with_locks().await;
         let fence = kill(others.acquire("printer").fair().await.unwrap());
-        // The first is its place, the second takes the head out.
+        // The first request is the enqueue, and the second one removes the head.
         shop.faults.script_on("UpdateItem", 1, fault.clone());
         let held = locks.acquire("printer").fair().wait(TTL + SKEW + secs(4)).await;
         let held = held.unwrap_or_else(|error| panic!("{fault:?}: {error}"));

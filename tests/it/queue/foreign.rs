@@ -1,11 +1,11 @@
-//! Rows in which another program has left what this one would not write.
+//! Rows with content of another program that this library would not write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Error, Expiry, Wait, error::Lost};
 
 use crate::support::{SKEW, Shop, TTL, acquire, expect_error, millis, n, now, s, secs, travel};
 
-/// What is no number above which a heartbeat could be.
+/// Values above which no heartbeat can be.
 fn odd_beats() -> [AttributeValue; 5] {
     [n("1e38"), n("18446744073709551615"), s("x"), AttributeValue::Bool(true), AttributeValue::Null(true)]
 }
@@ -21,7 +21,7 @@ async fn a_head_in_a_row_with_an_odd_beat_beats_with_pauses_and_is_told_why_it_i
         assert!(matches!(&lost, Lost::Unreachable(why) if why.contains("_beat")), "{beat:?}: {lost:?}");
         let [writes] = shop.counts(["UpdateItem"]);
         assert!(writes < 20, "{beat:?}: {writes} conditional writes in a lease");
-        // The end of the first turn takes it away.
+        // The end of the first turn removes it.
         held.release().await.unwrap();
         let next = others.acquire("printer").fair().await.unwrap();
         next.extend().await.unwrap();
@@ -41,7 +41,7 @@ async fn a_beat_between_two_whole_numbers_is_beaten_by_the_next_one() {
 
 #[tokio::test(start_paused = true)]
 async fn an_end_that_another_program_has_left_is_not_that_of_the_head() {
-    // A holder without the queue has left a beat, too.
+    // A holder that does not know the queue has also left a beat.
     for has_beat in [false, true] {
         let (shop, locks, others) = Shop::with_locks().await;
         if has_beat {
@@ -63,7 +63,7 @@ async fn an_end_that_another_program_has_left_is_not_that_of_the_head() {
     }
 }
 
-/// Entries and owners of other types than text.
+/// Entries and owners that are no texts.
 fn odd_values() -> [AttributeValue; 4] {
     [n(4711), AttributeValue::Bool(true), AttributeValue::L(vec![s("x")]), AttributeValue::Null(true)]
 }

@@ -1,4 +1,4 @@
-//! Queues of items: everybody else's writes are refused while somebody stands in one.
+//! Queues of items: while a queue has an entry, DynamoDB refuses the writes of all other callers.
 
 use dynalock::{Error, Versioned, Wait, error::Lost};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::support::{
     millis, n, s, secs, stolen_by, travel,
 };
 
-/// By names of its own, in seconds.
+/// An item with its own attribute names, and with seconds as the unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "jobs")]
 #[lockable(ttl = "10s", queue = "line", turn = "since", until = "lockTime", unit = "seconds")]
@@ -25,7 +25,7 @@ async fn other_callers_write_nothing_while_the_queue_has_an_entry() {
     nobody_writes(&shop, &table.others).await;
     let queued = table.items.lock("a").fair().enter().await.unwrap();
     travel(secs(1)).await;
-    // The next one does not know of its turn yet.
+    // The next caller does not know yet that it is the head.
     lease.release().await.unwrap();
     nobody_writes(&shop, &table.others).await;
     let lease = queued.await.unwrap();

@@ -1,4 +1,5 @@
-//! The fair queue, on paused time: who came first is served first, whatever happens to the requests.
+//! The fair queue, with paused time: callers are served in the order of their arrival under all
+//! faults.
 
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
@@ -20,7 +21,7 @@ mod waiting;
 
 use crate::support::Shop;
 
-/// The attributes of a lock's row beside its name.
+/// The attributes of a lock's row, without its name.
 async fn attributes(shop: &Shop, name: &str) -> Vec<String> {
     let row = shop.raw("locks", "name").get(name).await.unwrap();
     let mut names: Vec<_> = row.into_keys().filter(|attribute| attribute != "name").collect();

@@ -1,4 +1,4 @@
-//! How often those who wait in the queue ask, for each place, until their turn comes.
+//! The number of requests of waiters in a queue, for each position, until they become the head.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use dynalock::{Expiry, LockGuard, lock::QueueTicket};
 
 use crate::support::{Shop, TTL, kill, millis, now, secs, travel};
 
-/// A line of its own for each who waits, so that the requests of each are counted.
+/// A separate connection for each waiter, so that its requests can be counted.
 async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTicket<LockGuard>)> {
     let mut all = Vec::new();
     for _ in 0..count {
@@ -16,7 +16,7 @@ async fn waiters(shop: &Shop, count: usize, ttl: Duration) -> Vec<(Shop, QueueTi
     all
 }
 
-/// The mean pause between the reads of one who waits, over ten minutes.
+/// Returns the mean pause between the reads of a waiter, over ten minutes.
 fn mean(reads: usize) -> Duration {
     secs(600) / u32::try_from(reads).unwrap()
 }
@@ -65,13 +65,13 @@ async fn an_expired_head_is_taken_out_by_one_write_as_soon_as_its_lease_has_ende
         let fence = kill(others.acquire("printer").fair().await.unwrap());
         let started = now();
         let held = locks.acquire("printer").fair().heartbeat(false).await.unwrap();
-        // It has watched the head for a ttl, which is enough also where clocks are asked.
+        // The caller has observed the head for a ttl, which is sufficient for both expiry rules.
         let took = started.elapsed();
-        // Where clocks are asked, it does not wait for that moment, but for the next look.
+        // With the clock rule, it does not wait for that moment, but for its next read.
         let late = if expiry == Expiry::Observed { millis(30) } else { millis(400) };
         assert!(took >= TTL && took < TTL + late, "{expiry:?}: {took:?}");
         let [reads, writes] = shop.counts(["GetItem", "UpdateItem"]);
-        // Its place, and the head out of it; a quarter of a second between two reads.
+        // These are the enqueue and the dequeue. Between two reads is a quarter of a second.
         assert_eq!(writes, 2, "{expiry:?}");
         assert!((32..=96).contains(&reads), "{expiry:?}: {reads}");
         assert_eq!((held.fence(), held.acquired_after_crash()), (fence + 1, Some(fence)));

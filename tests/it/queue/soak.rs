@@ -1,6 +1,8 @@
-//! Several processes in one queue on a served engine, killed at random as `kill -9` does.
+//! Several processes in one queue on a served engine. They are killed at random like with `kill
+//! -9`.
 //!
-//! Each worker is this test program again, told by its environment to work. `DYNALOCK_SOAK_SECONDS` sets the duration.
+//! Each worker is another process of this test program. Its environment tells it to work.
+//! `DYNALOCK_SOAK_SECONDS` sets the duration.
 
 #![expect(clippy::print_stdout, reason = "that is how a worker reports to the test")]
 
@@ -22,10 +24,11 @@ use tokio::{
 use crate::support::{changed, endpoint, millis, secs};
 
 const TTL: Duration = secs(1);
-/// All workers are on one machine: their clocks are the same.
+/// All workers are on one machine, so their clocks are the same.
 const MAX_SKEW: Duration = millis(100);
 const WORKERS: usize = 5;
-/// The test whose child processes are the workers. A child finds the URL of the engine in its environment.
+/// The test whose child processes are the workers. A child finds the URL of the engine in its
+/// environment.
 const SOAK: &str = "queue::soak::processes_that_are_killed_at_random_leave_the_queue_in_order";
 const URL: &str = "DYNALOCK_SOAK_URL";
 
@@ -43,13 +46,14 @@ fn at(url: &str) -> (Locks, Repository<Printed>, aws_sdk_dynamodb::Client) {
     (locks, Printed::repository(&client), client)
 }
 
-/// The work of a child process: prints a page for each turn in the queue, until the process is killed.
+/// The work of a child process. It prints a page for each turn in the queue, until the process is
+/// killed.
 async fn print_pages(url: &str) {
     let (locks, printed, client) = at(url);
     loop {
         let held = match locks.acquire("printer").fair().await {
             Ok(held) => held,
-            // A machine that is busy enough stands still for a lease.
+            // A busy machine may pause a process for longer than a lease.
             Err(Error::Evicted { .. }) => continue,
             Err(other) => panic!("{other:?}"),
         };
@@ -60,7 +64,7 @@ async fn print_pages(url: &str) {
         match print.commit().await {
             Ok(_) => println!("printed {}", held.fence()),
             Err(Error::Lost(_)) => println!("lost {}", held.fence()),
-            // Nobody else may have written under this lock.
+            // No other worker may have written under this lock.
             Err(other) => println!("broken {other:?}"),
         }
         held.release().await.unwrap();
@@ -121,14 +125,15 @@ async fn processes_that_are_killed_at_random_leave_the_queue_in_order() {
     }
     let doubled: Vec<_> = told.iter().filter(|fence| !fences.insert(**fence)).collect();
     assert!(doubled.is_empty(), "{doubled:?}");
-    // All are dead: whoever comes is served after a lease of each who still stands there, at most.
+    // All workers are dead. A new caller is served after at most one lease for each entry that is
+    // left.
     let standing = u32::try_from(locks.queue("printer").await.unwrap().len()).unwrap();
     let last = locks.acquire("printer").fair().wait((TTL + MAX_SKEW) * standing + secs(20)).await.unwrap();
     assert!(last.fence() > *fences.last().unwrap(), "{last:?}");
     assert_eq!(locks.queue("printer").await.unwrap().len(), 1);
     let pages = printed.get("printer").await.unwrap().unwrap().pages;
     let told = u64::try_from(told.len()).unwrap();
-    // Of a page that was printed by one who was killed then nobody was told.
+    // The page of a killed worker may be missing in its output.
     assert!((told..=told + kills + 5).contains(&pages), "{pages} pages, {told} told, {kills} killed");
     assert!(told > 20, "{told}");
 }

@@ -1,5 +1,5 @@
-//! Several processes stand in the queues of two locks, while everything happens to their requests that can; others take the locks without a
-//! queue, and some of those who wait are killed.
+//! Several processes in the queues of two locks. Their requests meet all kinds of faults. Other
+//! processes acquire the locks without a queue, and some of the waiters are killed.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,12 +22,12 @@ const SEEDS: u64 = 40;
 #[derive(Clone)]
 struct Process {
     tenant: Tenant,
-    /// For one whose requests nobody ever sees again.
+    /// The client of a process whose later requests never arrive.
     doomed: (Locks, Faults),
     served: Served,
 }
 
-/// Who was served in the queue of which lock, under which fence.
+/// The lock, the fence and the owner of each caller that was served in a queue.
 type Served = Arc<Mutex<Vec<(String, u64, String)>>>;
 
 impl Process {
@@ -70,7 +70,7 @@ impl Process {
         }
     }
 
-    /// Stands in a queue until a moment from which on nobody hears of it.
+    /// Waits in a queue until a moment after which no request of it arrives.
     async fn die_waiting(&self, name: &str, rng: &mut Rng) {
         let (locks, faults) = &self.doomed;
         let task = tokio::spawn(locks.acquire(name).fair().into_future());
@@ -87,7 +87,7 @@ impl Process {
     }
 }
 
-/// One storm.
+/// Runs one storm.
 async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     let mut scene = Scene::new(weather, deviation).await;
     let served = Served::default();
@@ -117,7 +117,7 @@ async fn storm(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     tally
 }
 
-/// Who has died, or is a ghost, costs one ttl; then there is nobody.
+/// Each crashed caller and each orphaned entry costs one ttl. After that, the lock is free.
 async fn left(locks: &Locks, name: &str) -> u64 {
     let dead = u32::try_from(locks.queue(name).await.unwrap().len()).unwrap() + 1;
     match locks.acquire(name).fair().wait(dead * (TTL + SKEW + SKEW / 2)).await {

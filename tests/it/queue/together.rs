@@ -1,4 +1,4 @@
-//! Several locks, with a place in the queue of each.
+//! Several locks, with a place in the queue of each lock.
 
 use std::{
     collections::BTreeMap,
@@ -123,7 +123,7 @@ async fn a_ticket_keeps_what_it_has_without_heartbeats_of_its_holder() {
     first.release().await.unwrap();
     let all = ticket.await.unwrap().unwrap();
     assert!(all.remaining() > TTL / 3, "{all:?}");
-    // From here on it is for the holder to renew.
+    // From here on, the holder must renew the lock.
     travel(TTL + SKEW + secs(1)).await;
     assert!(all.remaining().is_zero());
     drop(others.try_acquire("a").await.unwrap().expect("it has ended"));
@@ -136,7 +136,7 @@ async fn plain_holders_are_waited_for_alive_and_expired() {
     let ticket = tokio::spawn(locks.acquire_all(["a", "b", "c"]).fair().into_future());
     travel(3 * TTL).await;
     assert!(!ticket.is_finished());
-    // It stands in no queue before it stands in all.
+    // The caller is in no queue before it is in all queues.
     others.try_acquire("a").await.unwrap().expect("nobody holds it").release().await.unwrap();
     let fence = plain.fence();
     kill(plain);

@@ -1,4 +1,4 @@
-//! Those who wait, and those who do not wait any longer.
+//! Callers that wait, and callers that stop waiting.
 
 use std::{
     future::{Future, poll_fn},
@@ -31,7 +31,7 @@ async fn a_wait_ends_at_its_time_and_frees_its_place() {
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }
 
-/// One poll.
+/// Polls a future once.
 async fn poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     poll_fn(|context| match Pin::new(&mut *future).poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -64,7 +64,7 @@ async fn a_request_that_is_dropped_at_any_point_leaves_nothing() {
                 if held.is_some() {
                     break;
                 }
-                // Each step of the task, and then the pauses between its polls.
+                // The time of each step of the task, and of the pauses between its polls.
                 if poll_number < 30 { tokio::task::yield_now().await } else { travel(millis(50)).await }
             }
             completed += u32::from(held.is_some());
@@ -93,7 +93,7 @@ async fn a_dropped_ticket_leaves_the_queue_from_the_middle_and_from_the_head() {
     let fence = first.fence();
     first.release().await.unwrap();
     travel(secs(1)).await;
-    // It holds the lock by now, and nobody has asked for it.
+    // The call holds the lock by now, but no caller has awaited it.
     assert_eq!(last.position(), 0);
     drop(last);
     travel(secs(1)).await;
@@ -124,7 +124,7 @@ async fn hundreds_of_cancelled_waiters_leave_nothing() {
     }
     travel(secs(2)).await;
     assert_eq!(others.inspect("printer").await.unwrap().unwrap().waiting, 300);
-    // Not in their order.
+    // The tickets are not dropped in their order.
     for number in 0..300 {
         tasks[number * 7 % 300].abort();
         travel(millis(number as u64 % 3)).await;
@@ -163,7 +163,8 @@ async fn the_place_in_the_queue_only_gets_better() {
     assert_eq!(queued.position(), 0);
     assert!(positions.is_sorted_by(|one, next| one > next), "{positions:?}");
     assert_eq!((positions[0], *positions.last().unwrap()), (7, 1));
-    // Four seconds each, and what it takes to see it; nothing is known before the first.
+    // Each turn takes four seconds, and the time until the next caller notices it. No estimate is
+    // known before the first turn.
     assert_eq!(estimates[0], None);
     for (position, estimate) in positions.iter().zip(&estimates).skip(1) {
         let most = millis(4_800) * u32::try_from(*position).unwrap();
@@ -204,7 +205,7 @@ async fn waiting_costs_a_read_a_poll_and_no_write() {
     let next = locks.acquire("printer").fair().enter().await.unwrap();
     travel(secs(60)).await;
     let of_the_next = reads(&shop);
-    // Four in a second, at least half as long apart.
+    // Four reads in a second, with pauses of at least half of their mean.
     assert!((120..=480).contains(&of_the_next.len()), "{}", of_the_next.len());
     assert!(of_the_next.iter().all(|consistent| *consistent));
 

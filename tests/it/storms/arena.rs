@@ -1,4 +1,4 @@
-//! Who is in, and what was seen.
+//! The current holders, and the observed events.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,45 +11,49 @@ use std::{
 use dynalock::LockGuard;
 use tokio::time::Instant;
 
-/// What was seen.
+/// The observed events.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tally {
     pub(crate) grants: u64,
-    /// Grants of both locks at once.
+    /// The number of grants of both locks at once.
     pub(crate) together: u64,
     pub(crate) writes: u64,
     pub(crate) refused: u64,
     pub(crate) takeovers: u64,
     pub(crate) cancelled: u64,
-    /// Two guards that believed at one moment.
+    /// The number of moments at which two guards believed to hold one lock.
     pub(crate) overlaps: u64,
-    /// Work that had not been told to end when the next one entered.
+    /// The number of times that work had not been told to end when the next holder entered.
     pub(crate) told_late: u64,
-    /// Fences that did not grow.
+    /// The number of fences that did not grow.
     pub(crate) fences: u64,
-    /// Writes under an older fence than one that had written, or was known before they were sent.
+    /// The number of writes with a lower fence than a fence that had already been used for a write,
+    /// or was known before the write was sent.
     pub(crate) stale: u64,
-    /// Locks that were still held a ttl and the skew after everything had ended.
+    /// The number of locks that were still held a ttl and the skew after the end of all processes.
     pub(crate) left: u64,
-    /// Grants that nobody knows of, each found by the next asker after its ttl.
+    /// The number of grants that no caller knew of. The next caller found each of them after its
+    /// ttl.
     pub(crate) ghosts: u64,
-    /// Leases that ended while their holder was renewing them.
+    /// The number of leases that ended although their holder was renewing them.
     pub(crate) lost: u64,
-    /// Grants in the queue that came after that of somebody who had entered later.
+    /// The number of grants in the queue that came after the grant of a caller that had entered
+    /// later.
     pub(crate) inversions: u64,
-    /// Waiters whose place was taken away.
+    /// The number of waiters whose entry was removed.
     pub(crate) evicted: u64,
-    /// Writes that were applied more than once.
+    /// The number of writes that were applied more than once.
     pub(crate) doubled: u64,
-    /// Writes that were acknowledged, and are not there.
+    /// The number of writes that were acknowledged, but were not applied.
     pub(crate) forgotten: u64,
-    /// Writes that were refused, and are there.
+    /// The number of writes that were refused, but were applied.
     pub(crate) denied: u64,
-    /// Writes under an old fence that a resource outside took, which knows only the last fence it has seen.
+    /// The number of writes with an old fence that an outside resource accepted. The resource knows
+    /// only the last fence that it has seen.
     pub(crate) outside: u64,
-    /// Grants with which another process went on, after the first had died.
+    /// The number of grants that another process resumed after the first process had died.
     pub(crate) resumed: u64,
-    /// Lives of items that ended.
+    /// The number of incarnations of items that ended.
     pub(crate) lives: u64,
 }
 
@@ -60,7 +64,7 @@ impl Tally {
         }
     }
 
-    /// What must never be.
+    /// Returns the events that must never happen.
     pub(crate) fn broken(&self) -> [u64; 9] {
         let Self { overlaps, told_late, fences, stale, left, inversions, doubled, forgotten, denied, .. } = *self;
         [overlaps, told_late, fences, stale, left, inversions, doubled, forgotten, denied]
@@ -97,12 +101,12 @@ impl Tally {
     }
 }
 
-/// A guard that believes, as its process sees it.
+/// A guard that believes to hold the lock, as its process sees it.
 #[derive(Clone)]
 pub(crate) struct Believer {
     pub(crate) held: Arc<LockGuard>,
     pub(crate) told: Arc<AtomicBool>,
-    /// In place of what the guard says, where a deviation has another opinion.
+    /// The answer of a deviation that replaces the answer of the guard.
     pub(crate) until: Option<Arc<Mutex<Instant>>>,
 }
 
@@ -115,13 +119,13 @@ impl Believer {
     }
 }
 
-/// Who is in, and what was seen.
+/// The current holders, and the observed events.
 #[derive(Default)]
 pub(crate) struct Arena {
     believers: HashMap<String, Vec<Believer>>,
     fences: BTreeMap<String, BTreeSet<u64>>,
     crashed: Vec<(String, u64)>,
-    /// The last fence that a resource outside has seen, of each lock.
+    /// The last fence that an outside resource has seen, for each lock.
     outside: HashMap<String, u64>,
     pub(crate) tally: Tally,
 }
@@ -133,7 +137,7 @@ impl Arena {
         self.tally.takeovers += u64::from(held.acquired_after_crash().is_some());
         self.crashed.extend(held.acquired_after_crash().map(|fence| (name.to_owned(), fence)));
         let known = self.fences.entry(name.to_owned()).or_default();
-        // An answer that was long on its way may come after that of the next grant.
+        // A delayed answer may come after the answer of the next grant.
         let is_late = known.last().is_some_and(|last| held.fence() < *last) && believer.believes();
         if !known.insert(held.fence()) || is_late {
             self.tally.fences += 1;
@@ -151,7 +155,7 @@ impl Arena {
         here.push(believer);
     }
 
-    /// A grant whose first process has died goes on in another one.
+    /// Records that another process continues the grant of a process that has died.
     pub(crate) fn resume(&mut self, name: &str, believer: Believer) {
         self.tally.resumed += 1;
         let here = self.believers.entry(name.to_owned()).or_default();
@@ -161,12 +165,13 @@ impl Arena {
         here.push(believer);
     }
 
-    /// Whether somebody has entered under a later fence.
+    /// Returns whether another caller has entered with a higher fence.
     pub(crate) fn is_superseded(&self, name: &str, fence: u64) -> bool {
         self.fences.get(name).and_then(BTreeSet::last).is_some_and(|last| fence < *last)
     }
 
-    /// A write to a resource that refuses what comes under an older fence than the last one it has seen, and asks nobody else.
+    /// Writes to a resource that refuses a lower fence than the last one that it has seen. The
+    /// resource checks nothing else.
     pub(crate) fn write_outside(&mut self, name: &str, fence: u64) {
         let last = self.outside.get(name).copied().unwrap_or_default();
         if fence >= last {
@@ -175,7 +180,7 @@ impl Arena {
         }
     }
 
-    /// Dead holders that nobody has seen alive.
+    /// Counts crashed holders that no caller has seen alive.
     pub(crate) fn ghosts(&self) -> u64 {
         let is_known =
             |(name, fence): &&(String, u64)| self.fences.get(name).is_some_and(|known| known.contains(fence));

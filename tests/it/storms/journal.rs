@@ -1,4 +1,5 @@
-//! Who has entered which queue, in the order in which the engine has applied it.
+//! The callers that have entered each queue, in the order in which the engine has applied their
+//! requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,13 +9,13 @@ use serde_json::Value;
 use super::wire::Kind;
 use crate::support::layer::{HttpRequest, Layer};
 
-/// The names of queues and those who have entered them; a handle.
+/// The names of queues, and the callers that have entered them. Clones share the content.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Journal {
-    /// The number of callers that were served before a caller that had entered earlier. A caller that entered again
-    /// counts from its last entry. `served` are the nonces of the grants.
+    /// The number of callers that were served before a caller that had entered earlier. A caller
+    /// that entered again counts from its last entry. `served` are the nonces of the grants.
     pub(crate) fn inversions<'a>(&self, name: &str, served: impl IntoIterator<Item = &'a str>) -> u64 {
         let entered = self.0.lock().unwrap();
         let mut last = None;
@@ -51,7 +52,8 @@ impl Journal {
     }
 }
 
-/// Right before the engine: what is written down was applied, whether anybody hears of it or not.
+/// This layer is directly before the engine. A recorded request was applied, even if its reply was
+/// lost.
 impl Layer for Journal {
     fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let entries = Journal::entries(&request);

@@ -1,5 +1,6 @@
-//! Storms: the library is the real one, over the real SDK and the engine in the process, on paused time; each process has a clock of its own
-//! within the skew that is allowed, and faults of its own. `DYNALOCK_STORM_SEEDS` says how many seeds there are.
+//! Storms. The library, the SDK and the engine in the process are the real ones, on paused time.
+//! Each process has its own clock within the allowed skew, and its own faults.
+//! `DYNALOCK_STORM_SEEDS` sets the number of seeds.
 
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 #![expect(clippy::print_stdout, reason = "the figures are shown on request")]
@@ -31,8 +32,8 @@ use fastrand::Rng;
 
 use crate::support::SKEW;
 
-/// By how many milliseconds the clock of a process is ahead. The first two are as far apart as may be; for those who watch, clocks may show what
-/// they like.
+/// The offsets of the clocks of the processes in milliseconds. The first two differ by the maximum
+/// skew. With the rule of observation, clocks may show any time.
 pub(crate) fn ahead(process: u64, weather: Weather, rng: &mut Rng) -> i64 {
     let skew = i64::try_from(SKEW.as_millis()).unwrap() * if weather.expiry == Expiry::Observed { 1_000 } else { 1 };
     match process {
@@ -42,7 +43,7 @@ pub(crate) fn ahead(process: u64, weather: Weather, rng: &mut Rng) -> i64 {
     }
 }
 
-/// Storms of many seeds, on all cores: each has a runtime and a paused clock of its own.
+/// Runs storms of many seeds on all cores. Each storm has its own runtime and its own paused clock.
 pub(crate) fn storms<F>(seeds: Range<u64>, deviation: Deviation, storm: impl Fn(u64) -> F + Sync) -> Tally
 where
     F: Future<Output = Tally>,
@@ -74,7 +75,7 @@ where
     })
 }
 
-/// Makes a test of each deviation: storms of this weather must show it by this figure.
+/// Makes a test of each deviation. Storms of this weather must show the deviation by this figure.
 macro_rules! deviations {
     ($storm:ident; $($(#[$doc:meta])* $test:ident: $deviation:ident, $weather:ident, $figure:ident;)*) => {
         $(
@@ -91,7 +92,7 @@ macro_rules! deviations {
 
 pub(crate) use deviations;
 
-/// Storms without a deviation, and their figures.
+/// Runs storms without a deviation, and checks their figures.
 pub(crate) fn survives<F>(label: &str, seeds: u64, storm: impl Fn(u64) -> F + Sync) -> Tally
 where
     F: Future<Output = Tally>,
@@ -101,12 +102,12 @@ where
     tally
 }
 
-/// How many are asked for.
+/// Returns the number of seeds.
 pub(crate) fn seeds(by_default: u64) -> u64 {
     env::var("DYNALOCK_STORM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(by_default)
 }
 
-/// Storms without one part of the protocol until they show it.
+/// Runs storms without one part of the protocol until the failure appears.
 pub(crate) fn shows<F>(deviation: Deviation, storm: impl Fn(u64) -> F + Sync, shown: impl Fn(&Tally) -> u64)
 where
     F: Future<Output = Tally>,

@@ -1,4 +1,4 @@
-//! What the storms over locks by name have in common: the engine, the processes, and the end.
+//! The common parts of the storms over locks by name: the engine, the processes, and the end.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::{Arena, Deviation, Journal, Tally, Tenant, Weather, stale};
 use crate::support::{TTL, layer::Layer, secs, travel};
 
-/// The locks that all processes want.
+/// The locks that all processes acquire.
 pub(crate) const NAMES: [&str; 2] = ["red", "blue"];
 
 /// One storm over a table of locks.
@@ -35,14 +35,14 @@ impl Scene {
         Self { database, plain, weather, deviation, arena, journal, processes }
     }
 
-    /// The client of a process behind these faults.
+    /// Returns the client of a process behind these faults.
     pub(crate) fn client(&self, faults: &Faults) -> Client {
         let engine = self.journal.wrap(SharedHttpClient::new(self.database.connector()));
         let http = self.deviation.wrap(faults.wrap(engine));
         Client::from_conf(self.plain.config().to_builder().http_client(http).build())
     }
 
-    /// The locks as a client sees them.
+    /// Returns the locks as a client sees them.
     pub(crate) fn locks(&self, client: &Client) -> Locks {
         Locks::new(client, "locks").ttl(TTL).wait(Wait::Forever).expiry(self.weather.expiry)
     }
@@ -51,7 +51,8 @@ impl Scene {
         Tenant { locks, client, deviation: self.deviation, arena: Arc::clone(&self.arena) }
     }
 
-    /// Waits until all processes have ended and all late requests have arrived, and returns what was seen.
+    /// Waits until all processes have ended and all late requests have arrived. Returns the
+    /// observed events.
     pub(crate) async fn end(&mut self) -> Tally {
         while let Some(process) = self.processes.join_next().await {
             process.unwrap();

@@ -14,9 +14,10 @@ use tokio::time::Instant;
 use super::{Arena, Deviation, arena::Believer};
 use crate::support::{TTL, item, millis, n, s, secs, travel};
 
-/// A process that asks for locks of the table `locks` and holds them.
+/// A process that acquires locks of the table `locks` and holds them.
 ///
-/// What it writes under one is a transaction with a check of the lock's row, over the same bad line.
+/// Each write under a lock is a transaction with a check of the lock's row, over the same faulty
+/// connection.
 #[derive(Clone)]
 pub(crate) struct Tenant {
     pub(crate) locks: Locks,
@@ -25,16 +26,16 @@ pub(crate) struct Tenant {
     pub(crate) arena: Arc<Mutex<Arena>>,
 }
 
-/// What came of asking.
+/// The result of an acquire.
 pub(crate) enum Asked<G> {
     Granted(G),
     Refused,
-    /// It has gone away before the answer.
+    /// The process dropped the call before its answer.
     Gone,
 }
 
 impl Tenant {
-    /// Asks, and goes away sometimes.
+    /// Acquires a lock, and sometimes drops the call.
     pub(crate) async fn ask<G: Send + 'static>(
         &self,
         asking: impl Future<Output = Result<G, Error>> + Send + 'static,
@@ -56,7 +57,7 @@ impl Tenant {
         granted.map_or(Asked::Refused, Asked::Granted)
     }
 
-    /// Two at once, which then go their ways.
+    /// Acquires two locks at once, and then treats them separately.
     pub(crate) async fn hold_all(&self, all: LockSetGuard, heartbeat: bool, rng: &mut Rng) {
         self.arena.lock().unwrap().tally.together += 1;
         let [one, other]: [LockGuard; 2] = all.into_iter().collect::<Vec<_>>().try_into().unwrap();
@@ -64,7 +65,7 @@ impl Tenant {
         tokio::join!(self.hold(one, heartbeat, &mut mine), self.hold(other, heartbeat, &mut theirs));
     }
 
-    /// Writes under it now and then, until it has enough or dies.
+    /// Writes under the lock several times, until it ends or dies.
     pub(crate) async fn hold(&self, held: LockGuard, heartbeat: bool, rng: &mut Rng) {
         let (name, held) = (held.name().to_owned(), Arc::new(held));
         let told = Arc::new(AtomicBool::new(false));
@@ -81,10 +82,10 @@ impl Tenant {
         let until = from_the_answer.then(|| Arc::new(Mutex::new(Instant::now() + TTL)));
         self.arena.lock().unwrap().enter(&name, Believer { held: Arc::clone(&held), told, until: until.clone() });
         for _ in 0..rng.u32(1..5) {
-            // Without heartbeats a pause is a process that stands still.
+            // Without heartbeats, a pause is like a paused process.
             let pause = if !heartbeat && rng.f64() < 0.4 { rng.u64(8_000..20_000) } else { rng.u64(0..4_000) };
             travel(millis(pause)).await;
-            // A late one does not know better: the check is what keeps it out.
+            // A late holder does not know that its lease has ended. The check refuses its write.
             self.write(&held).await;
             if !heartbeat
                 && rng.bool()
@@ -109,7 +110,7 @@ impl Tenant {
         match rng.u32(0..10) {
             0..6 => drop(held.release().await),
             6 => drop(held),
-            // A kill, with a request that was on its way perhaps.
+            // A kill, perhaps while a request is running.
             7 => drop(held.detach()),
             8 => self.die_beating(held, rng).await,
             _ => {
@@ -123,7 +124,8 @@ impl Tenant {
         }
     }
 
-    /// Dies while a heartbeat is on its way, and leaves a token; another process goes on with that, and stands still now and then.
+    /// Dies while a heartbeat is running, and leaves a token. Another process resumes it, and is
+    /// sometimes paused.
     async fn die_beating(&self, held: LockGuard, rng: &mut Rng) {
         let (name, token) = (held.name().to_owned(), held.token());
         let dying = tokio::spawn(async move {
@@ -146,7 +148,7 @@ impl Tenant {
         if rng.bool() { drop(held.release().await) } else { drop(held.detach()) }
     }
 
-    /// Appends the fence to the log that the lock protects, if it is ours still.
+    /// Appends the fence to the log that the lock protects, if the lock is still held.
     async fn write(&self, held: &LockGuard) {
         let (name, fence) = (held.name(), held.fence());
         let is_fair = held.token().to_string().starts_with("fair-");
@@ -186,7 +188,8 @@ impl Tenant {
     }
 }
 
-/// The owner as the row stores it. A token has it after four numbers, of which the last is its length.
+/// Returns the owner as the row stores it. In a token, the owner follows after four numbers. The
+/// last number is its length.
 fn stored_owner(held: &LockGuard) -> String {
     let token = held.token().to_string();
     let parts: Vec<_> = token.trim_start_matches("fair-").splitn(5, '-').collect();
@@ -197,7 +200,7 @@ fn log_of(name: &str) -> String {
     format!("{name} log")
 }
 
-/// How often a write in the log of a lock has come after one under a later fence.
+/// Returns the number of writes in the log of a lock that came after a write with a higher fence.
 pub(crate) async fn stale(plain: &Client, name: &str) -> u64 {
     let log = plain.get_item().table_name("locks").set_key(Some(item([("name", s(&log_of(name)))])));
     let log = log.consistent_read(true).send().await.unwrap().item.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The protocol with one of its parts taken out: the library is the real one, and its requests are changed on their way.
+//! The protocol without one of its parts. The library is the real one, and a layer changes its
+//! requests.
 
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_types::body::SdkBody;
@@ -6,44 +7,44 @@ use serde_json::{Value, json};
 
 use crate::support::layer::{HttpRequest, Layer};
 
-/// What is different.
+/// A deviation from the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deviation {
-    /// Nothing.
+    /// The protocol is complete.
     None,
-    /// An acquire does not look at `_released`.
+    /// An acquire does not check `_released`.
     AcquireAfterRelease,
     /// An acquire does not raise the fence.
     SameFence,
-    /// An acquire takes what is held, too.
+    /// An acquire also takes a lock that is held.
     AcquireWhatIsHeld,
-    /// A heartbeat is on the beat before it.
+    /// A heartbeat requires exactly the previous beat.
     BeatOnThePrevious,
-    /// A heartbeat is on the owner alone.
+    /// A heartbeat requires only the owner.
     BeatOnTheOwner,
     /// A heartbeat has no condition.
     BeatAlways,
-    /// Whoever resumes a token goes on from the next beat.
+    /// A process that resumes a token continues with the next beat.
     ResumeAtTheNextBeat,
     /// A release has no condition.
     ReleaseAlways,
-    /// A plain acquire does not look at the queue.
+    /// A plain acquire does not check the queue.
     AcquireBesideTheQueue,
-    /// A heartbeat of a head does not ask whether it is the head.
+    /// A heartbeat of a head does not check whether it is the head.
     BeatWithoutTheHead,
-    /// A head leaves whoever is the head.
+    /// A head that leaves removes any head.
     LeaveAlways,
-    /// A head is taken out whatever it has beaten since.
+    /// A head is removed even if it has sent a heartbeat since.
     EvictWithoutTheBeat,
     /// A holder counts its lease from the answer to its request.
     CountFromTheAnswer,
-    /// A watcher of heartbeats counts from before the request that showed the last one.
+    /// An observer counts from before the request that showed the last heartbeat.
     WatchFromTheRequest,
-    /// An acquire ends with its caller: what is granted later is not given back.
+    /// An acquire ends with its caller. A later grant is not released.
     AcquireWithItsCaller,
 }
 
-/// Those that are not on the wire.
+/// The deviations that do not change requests.
 const INSIDE: [Deviation; 4] =
     [Deviation::None, Deviation::CountFromTheAnswer, Deviation::WatchFromTheRequest, Deviation::AcquireWithItsCaller];
 
@@ -96,12 +97,12 @@ impl Deviation {
                 update["ConditionExpression"] = before.into();
             }
             (Self::BeatWithoutTheHead, Kind::Beat) if condition.contains("[0]") => {
-                // The fence alone would say whose beat it is.
+                // The fence alone would identify the grant of the beat.
                 let beat = condition.splitn(3, " AND ").last().expect("three conditions");
                 update["ConditionExpression"] = beat.into();
             }
             (Self::EvictWithoutTheBeat, Kind::Evict) => {
-                // The end changes with the beat.
+                // The end of the lease changes with the beat.
                 let signs = [to_name("_beat"), to_name("_until")];
                 let others = condition.split(" AND ").filter(|part| !signs.iter().any(|sign| part.contains(sign)));
                 update["ConditionExpression"] = others.collect::<Vec<_>>().join(" AND ").into();
@@ -117,7 +118,7 @@ impl Deviation {
     }
 }
 
-/// Takes the distance between the beats of two processes away.
+/// Removes the distance between the beats of two processes.
 fn without_the_stride(update: &mut Value, condition: &str) {
     let (_, beat) = condition.rsplit_once(" < ").expect("a comparison");
     let beat = beat.trim_end_matches(')');
@@ -138,16 +139,16 @@ fn prune(update: &mut Value) {
     }
 }
 
-/// Which part of the protocol a request is.
+/// The part of the protocol that a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Acquire,
     Beat,
     Release,
-    /// Takes a dead owner away.
+    /// The request removes an expired owner.
     Clear,
     Enqueue,
-    /// Of the holder, or of a head that gives up.
+    /// The request is a dequeue of the holder, or of a head that gives up.
     Leave,
     Abandon,
     Evict,
@@ -169,7 +170,7 @@ impl Kind {
             () if sets("_owner") => Self::Acquire,
             () if removes("_owner") && !sets("_released") => Self::Clear,
             () if removes("_owner") => Self::Release,
-            // A head that leaves by itself is named by its place alone.
+            // The dequeue of a head that leaves requires only its place.
             () if sets("_fence") && asks("_fence") => Self::Evict,
             () if sets("_fence") => Self::Leave,
             () if sets("_beat") => Self::Beat,

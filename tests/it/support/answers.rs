@@ -1,4 +1,4 @@
-//! A DynamoDB that answers as a test says.
+//! A DynamoDB whose answers a test sets.
 
 use std::{
     fmt,
@@ -22,7 +22,8 @@ use super::travel;
 
 type Answer = dyn Fn(usize, &Value) -> Value + Send + Sync;
 
-/// Answers each request by a function of its number and its body. A request whose answer is null is never answered.
+/// Answers each request by a function of its number and its body. If the answer is null, the
+/// request is never answered.
 #[derive(Clone)]
 pub(crate) struct Answers {
     answer: Arc<Answer>,
@@ -35,7 +36,7 @@ impl Answers {
         Self { answer: Arc::new(answer), asked: Arc::default(), delay: Duration::ZERO }
     }
 
-    /// The time that each answer takes, on the paused clock.
+    /// Sets the time that each answer takes, on the paused clock.
     pub(crate) fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
@@ -45,13 +46,13 @@ impl Answers {
         Client::from_conf(config.http_client(self.clone()).build())
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(crate) fn asked(&self) -> Vec<Value> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-/// An error of the service, as an answer.
+/// Returns an error of the service, as an answer.
 pub(crate) fn refusal(code: &str, message: &str) -> Value {
     json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": message })
 }

@@ -1,4 +1,4 @@
-//! Attribute values, shortly.
+//! Short functions that make attribute values.
 
 use std::{collections::HashMap, fmt::Display};
 
@@ -24,7 +24,7 @@ pub(crate) fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> I
     attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The value as it goes over the wire; a set in the order of its members.
+/// Returns the value in its JSON form. The members of a set are sorted.
 pub(crate) fn json(value: &AttributeValue) -> Value {
     let sorted = |members: &[String]| {
         let mut members = members.to_vec();

@@ -4,7 +4,7 @@ use dynalock::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Writes itself as binary, which `Vec<u8>` alone does not.
+/// A type that serde writes as binary. A `Vec<u8>` would be a list.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Digest(pub(crate) Vec<u8>);
 

@@ -20,7 +20,7 @@ pub(crate) fn client(url: &str) -> Client {
     Client::from_conf(config.build())
 }
 
-/// The HTTP client that the SDK takes by default, to put something in front of it.
+/// The default HTTP client of the SDK, so that a layer can be put in front of it.
 pub(super) async fn http_client(client: &Client) -> SharedHttpClient {
     let seen = Seen::default();
     let config = client.config().to_builder().interceptor(seen.clone()).build();

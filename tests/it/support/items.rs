@@ -3,7 +3,7 @@
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
-/// The item of the tests that need no particular one.
+/// The item of tests that need no particular item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "products")]
 pub(crate) struct Product {
@@ -19,14 +19,14 @@ impl Product {
     }
 }
 
-/// Somebody's money, for the tests that need several items.
+/// An account, for tests that need several items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "accounts")]
 pub(crate) struct Account {
     #[dynalock(partition_key)]
     pub(crate) owner: String,
     pub(crate) cents: i64,
-    /// The transfers that it took part in.
+    /// The transfers of the account.
     pub(crate) transfers: u64,
 }
 
@@ -36,7 +36,7 @@ impl Account {
     }
 }
 
-/// An item whose key has two parts, one of them a number.
+/// An item with a key of two parts. One part is a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "lines")]
 pub(crate) struct Line {

@@ -1,4 +1,4 @@
-//! Items with a lease, in the item or in a row of its own.
+//! Items with a lease, in the item or in a separate row.
 
 use std::fmt::Debug;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shop, commit, expect_error};
 
-/// An item with a lease, for cases that hold wherever the lease is kept.
+/// An item with a lease, for cases that apply to both places of the lease.
 pub(crate) trait Kept: Lockable<Key: for<'a> From<&'a str>> + Clone + PartialEq + Debug {
     const IS_SEPARATE: bool;
 
-    /// The key of the row with the lease of the item `a`.
+    /// Returns the key of the row with the lease of the item `a`.
     const ROW: &'static str = if Self::IS_SEPARATE { "a#lock" } else { "a" };
 
     /// The operation that writes the item.
@@ -29,7 +29,7 @@ pub(crate) trait Kept: Lockable<Key: for<'a> From<&'a str>> + Clone + PartialEq 
     fn label(&mut self) -> &mut Option<String>;
 }
 
-/// The lease is in the item, whose struct refuses attributes that it does not know.
+/// The lease is in the item. Its struct refuses attributes that it does not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(deny_unknown_fields)]
 #[dynalock(table = "crates")]
@@ -52,7 +52,7 @@ pub(crate) struct Parcel {
     pub(crate) label: Option<String>,
 }
 
-/// The lease is in a row of its own.
+/// The lease is in a separate row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "archives")]
 #[lockable(ttl = "10s", separate)]
@@ -99,7 +99,7 @@ kept!(Crate, false);
 kept!(Parcel, false);
 kept!(Archive, true);
 
-/// Makes two tests of each case, which is generic over where the lease is kept.
+/// Makes two tests of each case. A case is generic over the place of the lease.
 macro_rules! for_both_kinds {
     ($($case:ident),* $(,)?) => {
         mod in_the_item {
@@ -125,7 +125,7 @@ macro_rules! for_both_kinds {
 pub(crate) use for_both_kinds;
 
 impl Shop {
-    /// A shop without faults, and two items of which each counts five.
+    /// Makes a shop without faults, with two items. The count of each item is five.
     pub(crate) async fn with_two<T: Kept>() -> (Self, super::Table<T>) {
         Self::with_items(["a", "b"].map(|id| T::new(id, 5))).await
     }
@@ -186,7 +186,7 @@ pub(crate) async fn add_in_a_unit_of_work<T: Kept>(
     .await
 }
 
-/// Every kind of write and lock by another caller is refused.
+/// Asserts that each kind of write and lock by another caller is refused.
 pub(crate) async fn nobody_writes<T: Kept>(shop: &Shop, items: &Repository<T>) {
     let stored = items.get("a").await.unwrap().unwrap();
     for kind in WRITES {

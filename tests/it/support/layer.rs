@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::client::http::{
 };
 pub(crate) use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 
-/// Sees each request on its way, and may change it or answer it.
+/// A layer that sees each request, and may change or answer it.
 pub(crate) trait Layer: Debug + Clone + Send + Sync + 'static {
     fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture;
 

@@ -1,4 +1,4 @@
-//! Where the tests run, and what they look at.
+//! The environment of the tests, and functions that inspect it.
 
 pub(crate) mod answers;
 pub(crate) mod attributes;
@@ -44,7 +44,7 @@ pub(crate) const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// Faults over which any request is sent again, and those that change nothing for the caller.
+/// Faults after which each request is sent again, and faults that change nothing for the caller.
 pub(crate) const FAULTS: [Fault; 14] = [
     Fault::LoseRequest,
     Fault::Refused,
@@ -71,25 +71,25 @@ pub(crate) const LOST_REPLIES: [Fault; 5] = [
     Fault::NeverAnswerAfterApply,
 ];
 
-/// Lets everything that is still on its way arrive. Only under tokio's paused clock, where it takes no time.
+/// Lets all late requests arrive. Use it only with tokio's paused clock, where it takes no time.
 #[expect(clippy::disallowed_methods, reason = "the clock is paused: it goes on when nothing else is left to do")]
 pub(crate) async fn settle() {
     tokio::time::sleep(secs(3600)).await;
 }
 
-/// This moment, by the clock that a test may pause.
+/// Returns the current time, by the clock that a test may pause.
 #[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 pub(crate) fn now() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
-/// The way to a service far away, under tokio's paused clock.
+/// Lets this time pass on tokio's paused clock.
 #[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 pub(crate) async fn travel(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// The owner and the fence of the grant that a lock was lost to.
+/// Returns the owner and the fence of the grant that replaced a lost lock.
 #[track_caller]
 pub(crate) fn stolen_by(lost: &Lost) -> (&str, u64) {
     match lost {
@@ -98,13 +98,13 @@ pub(crate) fn stolen_by(lost: &Lost) -> (&str, u64) {
     }
 }
 
-/// The value with a change.
+/// Returns the value with a change.
 pub(crate) fn changed<V, Out>(mut value: V, change: impl FnOnce(&mut V) -> Out) -> V {
     change(&mut value);
     value
 }
 
-/// Adds the operation of this kind, of a value that was read.
+/// Adds the operation of this kind for a value that was read.
 pub(crate) fn add<T: Versioned>(tx: &mut Transaction, kind: &str, items: &Repository<T>, read: Stored<T>) {
     match kind {
         "update" => drop(tx.update(items, read)),
@@ -138,7 +138,7 @@ pub(crate) async fn commit_under<Op>(
     commit(client, guarded).await
 }
 
-/// Asserts the variant of an error and gives what it carries.
+/// Asserts the variant of an error, and returns its content.
 macro_rules! expect_error {
     ($result:expr, $pattern:pat => $carried:expr) => {
         match $result {

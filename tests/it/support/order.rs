@@ -1,7 +1,7 @@
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
-/// An item with a sort key, for the tests that read many.
+/// An item with a sort key, for tests that read many items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "orders")]
 pub(crate) struct Order {

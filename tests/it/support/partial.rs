@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::layer::{HttpRequest, HttpResponse, Layer};
 
-/// Answers each BatchGetItem for so many keys of its table, and leaves the others.
+/// Answers each BatchGetItem for this number of keys of its table, and leaves the other keys
+/// unprocessed.
 #[derive(Debug, Clone)]
 pub(crate) struct Partial(Arc<Mutex<Script>>);
 
@@ -34,12 +35,12 @@ impl Partial {
         Client::from_conf(config.http_client(self.wrap(inner)).build())
     }
 
-    /// How many keys each batch has asked for.
+    /// Returns the number of keys of each batch.
     pub(crate) fn asked(&self) -> Vec<usize> {
         self.0.lock().unwrap().asked.clone()
     }
 
-    /// How many keys of the next batch are answered for.
+    /// Sets the number of keys that the next batch processes.
     fn next(&self, asked: usize) -> usize {
         let mut script = self.0.lock().unwrap();
         script.asked.push(asked);

@@ -1,4 +1,4 @@
-//! Another program, which knows nothing of versions.
+//! Another program that does not know versions.
 
 use aws_sdk_dynamodb::{
     Client,
@@ -7,7 +7,8 @@ use aws_sdk_dynamodb::{
 
 use super::{Item, s};
 
-/// One table by the SDK alone: no faults, no checks. For tables whose partition key is a string and all of the key.
+/// One table, used by the SDK alone: no faults, no checks. The table has only a partition key,
+/// which is a string.
 #[derive(Debug, Clone)]
 pub(crate) struct Raw {
     pub(super) client: Client,
@@ -41,7 +42,7 @@ impl Raw {
         request.send().await.expect("an update");
     }
 
-    /// Whether `condition` is true of an item, `#0` being `attribute`.
+    /// Returns whether `condition` is true for an item. `#0` is `attribute`.
     pub(crate) async fn holds(&self, key: &str, condition: &str, attribute: &str, operands: &Item) -> bool {
         let check = ConditionCheck::builder().table_name(&self.table).key(self.key, s(key));
         let check = check.condition_expression(condition).expression_attribute_names("#0", attribute);

@@ -1,4 +1,4 @@
-//! What a transaction was refused for.
+//! The reasons of a refused transaction.
 
 use std::fmt::Debug;
 
@@ -22,7 +22,7 @@ pub(crate) fn invalid<T: Debug>(result: Result<T, Error>) -> InvalidTransaction 
     }
 }
 
-/// The item that an operation met whose condition was false.
+/// Returns the item that made the condition of an operation false.
 pub(crate) fn met<T: Versioned + Debug, Out>(cancelled: &Cancelled, operation: &Op<T, Out>) -> Option<Stored<T>> {
     match cancelled.reason(operation) {
         Reason::Conflict(now) => now,
@@ -30,7 +30,7 @@ pub(crate) fn met<T: Versioned + Debug, Out>(cancelled: &Cancelled, operation: &
     }
 }
 
-/// The code of each operation, in the order of the calls.
+/// Returns the code of each operation, in the order of the calls.
 pub(crate) fn codes(cancelled: &Cancelled) -> Vec<&str> {
     cancelled.reasons().map(|reason| reason.code()).collect()
 }
@@ -38,10 +38,10 @@ pub(crate) fn codes(cancelled: &Cancelled) -> Vec<&str> {
 pub(crate) const NONE: &str = "None";
 pub(crate) const FAILED: &str = "ConditionalCheckFailed";
 
-/// What a closure says.
+/// The error of a closure.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
-    /// It refuses by itself.
+    /// The closure itself refuses.
     #[error("{0}")]
     Here(String),
     #[error(transparent)]

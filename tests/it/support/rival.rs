@@ -1,4 +1,4 @@
-//! Somebody else, who acts at the worst moment.
+//! Another caller that acts at the worst moment.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,8 @@ use super::layer::{HttpRequest, Layer};
 type Act = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 type Acts = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// Acts right before requests of a client are sent, faults included: what it does is done when the request arrives.
+/// Acts directly before a client's requests are sent. Its actions are complete when the request
+/// arrives, even with faults.
 #[derive(Clone, Default)]
 pub(crate) struct Rival(Arc<Mutex<Script>>);
 
@@ -33,7 +34,7 @@ enum Now {
 }
 
 impl Rival {
-    /// Acts before the `nth` request of `operation` from now on; 0 is the very next one.
+    /// Acts before the `nth` request of `operation` from now on. The next request has the number 0.
     pub(crate) fn before<F>(&self, operation: &str, nth: usize, act: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -58,7 +59,7 @@ impl Rival {
         self.before(operation, nth, move || act(handle));
     }
 
-    /// Acts before every request of `operation` from now on.
+    /// Acts before each later request of `operation`.
     pub(crate) fn before_each<F>(&self, operation: &str, act: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,

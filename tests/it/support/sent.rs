@@ -1,4 +1,4 @@
-//! What the requests say.
+//! The content of requests.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::Shop;
 
 impl Shop {
-    /// The requests of an operation so far, as they went over the wire.
+    /// Returns the requests of an operation so far, in their JSON form.
     pub(crate) fn sent(&self, operation: &str) -> Vec<Value> {
         sent(&self.faults, operation)
     }
 
-    /// The actions of the last TransactWriteItems in their order: what they do, and with what.
+    /// Returns the actions of the last TransactWriteItems in their order: their kind and their
+    /// content.
     pub(crate) fn actions(&self) -> Vec<(String, Value)> {
         let sent = self.sent("TransactWriteItems").pop().expect("a transaction was sent");
         let action = |action: &Value| {
@@ -23,12 +24,12 @@ impl Shop {
         sent["TransactItems"].as_array().expect("actions").iter().map(action).collect()
     }
 
-    /// How many requests there were so far, of whatever operation.
+    /// Returns the number of all requests so far.
     pub(crate) fn requests(&self) -> usize {
         self.faults.requests().len()
     }
 
-    /// How many there were of these operations.
+    /// Returns the number of requests of these operations.
     pub(crate) fn counts<const N: usize>(&self, operations: [&str; N]) -> [usize; N] {
         operations.map(|operation| self.faults.count(operation))
     }
@@ -38,7 +39,8 @@ fn sent(faults: &Faults, operation: &str) -> Vec<Value> {
     faults.requests().iter().filter(|request| request.operation == operation).map(Request::json).collect()
 }
 
-/// The attributes that an UpdateItem writes, under their names: the new value, or `None` for one that it removes.
+/// Returns the attributes that an UpdateItem writes. A new value is `Some`, and a removed attribute
+/// is `None`.
 pub(crate) fn written(update: &Value) -> BTreeMap<String, Option<Value>> {
     let text = update["UpdateExpression"].as_str().expect("an update expression");
     let name = |placeholder: &str| match update["ExpressionAttributeNames"][placeholder].as_str() {
@@ -58,7 +60,7 @@ pub(crate) fn written(update: &Value) -> BTreeMap<String, Option<Value>> {
     assignments.chain(removals).collect()
 }
 
-/// The same without the version and the write ids.
+/// Returns the attributes of an UpdateItem without the version and the write ids.
 pub(crate) fn written_by_the_user(update: &Value, version: &str) -> BTreeMap<String, Option<Value>> {
     let mut attributes = written(update);
     assert!(attributes.remove(version).flatten().is_some(), "every write counts the version: {update}");

@@ -1,4 +1,4 @@
-//! The databases.
+//! The databases of the tests.
 
 use std::{
     env, process,
@@ -13,28 +13,30 @@ use dynalock::{
 
 use super::{Item, endpoint, layer::Layer, raw::Raw, rival::Rival, secs};
 
-/// A DynamoDB, with a client of the code under test, which faults and a rival stand in front of, and a plain one.
+/// A DynamoDB with two clients. The client of the code under test has faults and a rival in front
+/// of it. The other client is plain.
 pub(crate) struct Shop {
     pub(crate) faults: Faults,
     pub(crate) rival: Rival,
-    /// Of the code under test.
+    /// The client of the code under test.
     pub(crate) client: Client,
-    /// Of everybody else.
+    /// The client of all other callers.
     pub(crate) plain: Client,
     remote: bool,
 }
 
-/// A table of its own for one test.
+/// A new table for one test.
 #[derive(Clone)]
 pub(crate) struct Table<T> {
     pub(crate) items: Repository<T>,
-    /// The same items, as somebody else reads and writes them with this library.
+    /// The same items, as another caller reads and writes them with this library.
     pub(crate) others: Repository<T>,
     pub(crate) raw: Raw,
 }
 
 impl Shop {
-    /// On the engine in the process, or on the one whose URL is in `DYNALOCK_ENDPOINT`.
+    /// Makes a shop on the engine in the process, or on the DynamoDB at the URL in
+    /// `DYNALOCK_ENDPOINT`.
     pub(crate) async fn anywhere() -> Self {
         match env::var("DYNALOCK_ENDPOINT") {
             Ok(url) => {
@@ -46,7 +48,7 @@ impl Shop {
         }
     }
 
-    /// On the engine in the process, where time may be paused.
+    /// Makes a shop on the engine in the process, where time may be paused.
     pub(crate) fn in_process(faults: Faults) -> Self {
         Self::on(&Database::in_memory().expect("a database"), faults)
     }
@@ -55,14 +57,14 @@ impl Shop {
         Self::in_process(Faults::none())
     }
 
-    /// A shop without faults, and an empty table.
+    /// Makes a shop without faults, and an empty table.
     pub(crate) async fn with_table<T: Versioned>() -> (Self, Table<T>) {
         let shop = Self::without_faults();
         let table = shop.table().await;
         (shop, table)
     }
 
-    /// A shop without faults, and a table with these items.
+    /// Makes a shop without faults, and a table with these items.
     pub(crate) async fn with_items<T: Versioned>(items: impl IntoIterator<Item = T>) -> (Self, Table<T>) {
         let shop = Self::without_faults();
         let table = shop.table_of(items).await;
@@ -80,7 +82,7 @@ impl Shop {
         Self { faults, rival, client, plain, remote: false }
     }
 
-    /// Another process with the same database, behind faults of its own.
+    /// Returns another process with the same database, behind its own faults.
     pub(crate) fn another_client(&self) -> Self {
         let http = self.plain.config().http_client().expect("a client of the engine in the process");
         Self::new(self.plain.clone(), http, Faults::none())
@@ -92,7 +94,7 @@ impl Shop {
         table
     }
 
-    /// A table with these items.
+    /// Makes a table with these items.
     pub(crate) async fn table_of<T: Versioned>(&self, items: impl IntoIterator<Item = T>) -> Table<T> {
         let table = self.table().await;
         for item in items {
@@ -101,7 +103,7 @@ impl Shop {
         table
     }
 
-    /// A table with these items of another program.
+    /// Makes a table with these items of another program.
     pub(crate) async fn table_of_raw<T: Versioned>(&self, items: impl IntoIterator<Item = Item>) -> Table<T> {
         let table = self.table().await;
         for item in items {
@@ -110,14 +112,14 @@ impl Shop {
         table
     }
 
-    /// A table with this item, and the item as the code under test has created it.
+    /// Makes a table with this item. The code under test has created the item.
     pub(crate) async fn created<T: Versioned>(&self, item: T) -> (Table<T>, Stored<T>) {
         let table = self.table::<T>().await;
         let stored = table.items.create(item).await.unwrap();
         (table, stored)
     }
 
-    /// A table with this item, and the item as another program has created it with this library.
+    /// Makes a table with this item. Another program has created the item with this library.
     pub(crate) async fn stored<T: Versioned>(&self, item: T) -> (Table<T>, Stored<T>) {
         let table = self.table::<T>().await;
         let stored = table.others.create(item).await.unwrap();
@@ -129,7 +131,7 @@ impl Shop {
         let name = format!("{}-{}-{}", T::MODEL.table, process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let repository = |client| {
             let repository = Repository::<T>::new(client).table(name.clone());
-            // An emulator that has just started takes its time.
+            // An emulator needs time after its start.
             if self.remote { repository.attempt_timeout(secs(20)).deadline(secs(60)) } else { repository }
         };
         Table {
@@ -139,12 +141,12 @@ impl Shop {
         }
     }
 
-    /// A table by the SDK alone.
+    /// Returns a table for the SDK alone.
     pub(crate) fn raw(&self, table: &str, key: &'static str) -> Raw {
         Raw { client: self.plain.clone(), table: table.to_owned(), key }
     }
 
-    /// The items of another type in a table that is there.
+    /// Returns the items of another type in an existing table.
     pub(crate) fn named<T: Versioned>(&self, name: &str) -> Repository<T> {
         Repository::new(&self.client).table(name)
     }

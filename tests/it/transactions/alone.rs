@@ -1,4 +1,4 @@
-//! Units of work with a single write, when requests and replies are lost.
+//! Units of work with a single write, with lost requests and replies.
 
 use aws_sdk_dynamodb::Client;
 use dynalock::{Error, Repository, local::Fault, transact};
@@ -12,7 +12,7 @@ fn script(shop: &Shop, nth: usize, fault: &Fault) {
     }
 }
 
-/// Takes the account away, and says what it held.
+/// Deletes the account, and returns its money.
 async fn take(client: &Client, accounts: &Repository<Account>) -> Result<Option<i64>, Error> {
     transact(client, |tx| async move {
         let Some(account) = tx.get(accounts, "a").await? else { return Ok::<_, Error>(None) };
@@ -23,7 +23,7 @@ async fn take(client: &Client, accounts: &Repository<Account>) -> Result<Option<
     .await
 }
 
-/// Creates the account, if there is none as far as it has read.
+/// Creates the account, if the read finds none.
 async fn give(client: Client, accounts: Repository<Account>, reads: bool) -> Result<(), Error> {
     let accounts = &accounts;
     transact(&client, |tx| async move {

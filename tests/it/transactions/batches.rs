@@ -1,10 +1,11 @@
-//! Keys that a batch leaves unprocessed are asked for again.
+//! Keys that a batch leaves unprocessed are requested again.
 
 use dynalock::{Error, Repository, local::Database, transact};
 
 use crate::support::{Product, expect_error, partial::Partial, secs};
 
-/// A table with the products 0 to 9 behind batches that answer for so many keys at a time.
+/// Makes a table with the products 0 to 9, behind batches that process this number of keys at a
+/// time.
 async fn products(
     answers: impl IntoIterator<Item = usize>,
 ) -> (Partial, aws_sdk_dynamodb::Client, Repository<Product>) {

@@ -23,7 +23,8 @@ const COLLECTION: &str = "ItemCollectionSizeLimitExceeded";
 const INVALID: &str = "ValidationError";
 const UNKNOWN: &str = "SomethingNew";
 
-/// Codes of three operations, and the class of the whole; nothing if the same may be sent again.
+/// The codes of three operations, and the class of the cancellation. `None` stands for a request
+/// that may be sent again.
 fn table() -> Vec<([&'static str; 3], Option<CancellationClass>)> {
     use CancellationClass::{Conflict, Mixed, Permanent};
     let mut table = vec![
@@ -59,7 +60,7 @@ fn table() -> Vec<([&'static str; 3], Option<CancellationClass>)> {
     table
 }
 
-/// Three creates.
+/// Adds three creates to a transaction.
 fn creates(shop: &Shop, table: &Table<Account>) -> (Transaction, [Op<Account>; 3]) {
     let mut tx = Transaction::new(&shop.client);
     let handles = ["a", "b", "c"].map(|owner| tx.create(&table.items, Account::new(owner, 5)));
@@ -162,7 +163,7 @@ async fn a_reason_shows_the_item_that_it_came_with() {
 #[tokio::test(start_paused = true)]
 async fn a_unit_of_work_runs_again_only_where_that_can_help() {
     for (reported, sent) in [
-        // The item that was read is the one that is there: another run would decide the same.
+        // The stored item is the item that was read, so another run would decide the same.
         ([NONE, NONE, NONE, FAILED], 1),
         ([INVALID, NONE, NONE, NONE], 1),
         ([NONE, UNKNOWN, NONE, CONFLICT], 1),
@@ -192,7 +193,7 @@ async fn contention_together_with_a_conflict_is_decided_anew() {
     });
     shop.faults.script_on(TRANSACT, 0, Fault::canceled([NONE, NONE, NONE, CONFLICT]));
     super::purse::run(&shop, &table, super::purse::Way::Transact).await.unwrap();
-    // It slept over the contention: the second run reads all three items again.
+    // The call slept because of the contention, so the second run reads all three items again.
     assert_eq!(shop.counts([TRANSACT, "GetItem"]), [3, 6]);
 
     let (shop, table) = purse().await;

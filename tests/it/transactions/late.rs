@@ -1,14 +1,15 @@
-//! Transactions in doubt that are refused while a copy is still on its way: certain only if that copy can never be applied.
+//! Transactions in doubt that are refused while a copy can still arrive. The outcome is certain
+//! only if this copy can never be applied.
 
 use dynalock::{Error, Stored, Transaction, local::Fault};
 
 use crate::support::{Account, Shop, Table, cancelled, changed, expect_error, item, n, s, secs, travel};
 
-/// Whether a transaction has the user's own condition as well.
+/// Sets whether a transaction also has a condition of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
     None,
-    /// That `alice` has taken part in a transfer.
+    /// The condition that `alice` has taken part in a transfer.
     OfTheUser,
 }
 
@@ -16,7 +17,7 @@ async fn read(table: &Table<Account>) -> Stored<Account> {
     table.others.get("alice").await.unwrap().unwrap()
 }
 
-/// An update of `alice` and a create, the first copy of which arrives half a minute later.
+/// An update of `alice` and a create. The first copy arrives half a minute later.
 async fn commit(
     shop: &Shop,
     table: &Table<Account>,

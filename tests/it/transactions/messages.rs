@@ -1,4 +1,4 @@
-//! What the errors of transactions say, and what they keep to themselves.
+//! The texts of errors about transactions, and the content that they must not show.
 
 use dynalock::{Error, Transaction, error::InvalidTransaction, local::Fault, transact};
 

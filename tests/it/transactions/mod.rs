@@ -1,4 +1,4 @@
-//! Transactions when the network or the service fails and when many are at work, on the engine in the process.
+//! Transactions with faults and with many concurrent callers, on the engine in the process.
 
 mod alone;
 mod batches;

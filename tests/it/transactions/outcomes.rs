@@ -1,4 +1,4 @@
-//! A transaction under every fault: what is returned is held against what is stored.
+//! A transaction under each fault. The returned result is compared with the stored items.
 
 use dynalock::{
     Error, Result,
@@ -27,7 +27,7 @@ fn before_it_is_applied() -> Vec<Fault> {
     ]
 }
 
-/// Faults that hide that it was.
+/// Faults that hide from the caller that the request was applied.
 fn after_it_is_applied() -> Vec<Fault> {
     let more = [
         Fault::TruncatedAfterApply,
@@ -44,7 +44,7 @@ fn harmless() -> Vec<Fault> {
     vec![Fault::Delay(millis(100)), Fault::DeliverTwice]
 }
 
-/// Faults after which it makes no sense to send it again.
+/// Faults after which a repetition would fail again.
 fn final_ones() -> Vec<Fault> {
     vec![
         Fault::AccessDenied,
@@ -53,7 +53,7 @@ fn final_ones() -> Vec<Fault> {
     ]
 }
 
-/// Holds a result against the store, now and when everything has arrived.
+/// Compares a result with the stored items, now and after all late requests have arrived.
 async fn agrees(result: &Result<()>, table: &crate::support::Table<crate::support::Account>, what: &str) {
     let now = stored(table).await;
     settle().await;
@@ -141,7 +141,7 @@ async fn a_transaction_whose_every_attempt_fails_is_exhausted_or_indeterminate_b
                     }
                     assert_eq!(*of, *table.name());
                 }
-                // The answers came late, and the token was known by then.
+                // The answers came late, and DynamoDB knew the token by then.
                 (Fault::DeliverLate(_) | Fault::Delay(_), Ok(())) => {}
                 (_, other) => panic!("{what}: {other:?}"),
             }

@@ -1,10 +1,10 @@
-//! One transaction of each kind of write, as a transaction and as a unit of work.
+//! One transaction with each kind of write, as a transaction and as a unit of work.
 
 use dynalock::{Error, Result, Transaction, transact};
 
 use crate::support::{Account, Item, Shop, Table, changed, secs};
 
-/// How it is committed.
+/// The way in which it is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Commit,
@@ -13,21 +13,22 @@ pub(super) enum Way {
 
 pub(super) const WAYS: [Way; 2] = [Way::Commit, Way::Transact];
 
-/// What is stored.
+/// The stored state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// As before the transaction.
+    /// The state before the transaction.
     Before,
-    /// As after one transaction.
+    /// The state after one transaction.
     After,
 }
 
-/// A table before the transaction: `update`, `delete` and `check` are there, `create` is not.
+/// Makes the table before the transaction. The items `update`, `delete` and `check` exist, and
+/// `create` does not.
 pub(super) async fn purse() -> (Shop, Table<Account>) {
     Shop::with_items(["update", "delete", "check"].map(|owner| Account::new(owner, 5))).await
 }
 
-/// Updates, creates, deletes and checks, within a minute.
+/// Updates, creates, deletes and checks the items within a minute.
 pub(super) async fn run(shop: &Shop, table: &Table<Account>, way: Way) -> Result<()> {
     match way {
         Way::Commit => transaction(shop, table).await.deadline(secs(60)).commit().await.map(drop),
@@ -47,7 +48,7 @@ pub(super) async fn run(shop: &Shop, table: &Table<Account>, way: Way) -> Result
     }
 }
 
-/// The same as a transaction, of values that were read elsewhere.
+/// Makes the same transaction with values that were read elsewhere.
 pub(super) async fn transaction(shop: &Shop, table: &Table<Account>) -> Transaction {
     let read = async |owner| table.others.get(owner).await.unwrap().expect("an item");
     let update = changed(read("update").await, |it| it.cents += 1);
@@ -59,7 +60,8 @@ pub(super) async fn transaction(shop: &Shop, table: &Table<Account>) -> Transact
     tx
 }
 
-/// What is stored; panics if that is a part of a transaction, or more than one.
+/// Returns the stored state. Panics if a part of a transaction, or more than one transaction, was
+/// applied.
 pub(super) async fn stored(table: &Table<Account>) -> Stored {
     let mut items = Vec::new();
     for owner in ["update", "create", "delete", "check"] {

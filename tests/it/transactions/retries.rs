@@ -1,4 +1,4 @@
-//! What stays the same over the requests of one transaction, and how long it goes on.
+//! The parts that are equal in all requests of one transaction, and the duration of its retries.
 
 use dynalock::{Error, Transaction, error::InvalidTransaction, local::Fault, transact};
 

@@ -1,10 +1,11 @@
-//! Write skew under real concurrency: it happens to those who do not check, and to nobody else.
+//! Write skew with real concurrency. It happens only to callers that do not check the items that
+//! they read.
 
 use dynalock::{Error, transact};
 
 use crate::support::{Account, Shop, Table, changed, commit, secs};
 
-/// Who is on call; each may leave while somebody else stays.
+/// People on call. Each of them may leave while another one stays.
 async fn on_call(shop: &Shop, round: usize) -> Table<Account> {
     shop.table_of(owners(round).map(|owner| Account::new(&owner, 1))).await
 }
@@ -40,7 +41,7 @@ async fn leave_without_a_check(shop: &Shop, table: &Table<Account>, me: String, 
     }
 }
 
-/// Both decide at the same time, round after round: who stays.
+/// Both people decide at the same time in each round. Returns the people that stay.
 macro_rules! rounds {
     ($leave:path) => {{
         let shop = Shop::without_faults();

@@ -1,4 +1,4 @@
-//! Tokens in doubt, and tokens that DynamoDB has forgotten.
+//! Tokens in doubt, and tokens that DynamoDB no longer remembers.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::support::{Account, Shop, Table, add, cancelled, changed, codes, expec
 
 const TRANSACT: &str = "TransactWriteItems";
 
-/// A transfer of one account to another, as two processes make it that have read the same.
+/// Returns a transfer between two accounts. Two processes that have read the same values make the
+/// same transfer.
 fn update(shop: &Shop, table: &Table<Account>, read: &dynalock::Stored<Account>) -> Transaction {
     let account = changed(read.clone(), |it| it.cents += 1);
     let mut tx = Transaction::new(&shop.client).token("payment-7").deadline(secs(60));
@@ -65,7 +66,7 @@ async fn values_that_were_read_again_after_the_commit_show_that_it_happened() {
             update(&shop, &table, &read).commit().await
         };
         pay().await.unwrap();
-        // The process died before it could note that, and begins anew.
+        // The process died before it could record the transfer, and begins again.
         travel(later).await;
         let sent = shop.counts([TRANSACT]);
         expect_error!(pay().await, Error::AlreadyCommitted { spent: Spent { attempts: 0, .. }, .. });
@@ -158,7 +159,8 @@ async fn a_form_that_is_sent_again_under_its_token_says_that_it_was_committed() 
     expect_error!(send(9).await, Error::Cancelled(_));
 }
 
-/// A transaction whose first reply is lost, and which then meets contention until its token is forgotten.
+/// A transaction whose first reply is lost. It then meets contention until DynamoDB no longer
+/// remembers its token.
 async fn until_the_token_is_forgotten(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
     let operations = tx.len();
     shop.faults.script_on(TRANSACT, 0, Fault::LoseReply);
@@ -189,7 +191,7 @@ async fn without_a_token_and_without_an_id_it_cannot_be_told() {
     assert_eq!(table.raw.get("delete").await, None);
 }
 
-/// A transaction whose first copy is still on its way when the second one is refused.
+/// A transaction whose first copy can still arrive when the second copy is refused.
 async fn late(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
     shop.faults.script_on(TRANSACT, 0, Fault::DeliverLate(secs(30)));
     tx.commit().await.map(drop)

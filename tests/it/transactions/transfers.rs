@@ -1,4 +1,4 @@
-//! Money between accounts: the sum never changes, and each transfer happens once.
+//! Transfers between accounts. The sum never changes, and each transfer happens once.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::support::{Account, FAULTS, Shop, Table, millis, secs, settle};
 const OWNERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
 const OPENING: i64 = 10_000;
 
-/// What became of an account by the transfers that were acknowledged.
+/// The expected change of an account by the acknowledged transfers.
 type Books = BTreeMap<&'static str, (i64, u64)>;
 
 async fn transfer(
@@ -37,7 +37,7 @@ async fn transfer(
     unit.deadline(secs(900)).await
 }
 
-/// So many transfers of one task, each of which must be acknowledged.
+/// Makes this number of transfers in one task. Each of them must be acknowledged.
 async fn task(client: Client, accounts: Repository<Account>, seed: u64, transfers: usize) -> Books {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut books = Books::new();
@@ -60,7 +60,7 @@ async fn accounts(shop: &Shop) -> Table<Account> {
     shop.table_of(OWNERS.map(|owner| Account::new(owner, OPENING))).await
 }
 
-/// Lets tasks transfer, and holds the accounts against what they were told.
+/// Lets tasks transfer money, and compares the accounts with their results.
 async fn exactly(shop: &Shop, table: &Table<Account>, tasks: u64, transfers: usize, what: &str) {
     let tasks: Vec<_> =
         (0..tasks).map(|seed| tokio::spawn(task(shop.client.clone(), table.items.clone(), seed, transfers))).collect();
@@ -103,7 +103,7 @@ async fn sixteen_tasks_transfer_200_times_each_while_the_sum_is_watched() {
     assert!(sums.iter().all(|sum| *sum == 4 * OPENING), "{sums:?}");
 }
 
-/// What may happen to any request.
+/// Returns the faults of any request.
 fn faults() -> Vec<Fault> {
     let more = [
         Fault::EmptyAfterApply,
@@ -117,7 +117,7 @@ fn faults() -> Vec<Fault> {
     FAULTS.into_iter().chain(more).collect()
 }
 
-/// What may happen to a transaction alone.
+/// Returns the faults of transactions only.
 fn faults_of_transactions() -> Vec<Fault> {
     let canceled = [
         Fault::canceled(["TransactionConflict", "None"]),
@@ -127,7 +127,7 @@ fn faults_of_transactions() -> Vec<Fault> {
     faults().into_iter().chain(canceled).collect()
 }
 
-/// Four tasks among faults, over late deliveries too.
+/// Runs four tasks with faults and late requests.
 async fn among(faults: Faults, transfers: usize, what: &str) {
     let shop = Shop::in_process(faults);
     let table = accounts(&shop).await;

@@ -21,21 +21,21 @@ use crate::{
     retry::{Answered, Attempts, Backoff, Limits},
 };
 
-/// The time for the last requests after the wait of a call has ended: the last read, and the
-/// removal of the call's entry from a queue.
+/// The time for the last requests of a call after its wait has ended: the last read, and the
+/// removal of its entry from a queue.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// One lock that a call acquires, and the progress of the acquisition.
+/// One lock that a call acquires, and the progress of this acquisition.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
-    /// The owner of the next grant, or the entry in the queue.
+    /// The owner of the next grant, or the text of the entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
-    /// The number of attempts.
+    /// The number of attempts so far.
     requests: u32,
     started: Instant,
-    /// The end of the wait.
+    /// The end of the wait, or `None` if the call waits without a limit.
     end: Option<Instant>,
     /// The fence of the last holder whose expired lease this call removed.
     taken_over: Option<u64>,
@@ -45,23 +45,24 @@ pub(crate) struct Acquisition<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
-    /// First come, first served, by a queue of at most this number of entries.
+    /// The callers get the lock in the order of their arrival, by a queue of at most `most`
+    /// entries.
     Fair {
         most: usize,
     },
 }
 
-/// The answer to one attempt.
+/// The answer to one attempt to acquire a lock.
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     /// The attempt was denied, because another holder has the lock.
     Denied(D),
-    /// No other holder has the lock, but a late copy of this attempt was granted and its lease has
-    /// already ended. The next attempt needs a new owner.
+    /// A late copy of this attempt was granted, and the lease of that grant has already ended. No
+    /// other holder has the lock. The next attempt needs a new owner.
     GrantOver,
 }
 
-/// A lock that was held by another caller, so that the transaction was refused, and its record.
+/// A lock whose other holder made a transaction fail, with the record of that lock.
 pub(crate) struct Denial {
     /// The index of the lock in the call.
     pub(crate) index: usize,
@@ -87,7 +88,7 @@ impl<T: Send> Caller for oneshot::Sender<T> {
     }
 }
 
-/// The reasons why a call ends without its locks.
+/// The reason why a call ends without its locks.
 pub(crate) enum Stop {
     Failed(Error),
     CallerGone,
@@ -116,12 +117,13 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request, which must end with the wait.
+    /// Returns the limits of the next request. The request must end when the wait of the call ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }
 
-    /// Shortens limits to the end of the wait. A call without a wait is limited by its deadline.
+    /// Shortens the limits of a request so that it ends with the wait of the call. The deadline
+    /// limits a call that does not wait.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,
@@ -129,12 +131,12 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns the attempts of the next request.
+    /// Returns the counter of requests and retries for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
         Attempts::new(&self.spec.connection, self.limits())
     }
 
-    /// Returns whether the call does not wait.
+    /// Returns whether the call tries once and does not wait.
     pub(crate) fn is_single_attempt(&self) -> bool {
         self.end == Some(self.started)
     }
@@ -152,13 +154,15 @@ impl<'a> Acquisition<'a> {
         Spent::new(self.requests, self.elapsed())
     }
 
-    /// Returns the fence of the previous holder, if this call has removed its expired lease
-    /// directly before this grant.
+    /// Returns the fence of the previous holder if this call removed its expired lease. The fence
+    /// must be one below the fence of the new grant.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
+        // Each grant raises the fence by one. A gap means that another caller held the lock in
+        // between.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// Reads the row, eventually consistent.
+    /// Reads the row of the lock, eventually consistent.
     async fn read(&self) -> Result<Option<LockRecord>, Error> {
         let item = self.attempts().read(&self.spec.row.get(false)).await?;
         Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
@@ -173,13 +177,15 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns whether the next attempt may be granted: the observed lease has ended, or the row
-    /// shows no other holder.
+    /// Returns whether the next attempt may be granted. The result is `true` if the observed lease
+    /// has ended, or if the row shows no other holder.
     async fn may_be_granted(&mut self) -> Result<bool, Error> {
-        // There is no item to lock, so there is no holder to wait for.
+        // A missing item has no holder to wait for.
         if self.observer.record().is_none() {
             return Ok(false);
         }
+        // The attempt itself proves the end of the lease by its condition, so no read is needed
+        // first.
         if self.observer.remaining().is_zero() {
             self.observer.expects_the_end();
             return Ok(true);
@@ -196,11 +202,12 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Handles a denied attempt: removes the holder if its lease has ended, and waits otherwise.
-    /// Returns an error if the queue is full.
+    /// Handles a denied attempt. If the lease of the holder has ended, removes the holder. If the
+    /// lease has not ended, waits for the next attempt. Returns an error if the queue is full.
     ///
-    /// A separate request removes the holder in two cases. An enqueue cannot remove an owner, and
-    /// the answer of a transaction does not show which lease it took over.
+    /// A separate request removes the holder in two cases. The request that enters a queue cannot
+    /// remove an owner. The answer of a transaction does not show whose lease the transaction took
+    /// over.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -214,15 +221,15 @@ impl<'a> Acquisition<'a> {
         wait(std::slice::from_mut(self), caller).await
     }
 
-    /// Removes the observed head of the queue if its lease has ended. Returns `false` if there is
-    /// no such head, or if the head is still alive.
+    /// Removes the observed head of the queue if its lease has ended. Returns `false` if the queue
+    /// has no head, or if the head still sends heartbeats.
     pub(crate) async fn evict_expired_head(&mut self) -> Result<bool, Error> {
         let Some(record) = self.observer.record().filter(|_| self.observer.has_expired_head()) else {
             return Ok(false);
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // After a lost reply, a removal by this call looks like a removal by another caller.
+        // If the reply was lost, a removal by this call looks like a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -242,15 +249,18 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Sends one heartbeat, which must end with the call's wait even if the lease lasts longer.
+    /// Sends one heartbeat. The heartbeat must end with the wait of the call, even if the lease
+    /// lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
     }
 
-    /// Starts the heartbeat of a grant. If the lease is in a separate row, the item is read first,
+    /// Starts the heartbeats of a grant. If the lease is in a separate row, the item is read first,
     /// and a missing item releases the lease.
     pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
+        // A lease row does not show whether its item exists. The read comes after the grant: from
+        // then on, DynamoDB refuses the checked deletes of other callers.
         let row = match self.spec.row.is_separate() {
             true => Some(self.read_item(&grant).await?),
             false => row,
@@ -288,8 +298,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner. The last attempt failed without another holder,
-    /// because its own grant was over. Returns an error if the wait is over.
+    /// Sleeps before an attempt with a new owner. The last attempt found no other holder, but the
+    /// lease of its own late grant had ended. Returns an error if the wait is over.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -310,18 +320,19 @@ impl<'a> Acquisition<'a> {
         Error::Exhausted { spent: self.spent(), last }
     }
 
-    /// Returns the error of a full queue. For a call that does not wait, a queue with a head is
-    /// full.
+    /// Returns the error of a full queue. A call that does not wait may enter only an empty queue,
+    /// so it returns [`Error::Locked`] if the queue is full.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
         }
         let entries = self.observer.record().map_or(0, |record| record.queue.len());
+        // The head is the holder and does not wait.
         let (table, waiting) = (Arc::clone(&self.spec.row.table), entries.saturating_sub(1));
         Error::QueueFull { table, waiting, spent: self.spent() }
     }
 
-    /// Returns the error of a call whose lock is held by the observed holder.
+    /// Returns the error of a call if the observed holder still has the lock.
     pub(crate) fn locked(&self) -> Error {
         let (options, record) = (&self.spec.options, self.observer.record());
         Error::Locked(Box::new(Locked {
@@ -336,8 +347,8 @@ impl<'a> Acquisition<'a> {
 }
 
 /// Returns the error at the end of a call. If the wait is over and another holder was seen last,
-/// that holder is the reason, even if the last request was not answered. Of several locks, the
-/// first held lock is the reason.
+/// the error names that holder. The error names that holder even if the last request was not
+/// answered. Of several locks, the first held lock decides the error.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

@@ -15,13 +15,14 @@ use crate::{
     retry::{Attempts, Backoff, Limits},
 };
 
-/// Acquires all locks in one transaction, which is repeated until it is granted. A waiting call
-/// holds no lock, so calls cannot deadlock.
+/// Acquires all locks in one transaction, and repeats the transaction until it is granted. A call
+/// holds no lock while it waits, so calls cannot deadlock.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
     caller: &mut impl Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
+    // All locks have the same owner, so that each row shows whether a lost transaction was applied.
     let owner = specs[0].owner();
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, Arc::clone(&owner))).collect();
     let granted = acquire_together(&mut all, limits, caller).await;
@@ -45,11 +46,13 @@ async fn acquire_together(
                 continue;
             }
             Err(error) => {
-                // A transaction whose reply was lost may have been applied.
+                // If the reply was lost, the transaction may have been applied.
                 give_back(all);
                 return Err(error.into());
             }
         };
+        // If no other holder has a denied lock, a grant of this owner has already ended there. The
+        // next attempt needs a new owner.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -59,11 +62,12 @@ async fn acquire_together(
     }
 }
 
-/// Sends the transaction once.
+/// Sends the transaction, and repeats it until DynamoDB answers.
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(limits));
-    // All repetitions of the transaction carry this time, whichever of them is applied.
+    // Each repetition of the transaction contains this time. It is not known which repetition is
+    // applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -77,8 +81,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
         return Ok(AttemptResult::Denied(denied));
     }
-    // A repetition of the transaction was applied at an unknown time. A heartbeat therefore starts
-    // each lease anew.
+    // A repetition of the transaction was applied at an unknown time. A heartbeat therefore renews
+    // each lease now.
     let result = read(all, &mut attempts, clock::now()).await?;
     if let AttemptResult::Granted(granted) = &result {
         for Acquired { grant, .. } in granted {

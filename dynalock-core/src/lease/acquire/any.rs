@@ -1,4 +1,4 @@
-//! Acquires the first free lock of several, or one lock.
+//! Acquires one lock, or the first free lock of several.
 
 use std::sync::Arc;
 
@@ -64,15 +64,17 @@ impl Acquisition<'_> {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
                     self.observer.observe(record);
-                    // The request itself takes over an expired owner. A separate request removes an
-                    // expired head, because an expression cannot remove the head of a queue that
-                    // may be missing.
+                    // The request itself takes over an expired owner. Another request must remove
+                    // an expired head of a queue, because an expression cannot remove the first
+                    // element of a list that may be missing.
                     if !self.evict_expired_head().await? {
                         return Ok(None);
                     }
                 }
                 AttemptResult::GrantOver => {
                     self.pause_before_retry(&mut backoff).await?;
+                    // A late copy of the attempt can still arrive, and must not be taken for the
+                    // next grant.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -80,7 +82,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Sends one conditional write.
+    /// Sends one conditional write, and repeats it until DynamoDB answers.
     async fn attempt_once(&self) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
         let Self { spec, owner, .. } = self;
         let expired = &self.observer.expired();
@@ -88,6 +90,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
+            // Each repetition sets these times again. The lease counts from the time before the
+            // last request was sent.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -96,7 +100,7 @@ impl Acquisition<'_> {
         let answer = match attempts.update(request).await {
             Ok(answer) => answer,
             Err(error) => {
-                // An attempt whose reply was lost may have been granted.
+                // If the reply was lost, the attempt may have been granted.
                 spec.give_back(owner);
                 return Err(error);
             }
@@ -110,7 +114,7 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // A slow answer may have used most of the lease.
+            // A slow answer may have used most of the lease, so a heartbeat renews it first.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -124,13 +128,12 @@ impl Acquisition<'_> {
                 self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // The row shows that this owner has released the lock.
+            // The row shows that this owner has already released the lock.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews a grant that is old, or whose age is unknown. Its lease then counts from the
-    /// heartbeat.
+    /// Renews a grant that is old, or whose age is unknown. The lease counts from the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -146,7 +149,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the grant of an acquire without a queue. Does not start its heartbeats.
+    /// Returns the grant of an acquire without a queue. This method does not start the heartbeats
+    /// of the grant.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

@@ -22,29 +22,32 @@ use crate::{
 
 /// A call that acquires locks.
 pub(crate) struct AcquireCall {
-    /// The locks to acquire, at least one. A call for all locks names each lock once, sorted by
-    /// name.
+    /// The locks to acquire. A call names at least one lock. A call for all locks names each lock
+    /// once, sorted by name.
     pub(crate) locks: Vec<AcquireSpec>,
     pub(crate) mode: AcquireMode,
 }
 
 /// The number of locks that a call needs, and the order in which callers get them.
 pub(crate) enum AcquireMode {
-    /// The first lock that is free.
+    /// The call needs the first lock that is free.
     Any,
-    /// All locks, by a transaction with these limits.
+    /// The call needs all locks. The call acquires them by a transaction with these limits.
     All(Limits),
-    /// All locks. The call enters the queue of each lock, and holds the lock when it is the head.
+    /// The call needs all locks. The call enters the queue of each lock, and holds a lock when its
+    /// entry is the head of the queue.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 
 impl AcquireCall {
-    /// Acquires the locks in a task, which starts immediately. If the caller has gone away, a drop
-    /// of the guard releases the locks.
+    /// Acquires the locks in a task that starts immediately. If the caller has dropped its future,
+    /// the drop of the guard releases the locks.
     pub(crate) fn acquire<G: Send + 'static>(
         self,
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
     ) -> impl Future<Output = Result<G>> + Send + 'static {
+        // The acquire runs in its own task: if it stopped with the caller's future, a granted lock
+        // would be held for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(async move {
             let granted = match self.run(&mut caller).await {
@@ -52,15 +55,14 @@ impl AcquireCall {
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::CallerGone) => return,
             };
-            // If no caller receives the result, the result is dropped, and the guard in it releases
-            // the lock.
+            // If no caller receives the result, the drop of the guard in it releases the lock.
             drop(caller.send(granted));
         });
-        // The task sends no result only if its runtime ends.
+        // The task always sends a result, unless its runtime ends.
         async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Like [`acquire`](Self::acquire), for a call that acquires one lock.
+    /// Acquires one lock, like [`acquire`](Self::acquire).
     pub(crate) fn acquire_one<G: Send + 'static>(
         self,
         make: impl FnOnce(KeptGrant) -> Result<G> + Send + 'static,

@@ -1,8 +1,8 @@
-//! Acquires locks: one lock, the first free lock of several, all of several, or each lock
-//! through its queue.
+//! Acquires locks: one lock, the first free lock of several, all of several, or each lock through
+//! its queue.
 //!
-//! All kinds of acquisitions repeat the same steps: an attempt, and after a denial the removal
-//! of an expired holder or a wait.
+//! All kinds of acquisitions repeat the same steps. First, an acquisition sends an attempt. After a
+//! denial, the acquisition removes an expired holder or waits.
 
 pub(crate) mod acquisition;
 mod all;

@@ -20,18 +20,19 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// Whether a later read showed no holder. An old read may do so, and does not end the observation.
+    /// `true` if a later read showed no holder. That read may be outdated, so it does not end the
+    /// observation.
     seems_free: bool,
-    /// The number of denied attempts since the last change of the lease, although the lease seemed
-    /// to have ended.
+    /// The number of attempts that were denied although the lease seemed to have ended. A change of
+    /// the lease sets it to zero.
     denials: u32,
 }
 
-/// The record that was read last.
+/// The record from the last read.
 struct Observed {
     record: LockRecord,
     /// The time at which the current state of the lease was first seen. The time is taken after the
-    /// answer, so the observation never counts too long.
+    /// answer, so the observed time is never too long.
     since: Instant,
 }
 
@@ -54,12 +55,12 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the record, because there is no item to lock.
+    /// Forgets the record of the row, because the item to lock does not exist.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
 
-    /// Notes a read that showed no holder.
+    /// Records a read that showed no holder.
     pub(crate) fn saw_free(&mut self) {
         self.seems_free = true;
     }
@@ -69,12 +70,12 @@ impl ExpiryObserver {
         !self.seems_free && self.record().is_some_and(|record| record.holder().is_some())
     }
 
-    /// Returns the record of the last holder that was seen.
+    /// Returns the record of the holder that was seen last.
     pub(crate) fn record(&self) -> Option<&LockRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is made because the lease seems to have ended. If the attempt is
+    /// Counts an attempt that is sent because the lease seems to have ended. If the attempt is
     /// denied and the lease has not changed, the next pauses are longer.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
@@ -83,7 +84,7 @@ impl ExpiryObserver {
     /// Returns whether the lease of the queue's head has ended.
     pub(crate) fn has_expired_head(&self) -> bool {
         let Some(record) = self.record() else { return false };
-        // An observer waits for the ttl of the head, not for the ttl of this caller.
+        // An observer waits for the ttl of the head. The ttl of this caller may differ.
         let has_been_silent = |ttl: Option<Duration>| self.has_been_silent_for(ttl.unwrap_or(self.options.ttl));
         record.has_expired_head(&self.options) || record.head().is_some_and(|head| has_been_silent(head.ttl))
     }
@@ -110,6 +111,8 @@ impl ExpiryObserver {
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
                 let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
+                // The stored end has the precision of its unit, and the condition is strict. One
+                // more unit is therefore needed.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
                 Duration::from_millis(end.saturating_sub(self.options.now()))
@@ -122,11 +125,14 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
-    /// The pause is never zero. A row that another program writes may show an ended lease and still
-    /// deny each attempt; the pauses then grow.
+    /// The returned pause is never zero. If another program writes the row, the lease may seem to
+    /// have ended although DynamoDB refuses each attempt. The pauses grow with the number of
+    /// refused attempts.
     pub(crate) fn pause(&mut self) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_secs(1);
+        // The factor is different for each caller, so that waiters do not send their attempts at
+        // the same time.
         let read = (self.options.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + self.rng.f64());
         if let Some(doublings) = self.denials.checked_sub(1) {
             return read.saturating_mul(1 << doublings.min(7)).min(LONGEST);
@@ -136,13 +142,13 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the next read of a queue. The pause is longer for a caller that is
-    /// farther back.
+    /// farther back in the queue.
     pub(crate) fn pause_in_queue(&mut self, place: usize) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         const LONGEST: Duration = Duration::from_millis(250);
         let each = (self.options.ttl / 40).clamp(SHORTEST, LONGEST);
         let read = each.saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
-        // A caller must notice soon that it has become the head, before its lease ends.
+        // A caller must notice that it has become the head before its lease ends.
         let read = read.min(self.options.ttl / 6).mul_f64(0.5 + self.rng.f64());
         let jitter = SHORTEST.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {

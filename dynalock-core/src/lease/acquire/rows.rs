@@ -1,4 +1,4 @@
-//! Requests over the rows of several locks in one table.
+//! Requests on the rows of several locks in one table.
 
 use super::{acquisition::Denial, spec::AcquireSpec};
 use crate::{
@@ -10,8 +10,9 @@ use crate::{
     retry::Attempts,
 };
 
-/// Sends one transaction over rows of one table until it is answered. Its token ensures that it is
-/// applied once. Returns the cancellation reasons if it was refused.
+/// Sends one transaction on rows of one table, and repeats it until DynamoDB answers. The token of
+/// the transaction ensures that it is applied only once. Returns the cancellation reasons if the
+/// transaction was refused.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,
@@ -25,6 +26,8 @@ pub(crate) async fn transact(
             match Box::pin(request.send(&client)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
+                // A transaction without a false condition was cancelled because of contention or
+                // capacity, so it can be repeated.
                 Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
                 Err(failure) => Err(failure),
             }
@@ -32,7 +35,7 @@ pub(crate) async fn transact(
         .await
 }
 
-/// Returns the locks whose holders refused a transaction.
+/// Returns the locks whose holders made a transaction fail.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {
@@ -42,8 +45,8 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads all rows of a call by consistent reads, in the order of its locks. All rows are in one
-/// table.
+/// Reads all rows of a call by consistent reads, in the order of its locks. All rows of a call are
+/// in one table.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -15,12 +15,13 @@ use crate::{
     retry::{Attempts, Connection, Limits},
 };
 
-/// One acquisition: the row, the owner and the limits.
+/// The parameters of one acquisition: the row, the owner and the limits.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock for errors. For an item it is the key, if errors may show it.
+    /// The name of the lock that errors show. For the lease of an item, it is the key of the item
+    /// if errors may show it.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
@@ -32,8 +33,8 @@ pub(crate) struct AcquireSpec {
 }
 
 impl AcquireSpec {
-    /// Returns the label with a new nonce. The call keeps this owner until the lock is granted. If
-    /// a late copy of an attempt is granted, the owner in the row is still the owner of this call.
+    /// Returns the label of the owner with a new nonce. The call keeps this owner until the lock is
+    /// granted. If a late copy of an attempt is granted, the row therefore still names this call.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -48,7 +49,8 @@ impl AcquireSpec {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }
 
-    /// Starts a background release of a grant whose reply may have been lost.
+    /// Starts a background release for an owner whose grant may not have been reported because of a
+    /// lost reply.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
         let (spec, owner) = (self.clone(), Arc::clone(owner));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -86,18 +86,18 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the entry at whatever place it has. The attempts end after ten minutes, or after a
+    /// Removes the entry at any place in the queue. The attempts end after ten minutes, or after a
     /// ttl if that is longer.
     ///
-    /// An entry that remains delays the callers behind it by one ttl, and a client that gets no
-    /// answers could add entry after entry. Later calls of the client therefore wait for the
-    /// removal ([`after_abandoned`]).
+    /// An entry that remains delays the callers behind it by one ttl. A client that gets no answers
+    /// could add one entry after another. Later calls of the client therefore wait for the removal
+    /// ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
         let (mut backoff, mut rng) = (Backoff::default(), random::generator());
-        // These retries do not use the retry budget of the calls, because they have to continue
-        // during an outage.
+        // These retries do not use the retry budget of the calls, because they must continue during
+        // an outage.
         while let Err(error) = self.attempt().await {
             tracing::debug!(%error, "a place in a queue could not be given up");
             if matches!(error, Error::TableNotFound { .. }) {
@@ -112,7 +112,7 @@ impl Abandonment {
         }
     }
 
-    /// Attempts the removal once. Its requests are not repeated.
+    /// Attempts the removal once. The requests of this attempt are not repeated.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
@@ -133,6 +133,8 @@ impl Abandonment {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
+            // DynamoDB refused the removal although the entry has not moved. The next attempt reads
+            // the row again.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

@@ -17,8 +17,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DequeueResult {
     Removed,
-    /// The head had already been removed: by another caller, or by an earlier attempt whose reply
-    /// was lost.
+    /// The head had already been removed, either by another caller or by an earlier attempt whose
+    /// reply was lost.
     AlreadyGone,
     StillThere,
 }
@@ -26,9 +26,9 @@ pub(crate) enum DequeueResult {
 /// The head in the row that refused the dequeue.
 enum HeadSeen {
     Gone,
-    /// The row has the same head, which may be removed.
+    /// The row has the same head. This head may be removed.
     Same,
-    /// The row has the same head, whose holder has renewed the lease.
+    /// The row has the same head, and its holder has renewed the lease.
     Alive,
 }
 
@@ -48,8 +48,8 @@ impl DequeueReason {
         }
     }
 
-    /// Returns whether a late copy of the head's enqueue may still arrive, as far as the caller
-    /// knows.
+    /// Returns whether a late copy of the head's enqueue may still arrive, to the caller's
+    /// knowledge.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,
@@ -78,9 +78,9 @@ pub(crate) async fn dequeue(
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // The request that keeps the queue is right for an empty queue, too. If
-                    // DynamoDB refuses it, the reason is another and lasts. The request is
-                    // therefore sent at most twice.
+                    // The request that keeps the queue is also correct for an empty queue. If
+                    // DynamoDB refuses it, another reason is permanent. The request is therefore
+                    // sent at most twice.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -108,8 +108,8 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes an empty queue. If the request fails, the empty queue stays, which is harmless: the next
-/// caller can enter it.
+/// Removes an empty queue. If the request fails, the empty queue stays. An empty queue is harmless,
+/// because the next caller can enter it.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request());
     if let Err(error) = attempts.update(|| row.sweep(fence, duplicate)).await {

@@ -1,4 +1,4 @@
-//! Acquires locks in first-come, first-served order. The call has a ticket in each queue.
+//! Acquires locks in first-come, first-served order. A call has a ticket in each queue.
 
 use std::sync::Arc;
 
@@ -38,14 +38,15 @@ pub(crate) struct QueueLimits {
 /// The result of the request that enters all queues.
 enum EnterResult {
     Entered(Duplicate),
-    /// A lock has an owner that is not in the queue, or a queue is full.
+    /// The call has not entered any queue. A lock has an owner that is not in the queue, or a queue
+    /// is full.
     Denied(Vec<Denial>),
 }
 
-/// Enters all queues by one request, and waits until the call is the head of each.
+/// Enters all queues by one request, and waits until the call is the head of each queue.
 ///
-/// One transaction enters all queues. If two calls share several locks, the same call is therefore
-/// first in each of these queues, and calls cannot deadlock.
+/// One transaction enters all queues. If two calls share several locks, the same call is first in
+/// each of these queues. Calls therefore cannot deadlock.
 pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
@@ -72,7 +73,7 @@ impl<'a> Queued<'a> {
         Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
     }
 
-    /// The tickets whose turn has not come.
+    /// Returns the tickets whose turn has not come.
     fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
         self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
@@ -93,6 +94,8 @@ impl<'a> Queued<'a> {
         let duplicate = match self.enter(caller).await {
             Ok(duplicate) => duplicate,
             Err(stop) => {
+                // These answers prove that no entry was written. After any other error, an entry
+                // may exist.
                 let has_no_entry = match &stop {
                     Stop::CallerGone => true,
                     Stop::Failed(error) => {
@@ -107,17 +110,17 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // The lease of the missing item has been released.
+            // The lease of the missing item has already been released.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // An entry that another caller removed is removed again, because a late copy of the
-            // enqueue may have restored it.
+            // Even an entry that another caller has removed is removed again, because a late copy
+            // of the enqueue may have restored it.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
     }
 
-    /// Enters all queues with an entry that carries the current time.
+    /// Enters all queues with an entry that contains the current time.
     async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
@@ -129,7 +132,7 @@ impl<'a> Queued<'a> {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
             // Other callers compute the end of the head's lease from the time in the entry, so that
-            // time must not be older than the wait.
+            // time must not include the wait before this attempt.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -137,8 +140,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues. For one queue it is an UpdateItem, which costs
-    /// half as much as a transaction. For several queues it is a transaction.
+    /// Sends one request that enters all queues. For one queue, the request is an UpdateItem, which
+    /// costs half as much as a transaction. For several queues, the request is a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,
@@ -146,10 +149,12 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads all rows. A single row is read eventually consistent, at half the price, unless this
-    /// call has just changed it.
+    /// Reads all rows. A single row is read eventually consistent, which costs half as much. If
+    /// this call has just changed the row, the read is consistent.
     async fn read(&mut self, has_evicted: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
+            // The next change can make this call the head. A consistent read shows the latest
+            // moment at which it was not yet the head.
             [ticket] if has_evicted || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
@@ -194,8 +199,8 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// Waits until the entry is the head of each queue. Locks that are already held are renewed in
-    /// the meantime.
+    /// Waits until the entry is the head of each queue. Locks that the call already holds are
+    /// renewed in the meantime.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,
@@ -269,8 +274,8 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads a row eventually consistent. The answer may show any earlier state, so a missing entry is
-/// confirmed by a consistent read.
+/// Reads a row eventually consistent. The answer may show any earlier state, so a consistent read
+/// confirms a missing entry.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let item = ticket.acquisition.attempts().read(&ticket.acquisition.spec.row.get(false)).await?;
     match ticket.saw_old(item) {

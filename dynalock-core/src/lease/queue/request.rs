@@ -15,12 +15,13 @@ use crate::{
     retry::Attempts,
 };
 
-/// Whether a late copy of the enqueue may still arrive after its entry has left the queue.
+/// The knowledge about late copies of an enqueue. A late copy may arrive after its entry has left
+/// the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// A late copy may arrive. The request that removes the entry therefore stores its owner in the
-    /// row, so that DynamoDB refuses the copy.
+    /// A late copy of the enqueue may arrive. The request that removes the entry therefore stores
+    /// its owner in the row, so that DynamoDB refuses the copy.
     Possible,
 }
 
@@ -36,17 +37,17 @@ impl Duplicate {
 pub(crate) enum DequeueReason {
     /// The head leaves the queue itself.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the head has ended. The condition requires that the row still equals this
-    /// observation.
+    /// The lease of the head has ended. The condition of the request requires that the row still
+    /// equals this observation.
     Expired(Observation),
-    /// An operator removes the head, even if it is alive.
+    /// An operator removes the head, even if its lease has not ended.
     Operator(Observation),
 }
 
 impl Row {
     /// Returns the request that appends an entry to a queue with fewer than `most` entries. The
-    /// entry becomes the head if the queue is empty, and the head holds the lock. DynamoDB refuses
-    /// a late copy of the request.
+    /// entry becomes the head if the queue is empty. The head of a queue holds the lock. DynamoDB
+    /// refuses a late copy of the request.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -66,8 +67,8 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head. In the same write, the next entry becomes the
-    /// head, so that no other caller can enter in between.
+    /// Returns the request that removes the head of the queue. In the same write, the next entry
+    /// becomes the head, so that no other caller can enter before it.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
@@ -77,6 +78,8 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
+        // A waiter may have entered since the row was read. Without this condition, the request
+        // would remove the queue with that waiter.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }
@@ -88,8 +91,8 @@ impl Row {
             | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
                 update.remove.push(to.name(lock.released));
             }
-            // The row keeps the name of the last released owner, which refuses late copies of that
-            // owner's requests.
+            // The row keeps the name of the last released owner, so that DynamoDB refuses late
+            // copies of that owner's requests.
             (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
         }
         match reason {

@@ -19,11 +19,11 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {
-    /// The number of callers before this one, with the holder. The next waiter has position 1.
+    /// The number of callers before this one, including the holder. The next waiter has position 1.
     pub position: usize,
-    /// The number of waiters, with this one and without the holder.
+    /// The number of waiters, including this one and without the holder.
     pub waiting: usize,
-    /// The label of the holder. A holder without a label has its nonce as label.
+    /// The label of the holder, or the nonce of the holder if it has no label.
     pub holder: String,
     /// The expected remaining wait, if the queue continues at the speed that this wait has seen.
     /// The estimate is `None` until the queue has moved.
@@ -56,14 +56,14 @@ pub struct QueueTicket<G> {
 /// The next change of the status, or `None` if the wait is over.
 type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
-/// Estimates the remaining wait from the speed of the queue.
+/// An estimate of the remaining wait, based on the speed of the queue.
 pub(crate) struct WaitEstimate {
     entered: Instant,
     first: usize,
 }
 
 impl WaitEstimate {
-    /// Starts an estimate for a caller that has just entered at this place.
+    /// Starts an estimate for a caller that has just entered the queue at the place `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -85,7 +85,7 @@ impl QueueStatus {
         }
     }
 
-    /// Sends the status if it has changed. A change of the estimate alone is not sent.
+    /// Sends the status to `to` if it has changed. A change of the estimate alone is not sent.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         to.send_if_modified(|last| {
             let place = |waiting: &Self| (waiting.position, waiting.waiting, waiting.holder.clone());
@@ -124,12 +124,13 @@ impl<G> QueueTicket<G> {
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // The sender is gone, so the wait is over.
+            // The sender is dropped when the wait is over.
             Err(_) => 0,
         }
     }
 
-    /// Returns the next change, or `None` when the wait is over. Await the ticket for the result.
+    /// Returns the next change, or `None` when the wait is over. The awaited ticket returns the
+    /// result.
     ///
     /// # Examples
     ///

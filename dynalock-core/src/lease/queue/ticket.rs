@@ -24,23 +24,23 @@ use crate::{
     },
 };
 
-/// The place of a call in one queue.
+/// The entry of a call in one queue, and the progress of its wait.
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
-    /// The time at which the last consistent read was sent that showed another head. The call
-    /// became the head after that time. `None` if no such read is known.
+    /// The time at which the last consistent read that showed another head was sent, or `None` if
+    /// no such read is known. The call became the head after the read was sent.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The entry is behind this number of entries. The number never grows, even if an older read
-    /// shows a larger one.
+    /// The entry waits behind the given number of entries. The number never grows, even if an
+    /// outdated read shows a larger number.
     Waiting(usize),
     /// The entry is the head.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The lock is held. The lock is renewed while the call waits for its other locks.
+    /// The call holds this lock, and renews it while it waits for its other locks.
     Held(KeptGrant),
 }
 
@@ -66,13 +66,13 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Records the time at which the enqueue was sent. The call becomes the head later than that.
+    /// Records the time at which the enqueue was sent. The call becomes the head later than `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
 
-    /// Applies the answer of a consistent read that was sent at this time. Returns whether the
-    /// entry is in the queue.
+    /// Applies the answer of a consistent read that was sent at `sent`. Returns whether the entry
+    /// is in the queue.
     pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {
@@ -97,7 +97,7 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Applies a row that was read. Returns whether the entry is in the queue.
+    /// Updates the place from a row that was read. Returns whether the entry is in the queue.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
@@ -127,8 +127,9 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the grant of a head, or `None` if other callers have removed the entry. The lease
-    /// starts at the earliest time from which other callers may count it, or at a heartbeat.
+    /// Returns the grant of a call that is the head of its queue, or `None` if other callers have
+    /// removed the entry. The lease starts at the earliest time from which other callers may count
+    /// it, or at a heartbeat.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -158,7 +159,7 @@ impl<'a> Ticket<'a> {
     /// Returns the start of the lease of a head that has sent no heartbeat, or `None` if the start
     /// is not known.
     ///
-    /// The start depends on the other callers' expiry rule:
+    /// The start depends on the expiry rule of the other callers:
     ///
     /// | rule | the other callers count from | this call counts from |
     /// |---|---|---|
@@ -172,7 +173,7 @@ impl<'a> Ticket<'a> {
         self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
-    /// Renews a lock without a background heartbeat, or whose heartbeat has ended because of
+    /// Renews a lock that has no background heartbeats, or whose heartbeats have ended because of
     /// `max_hold`. Returns `false` if the lock is lost.
     async fn renew(&self) -> Result<bool, Error> {
         let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };

@@ -16,7 +16,7 @@ use crate::{
     random,
 };
 
-/// How long DynamoDB remembers a ClientRequestToken.
+/// The time for which DynamoDB remembers a ClientRequestToken.
 const TOKEN_LIFE: Duration = Duration::from_mins(10);
 
 /// One call of the public API, with all its requests.
@@ -25,9 +25,9 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts, which the limit applies to. Reads that were answered do not count.
+    /// The number of attempts, to which the limit applies. A read that was answered does not count.
     count: u32,
-    /// The number of these attempts that the SDK did not send.
+    /// The number of these attempts that never left the SDK.
     unsent: u32,
     in_doubt: bool,
     pauses: u32,
@@ -41,9 +41,9 @@ pub(crate) struct Attempts {
 pub(crate) enum AfterConflict {
     /// The next attempt starts from the item that the conflict returned.
     AtOnce,
-    /// The call has slept, so the items that it read before are stale.
+    /// The call has slept, so the items that it read before may be outdated.
     Slept,
-    /// The call ends with the conflict.
+    /// The call has no time left, and ends with the conflict.
     NoTimeLeft,
 }
 
@@ -72,19 +72,19 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns whether a request of the call has an unknown outcome: it may have been applied, or
-    /// may still be.
+    /// Returns whether a request of this call has an unknown outcome. A request with an unknown
+    /// outcome may have been applied, or may still be applied.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Continues a call that began earlier and has already used this number of attempts.
+    /// Continues a call that began earlier and has already used `attempts` attempts.
     pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Sets the number of attempts of the whole call, including attempts that were counted
-    /// elsewhere.
+    /// Sets the number of attempts of the whole call. The given number includes attempts that were
+    /// counted elsewhere.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -98,7 +98,7 @@ impl Attempts {
         &mut self.rng
     }
 
-    /// Sends a request until an answer comes. The request must be safe to repeat.
+    /// Sends a request until DynamoDB answers it. The request must be safe to repeat.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -106,7 +106,7 @@ impl Attempts {
         self.repeat_of(1, table, request).await
     }
 
-    /// Like [`repeat`](Self::repeat), for a request for this number of items.
+    /// Repeats a request for `items` items, like [`repeat`](Self::repeat).
     pub(crate) async fn repeat_of<O, F>(
         &mut self,
         items: usize,
@@ -124,7 +124,7 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict with an item of this size at this version, if the pace asks for it.
+    /// Sleeps after a conflict with an item of this size and version, if the pace requires a sleep.
     pub(crate) async fn pause_after_conflict(&mut self, size: usize, version: u64) -> AfterConflict {
         let pause = self.pace(size, version);
         if !self.may_go_on(pause) {
@@ -142,7 +142,7 @@ impl Attempts {
         self.pacer.read(version, clock::now(), self.connection.round_trip.get());
     }
 
-    /// Returns the sleep before the next attempt. The sleep is zero while the call may still start
+    /// Returns the sleep before the next attempt. The sleep is zero if the next attempt may start
     /// from the item that the conflict returned.
     fn pace(&mut self, size: usize, version: u64) -> Duration {
         let (now, srtt) = (clock::now(), self.connection.round_trip.get());
@@ -154,7 +154,7 @@ impl Attempts {
         pause
     }
 
-    /// Waits between two requests of a call that waits for something on the server.
+    /// Sleeps between two requests of a call that waits for a change on the server.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
         let pause = backoff.next(Backoff::FIRST, &mut self.rng);
         if !self.may_go_on(pause) {
@@ -169,9 +169,9 @@ impl Attempts {
         self.attempt_of(1, request).await
     }
 
-    /// Sends a request for this number of items once. Its timeout doubles with each attempt without
-    /// an answer: the first request may have to fetch credentials and open a connection, and a
-    /// timeout makes it start again.
+    /// Sends a request for `items` items once. The timeout doubles with each attempt without an
+    /// answer. The first request may have to fetch credentials and open a connection, and a timeout
+    /// makes both start again.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -181,19 +181,23 @@ impl Attempts {
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
         let timeout = timeout.min(self.time_left());
+        // The attempt counts before it is sent: a caller may drop this future at any time.
         self.count += 1;
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
             (outcome, DEPARTED.with(Cell::get))
         };
         let (outcome, departed) = DEPARTED.scope(Cell::new(false), attempt).await;
-        // The request was still being signed or waiting for credentials, so it was not sent.
+        // The request was still waiting for credentials or for its signature, so it was not sent.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
-        // The connector reports an unknown host name only after the request has left the SDK.
+        // The SDK has handed the request over before the connector looks up the host name, so
+        // `departed` is true for an unknown host name.
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
         }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
+        // A false condition is an answer, too: the service works, and the round trip is a valid
+        // sample.
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
@@ -241,17 +245,18 @@ impl Attempts {
         }
     }
 
-    /// Sleeps before the next attempt. If no attempt is left, returns the error of the last one. If
-    /// `costs` is true, the retry takes a token from the retry budget.
+    /// Sleeps before the next attempt. If no attempt is left, returns the error of the last
+    /// attempt. If `costs` is true, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
-            // The item shows the outcome of a lost reply only until later writes push the write id
-            // out of the ring. The first pause is therefore short.
+            // The item shows the outcome of a lost reply only until later writes remove the write
+            // id from the ring. The first pause is therefore short.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, &mut self.rng);
         tracing::debug!(attempts = self.count, ?pause, error = %last, "again");
+        // The order matters: a retry that has no time left must not take a token from the budget.
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
         }
@@ -270,13 +275,15 @@ impl Attempts {
         self.limits.deadline.saturating_sub(self.elapsed())
     }
 
-    /// Returns an error if the deadline has passed, so that no write begins after it.
+    /// Returns an error if the deadline has passed, so that no write starts after the deadline.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Returns whether DynamoDB still knows the client request tokens of this call.
+    /// Returns whether DynamoDB still remembers the ClientRequestTokens of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
+        // The time counts from the start of the call. The token was first sent later, so this is on
+        // the safe side.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -289,7 +296,7 @@ impl Attempts {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call that gives up after this error.
+    /// Returns the error of a call whose last attempt failed with `last`.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
@@ -304,6 +311,8 @@ impl Attempts {
         stop: Option<Error>,
     ) -> Error {
         let last = stop.map(|stop| match stop {
+            // `Indeterminate` already contains the attempts and the time, so the inner `Exhausted`
+            // is removed.
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });
@@ -311,13 +320,13 @@ impl Attempts {
     }
 }
 
-/// Returns the error of a request whose key DynamoDB refused.
+/// Returns the error for a request whose key does not fit its table.
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
 
-/// Returns the names of all tables of a request, each once.
+/// Returns the names of all tables of a request, each one once.
 pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&str> = Vec::new();
     for table in all {
@@ -329,7 +338,7 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
 }
 
 /// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
-/// one, but a broken gateway may.
+/// the refusal for a request without a condition, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -15,12 +15,12 @@ use crate::{
 pub(crate) enum Answered {
     /// The update was applied. The field is the item before the update.
     Applied(Option<Item>),
-    /// The condition was false. The field is the item that DynamoDB compared.
+    /// The condition was false. The field is the item with which DynamoDB evaluated it.
     Refused(Option<Item>),
 }
 
 impl Attempts {
-    /// Reads an item until an answer comes. Reads that are answered do not count as attempts.
+    /// Reads an item until DynamoDB answers. An answered read does not count as an attempt.
     pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
@@ -28,8 +28,8 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Reads several items of a table until DynamoDB has processed all keys. Returns the items that
-    /// exist, in any order.
+    /// Reads several items of a table until DynamoDB has processed all keys. Returns the existing
+    /// items, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
@@ -41,6 +41,8 @@ impl Attempts {
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);
+            // DynamoDB leaves keys out when the answer exceeds 16 MB or a partition is throttled.
+            // The pause is for the second case.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
@@ -50,7 +52,7 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items in one transaction, so that all are from the same moment.
+    /// Reads several items in one transaction, so that all items are from the same moment.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = tables(snapshot.item_refs.iter().map(|(table, _)| table));
@@ -59,7 +61,7 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends an update until it is answered. Each attempt builds a new request. The condition of
+    /// Sends an update until DynamoDB answers. Each attempt builds a new request. The condition of
     /// the update makes a repetition harmless.
     pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
@@ -69,6 +71,8 @@ impl Attempts {
             match self.attempt(Box::pin(update.send(&client))).await {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
+                // Either no item exists, or the server did not return the item. The read decides
+                // which.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

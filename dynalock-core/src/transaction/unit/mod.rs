@@ -28,10 +28,11 @@ use crate::{
 ///
 /// The closure reads items through its [`Tx`] and records its writes there. The commit starts after
 /// the closure has returned `Ok`. The commit writes each item on the condition that the item has
-/// not changed since the closure read it, and checks each item that the closure only read. After a
-/// conflict, the closure runs again. An immediate rerun starts from the items that the refusal
-/// returned and the items that the closure has already read. A rerun after a pause reads the items
-/// again. If the closure returns an error, the unit of work ends and nothing is written.
+/// not changed since the closure read it. The commit also checks each item that the closure only
+/// read. After a conflict, the closure runs again. An immediate rerun starts from the items that
+/// the refusal returned and the items that the closure has already read. A rerun after a pause
+/// reads the items again. If the closure returns an error, the unit of work ends and nothing is
+/// written.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -57,29 +58,29 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its handle.
-/// The closure reads one item after another, so it may see items in states that never existed
-/// together. A write that is based on such items is refused. An error that is based on such items
-/// is returned to the caller, unless `snapshot` validates it. Such an error can come from the first
-/// run, and from later runs that have read their items again.
+/// The closure reads one item after another, so it may see states of items that never existed
+/// together. A write that is based on items from different moments is refused. An error that is
+/// based on items from different moments is returned to the caller, unless `snapshot` validates it.
+/// An unvalidated error can come from the first run, and from later runs that have read their items
+/// again.
 ///
 /// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
 /// these items. A single update or replace without other reads is a plain conditional write, at
-/// half of that cost. Queries are not protected: another caller may add an item that a query would
-/// have found.
+/// half the cost of a transaction. Queries are not protected: another caller may add an item that a
+/// query would have found.
 ///
 /// # Errors
 ///
 /// - The closure's own error.
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
-/// - [`Error::Cancelled`], if another run of the closure would have the same result: a create found
-///   an item, or a condition of the caller was false, and no item that the closure read has
-///   changed.
-/// - [`Error::Exhausted`], if each run met a conflict until the deadline.
+/// - [`Error::Cancelled`]: another run of the closure would have the same result. A create found an
+///   item, or a condition of the caller was false, and no item that the closure read has changed.
+/// - [`Error::Exhausted`]: each run met a conflict until the deadline.
 ///
 /// # Cancel safety
 ///
-/// If the future is dropped, the transaction may have been applied as a whole, or not. Nothing is
-/// sent after the drop, but a request that was sent may still arrive.
+/// If the future is dropped, the transaction may have been applied as a whole, or not at all.
+/// Nothing is sent after the drop, but a request that was sent may still arrive.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
@@ -89,7 +90,8 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work before it runs, made by [`transact`]. Change its settings, then `.await` it.
+/// A unit of work that has not been started: [`transact`] returns it. The caller changes the
+/// settings of the unit of work, then awaits it.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
@@ -100,9 +102,9 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// Limits the time of the unit of work, including all runs, requests and pauses. The default is
-    /// 10 seconds. The time of the closure counts, but a run is not interrupted. The deadline and
-    /// the pace of a repository do not apply.
+    /// Limits the time of the unit of work, including all runs, requests and pauses. The default
+    /// deadline is 10 seconds. The time of the closure counts, but the deadline does not interrupt
+    /// a run. The deadline and the pace of a repository do not apply.
     ///
     /// # Examples
     ///
@@ -128,8 +130,8 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without this
-    /// limit, only the deadline ends the unit of work.
+    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without a
+    /// limit, the closure runs again until the deadline.
     ///
     /// # Examples
     ///
@@ -153,8 +155,8 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default is 1 second. A
-    /// request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
+    /// Sets the time after which the first request counts as lost. The default timeout is 1 second.
+    /// A request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
     /// milliseconds more for each item after the first. The timeout doubles with each attempt
     /// without an answer, up to eight times its first value.
     ///
@@ -206,9 +208,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Validates runs that write nothing, too. Their result, including an error, is then based on
-    /// items from the same moment. If the run read more than one item, the validation costs one
-    /// TransactGetItems.
+    /// Also validates the runs that write nothing. The result of a validated run, including an
+    /// error, is based on items from the same moment. If the run read more than one item, the
+    /// validation costs one TransactGetItems.
     ///
     /// # Examples
     ///
@@ -250,6 +252,8 @@ where
             loop {
                 let (tx, handle) = unit.begin();
                 let result = work(tx).await;
+                // A clone of the handle that is still alive could record a write after the commit,
+                // so it is an error.
                 let run = handle.end()?;
                 let next = match &result {
                     Ok(_) => unit.commit(run).await?,

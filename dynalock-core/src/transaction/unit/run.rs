@@ -46,16 +46,16 @@ pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
-    /// Whether the current run has read the item.
+    /// `true` if the current run has read the item. Only these items are checked by the commit.
     pub(super) is_read: bool,
 }
 
-/// The source of an item.
+/// The source of a known item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemOrigin {
     /// This run has read the item from DynamoDB.
     Fresh,
-    /// An earlier run has read the item, or its refusal has returned it.
+    /// An earlier run has read the item, or the refusal of that run has returned it.
     Kept,
 }
 
@@ -67,16 +67,17 @@ impl KnownItem {
 }
 
 impl UnitShared {
-    /// Returns attempts within the limits of the unit of work.
+    /// Returns the counter of requests and retries for the next request of the unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         Attempts::since(self.link.connection(), self.limits, self.started, self.attempts)
     }
 }
 
 impl Run {
-    /// Returns an item that is known, and marks it as read by this run.
+    /// Returns a known item, and records that this run has read it.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
-        // DynamoDB would return the item as it was before the write.
+        // The writes are not sent before the closure ends, so DynamoDB would return the item as it
+        // was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -88,8 +89,8 @@ impl Run {
         }))
     }
 
-    /// Stores an item that was read. If the same item was read twice at the same time, the first
-    /// answer counts for both.
+    /// Stores an item that was read. If two parts of the closure read the same item at the same
+    /// time, both get the first answer.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.look_up(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),

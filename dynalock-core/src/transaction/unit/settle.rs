@@ -1,4 +1,4 @@
-//! Ends a run: with a result, with a request, or with another run.
+//! Ends a run of the closure: with a result, with a request, or with another run.
 
 use aws_sdk_dynamodb::Client;
 
@@ -36,21 +36,21 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The items with which the next run starts.
+    /// The items that the next run already knows.
     known: Known,
-    /// Whether all known items are from the same moment.
+    /// `true` if all known items are from the same moment.
     as_of_one_moment: bool,
-    /// The item of the last conflict before a pause. Its version after the pause shows how busy it
-    /// is.
+    /// The item of the last conflict before a pause. The version of this item after the pause shows
+    /// its write rate.
     watched: Option<ItemRef>,
 }
 
 /// The next step after a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Return the result of the closure.
+    /// The unit of work returns the result of the closure.
     Done,
-    /// Run the closure again.
+    /// The closure runs again.
     Again,
 }
 
@@ -95,7 +95,7 @@ impl Unit {
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
-                // Items that were read before a sleep are stale.
+                // Items that were read before a sleep may be outdated.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
             }
@@ -103,7 +103,7 @@ impl Unit {
         }
     }
 
-    /// Returns the reads and the operations of a run.
+    /// Takes the reads and the operations out of a run that has ended.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -117,8 +117,10 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run without writes. If the run read several items one after another, they may never
-    /// have existed together, so they are validated. Otherwise no request is needed.
+    /// Ends a run without writes. A run that reads several items one after another may see states
+    /// that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a request
+    /// validates the items of the run. Without `snapshot`, a run that used items of an earlier run
+    /// is repeated with newly read items.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -127,7 +129,7 @@ impl Unit {
             return Ok(Next::Done);
         }
         if !self.snapshot {
-            // Another run on newly read items decides.
+            // The next run reads the items again.
             return Ok(Next::Again);
         }
         let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
@@ -137,6 +139,8 @@ impl Unit {
         if same {
             return Ok(Next::Done);
         }
+        // The items of the failed validation are from one moment, so the next run starts from them
+        // and needs no further validation.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
@@ -152,12 +156,14 @@ impl Unit {
 
         let (mut stamps, token) = Token::or_drawn(None, attempts);
         let assembly = assemble(&operations, &mut stamps)?;
+        // A run that changes nothing needs no write. Only checks that the caller asked for must be
+        // sent in any case.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // A plain create or delete must not be repeated after a lost reply, because it may undo
-            // a write of another caller in between.
+            // A plain create or delete must not be repeated after a lost reply. The repetition
+            // could undo a write that another caller sent in between.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -166,14 +172,15 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal: the closure runs again, if another run can have another result.
+    /// Handles a refusal. The closure runs again if another run can have another result.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The largest item is the most expensive one to be refused for again.
+        // The largest item decides the pause, because another refusal for this item costs the most.
         let Some(largest) = changed.max_by_key(|reason| reason.current_item().map_or(0, size)) else {
             return Err(Error::Cancelled(refused));
         };
+        // An operation that DynamoDB never accepts makes each further run fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
@@ -206,7 +213,7 @@ enum Kept {
 /// The result of a run's commit.
 enum CommitResult {
     Everything,
-    /// The commit was refused.
+    /// The run changes no item and asked for no check, so nothing was sent.
     Nothing,
 }
 
@@ -238,7 +245,8 @@ async fn write_alone(
     assembly: Assembly,
     stamps: WriteStamps,
 ) -> Result<(), Error> {
-    // Only an item with a separate lease row has a companion write. Such an item is not sent here.
+    // Only an item with a separate lease row has a companion write. Such an item is sent by a
+    // transaction.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         attempts: &mut *attempts,
@@ -256,15 +264,16 @@ async fn write_alone(
     }
 }
 
-/// Returns whether the item that refused the write has changed since the run read it. The closure
-/// may then have another result.
+/// Returns whether the item that refused the write has changed since the run read it. If the item
+/// has changed, the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run: as the refusal returned it, or else as it was read. Returns
-/// `None` for an item that must be read again.
+/// Returns an item for the next run. The content comes from the refusal. If the refusal has no
+/// content, it comes from the read of the last run. Returns `None` for an item that must be read
+/// again.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
@@ -272,6 +281,7 @@ fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     };
     match refused.reasons().find(is_of) {
         None => Some(KnownItem::kept(item_ref, item)),
+        // A refusal without an item may mean a missing item, or a server that does not return it.
         Some(reason) => reason.current_item().map(|item| KnownItem::kept(item_ref, Some(item.clone()))),
     }
 }

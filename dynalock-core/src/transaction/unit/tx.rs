@@ -37,13 +37,14 @@ impl Handle {
     }
 
     pub(super) fn end(self) -> Result<Run> {
+        // A clone that has outlived the closure still holds the run.
         let run = Arc::into_inner(self.0).ok_or(Error::InvalidTransaction(InvalidTransaction::Escaped))?;
         Ok(run.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Tx {
-    /// Returns the item under a key, or `None` if there is no item. The read is strongly
+    /// Returns the item with this key, or `None` if there is no item. This read is strongly
     /// consistent. A second read of the item in the same run returns the same value.
     ///
     /// # Examples
@@ -66,7 +67,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The item then does not count as read.
+    /// The future can be dropped at any time. If the future is dropped, the item does not count as
+    /// read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -89,9 +91,9 @@ impl Tx {
         }
     }
 
-    /// Returns the items under several keys, in the order of the keys, with as few requests as
-    /// possible. The items are read at different moments. The commit verifies that they existed
-    /// together.
+    /// Returns the items with these keys, in the order of the keys, with as few requests as
+    /// possible. The items are read at different moments. The commit verifies that these states
+    /// existed together.
     ///
     /// # Examples
     ///
@@ -144,7 +146,7 @@ impl Tx {
         }
     }
 
-    /// Writes a new item at version 1, if the key has no item.
+    /// Records a write of a new item at version 1. The commit requires that the key has no item.
     ///
     /// # Examples
     ///
@@ -160,7 +162,8 @@ impl Tx {
         self.add(repository, PendingOperation::create(repository, value));
     }
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read.
+    /// Records a write of the changed attributes of a value. The commit requires that the item has
+    /// not changed since it was read.
     ///
     /// # Examples
     ///
@@ -177,8 +180,8 @@ impl Tx {
         self.add(repository, PendingOperation::update(repository, stored));
     }
 
-    /// Writes the whole value over the item that it was read from, if the item has not changed
-    /// since.
+    /// Records a write of the whole value over its item. The commit requires that the item has not
+    /// changed since it was read.
     ///
     /// # Examples
     ///
@@ -194,7 +197,8 @@ impl Tx {
         self.add(repository, PendingOperation::replace(repository, stored));
     }
 
-    /// Deletes the item, if it has not changed since it was read.
+    /// Records a delete of the item. The commit requires that the item has not changed since it was
+    /// read.
     ///
     /// # Examples
     ///
@@ -259,9 +263,10 @@ impl Tx {
         self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent));
     }
 
-    /// Requires that a condition holds for the item under the key. If the condition is false and
-    /// the item has changed since the closure read it, the closure runs again. Otherwise the unit
-    /// of work fails with [`Error::Cancelled`], because another run would have the same result.
+    /// Requires that a condition is true for the item with this key. If the condition is false and
+    /// the item has changed since the closure read it, the closure runs again. If the item has not
+    /// changed, the unit of work fails with [`Error::Cancelled`], because another run would have
+    /// the same result.
     ///
     /// # Examples
     ///
@@ -277,9 +282,9 @@ impl Tx {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition));
     }
 
-    /// Adds a lease or a named lock as a condition of the whole unit of work. If the lease or lock
-    /// is no longer held, the unit of work fails with [`Error::Lost`]. A write of the leased item
-    /// itself needs this guard, too.
+    /// Adds a condition to the whole unit of work: a lease or a named lock must still be held. If
+    /// the lease or lock is no longer held, the unit of work fails with [`Error::Lost`]. A write of
+    /// the leased item itself needs this guard, too.
     ///
     /// # Examples
     ///
@@ -322,11 +327,13 @@ impl Tx {
     /// Adds the attempts of a read to the attempts of the unit of work.
     fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
+        // Reads may run concurrently. Each starts from the same count, so the largest count is
+        // kept.
         run.session.attempts = run.session.attempts.max(attempts.spent().attempts);
         outcome
     }
 
-    /// Returns the items that are not known yet, each once.
+    /// Returns the items that are not known yet, each item once.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
@@ -339,7 +346,7 @@ impl Tx {
         Ok(unknown)
     }
 
-    /// Locks the run. The lock is never held across an await.
+    /// Locks the run. The mutex is never held across an await.
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

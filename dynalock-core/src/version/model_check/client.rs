@@ -1,4 +1,4 @@
-//! What a client does, and what the network may do to it.
+//! The actions of a client, and the actions of the network on its requests.
 
 use std::rc::Rc;
 
@@ -13,74 +13,74 @@ use crate::version::{Doubt, LateCopies, Verdict};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
-    /// Reads, writes once.
+    /// The call reads the item and writes it once.
     Update,
-    /// Reads and writes until it is applied.
+    /// The call reads and writes the item until a write is applied.
     Modify,
-    /// The same, and creates where there is nothing.
+    /// The call reads and writes the item like `Modify`, and creates a missing item.
     Upsert,
     Delete,
     /// A call of another program: one request, which is answered.
     Foreign(Foreign),
 }
 
-/// What a program does that knows nothing of write ids.
+/// A write of a program that does not know write ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
-    /// An update that counts the version and leaves the ids alone.
+    /// An update that increments the version and does not change the ids.
     Count,
     /// A put over the item, with the next version and without ids.
     Put,
     /// A put of a new item, at version 1 and without ids.
     PutNew,
-    /// Takes the version out.
+    /// An update that removes the version.
     Strip,
     Delete,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Open,
     Applied,
-    /// A delete that is not certain: the item is gone that had this life.
+    /// A delete with `certain: false`. The item of this incarnation no longer exists.
     Gone {
         life: Option<u8>,
     },
-    /// `Conflict`, `AlreadyExists`, `NotFound`, or `Exhausted` after one of them.
+    /// The error `Conflict`, `AlreadyExists` or `NotFound`, or `Exhausted` after one of them.
     Conflict,
     Indeterminate,
 }
 
-/// Where a client stands.
+/// The current state of a client.
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
-    /// How many of its calls have begun or ended.
+    /// The number of the client's calls that have begun or ended.
     done: u8,
     phase: Phase,
 }
 
 #[derive(Clone, Hash)]
 enum Phase {
-    /// Between two calls, or before a read that follows a conflict.
+    /// The client is between two calls, or before a read after a conflict.
     Reading {
         attempts: u8,
     },
     Sending(Attempt),
-    /// The condition failed and no item came with the answer: it is read.
+    /// The condition was false, and the answer had no item. The client reads the item.
     Looking(Attempt),
 }
 
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
-    /// Sent so far, by this call.
+    /// The number of requests that this call has sent.
     sent: u8,
     in_doubt: bool,
 }
 
-/// What happened, for a trace.
+/// A step, for a trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     Reads,
@@ -92,7 +92,7 @@ pub(super) enum Event {
     ArrivesLate,
 }
 
-/// One transition: who, what, and the world after it.
+/// One transition: the client, its step, and the world after the step.
 pub(super) type Step = (u8, Event, World);
 
 impl Client {
@@ -100,7 +100,7 @@ impl Client {
         Self { number, done: 0, phase: Phase::Reading { attempts: 0 } }
     }
 
-    /// All that may happen to this client next.
+    /// Returns all possible next steps of this client.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
         if let Call::Foreign(act) = call {
@@ -125,7 +125,7 @@ impl Client {
         }
     }
 
-    /// From the item as it is, be it read or returned.
+    /// Starts from the current item, which was read or was returned by a refusal.
     fn start(&self, setup: &Setup, mut world: World, call: Call, sent: u8) -> World {
         let change = match (call, world.basis()) {
             (Call::Create, _) | (Call::Upsert, None) => Change::Create,
@@ -182,7 +182,7 @@ impl Client {
         steps.push((self.number, Event::GetsNoAnswer, next));
     }
 
-    /// Reads a failed condition by the item as it is.
+    /// Interprets a false condition with the current item.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -194,7 +194,7 @@ impl Client {
             true => Doubt::Plain(LateCopies::MayPass),
         };
         match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
-            // A unit of work has no word for a delete that is not certain.
+            // A unit of work has no result for a delete whose certainty is unknown.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -231,7 +231,7 @@ fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
         Drawn::PerCall => 16 * request.call,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // Under a token all attempts are the same to the byte.
+    // With a token, all attempts have the same bytes.
     let incarnations = if setup.sending.has_token(&request.change) { Drawn::PerCall } else { setup.rules.incarnations };
     Request { id: mark(setup.rules.ids), incarnation: mark(incarnations), ..request }
 }

@@ -1,10 +1,11 @@
-//! All interleavings of a few clients on one item, over a network that loses, delays and repeats requests, against the rules
-//! that decide what became of a write.
+//! Explores all interleavings of a few clients on one item, and checks the rules that decide the
+//! outcome of a write. The network can lose, delay and repeat each request.
 //!
-//! A client reads, sends, and is answered or not. A request without an answer may never arrive, or at any later time, also
-//! after its call has ended; one that was answered may arrive again. The searches are exhaustive: each world that can be
-//! reached is checked once. Those over the rules as they are find nothing; those over rules that lack something find what it
-//! is there for.
+//! A client reads, sends, and gets an answer or none. A request without an answer may never arrive,
+//! or may arrive at any later time, even after the end of its call. A request that was answered may
+//! arrive again. The searches are exhaustive: each reachable world is checked once. The searches
+//! over the real rules find no violation. The searches over weaker rules find the violation that
+//! the missing part prevents.
 
 mod client;
 mod rules;
@@ -22,15 +23,15 @@ use world::{Change, Violation, World, incarnation, write_id};
 
 use super::{Doubt, Expected, Revision, Ring, Verdict, WriteId};
 
-/// One question to the search.
+/// One search.
 #[derive(Clone)]
 struct Setup<'a> {
     start: Start,
     /// The calls of each client, one after the other.
     scripts: &'a [&'a [Call]],
-    /// How many requests a call may send.
+    /// The maximum number of requests of a call.
     attempts: u8,
-    /// How many ids each client keeps.
+    /// The number of ids that each client keeps.
     keep: [u8; 3],
     rules: Rules,
     sending: Sending,
@@ -39,28 +40,29 @@ struct Setup<'a> {
     looks_for: fn(&Violation) -> bool,
 }
 
-/// The item in the beginning.
+/// The item at the start of the search.
 #[derive(Debug, Clone, Copy)]
 enum Start {
     Absent,
     Written,
-    /// With an incarnation and no ids.
+    /// The item has an incarnation and no ids.
     Empty,
-    /// By another program, without a version.
+    /// Another program wrote the item without a version.
     Foreign,
-    /// By another program, with a version and without ids.
+    /// Another program wrote the item with a version and without ids.
     Counted,
-    /// With ids and without a version, which another program took out.
+    /// The item has ids and no version, because another program removed the version.
     Stripped,
 }
 
-/// Whether the server knows a write again.
+/// The way in which the server recognises a repeated write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
     Plain,
-    /// By a token, as long as it remembers it.
+    /// The server recognises a write by its token, as long as it remembers the token.
     Once,
-    /// A unit of work with one write: creates and deletes by a token, updates not.
+    /// The server recognises creates and deletes by a token, but not updates. This is the rule for
+    /// a unit of work with one write.
     UnitOfWork,
 }
 
@@ -74,15 +76,16 @@ impl Sending {
     }
 }
 
-/// When an item may be deleted.
+/// The moment from which an item may be deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deletes {
-    /// When the call that created it has ended and none of its requests is under way any more.
+    /// The item may be deleted when the call that created it has ended, and when none of its
+    /// requests can still arrive.
     OfSettledItems,
     AtAnyTime,
 }
 
-/// Whether a create that was answered may arrive again.
+/// Sets whether a create that was answered may arrive again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Creates {
     ComeOnce,
@@ -109,7 +112,7 @@ impl<'a> Setup<'a> {
         World::new(self.start.item(), clients, self.scripts.iter().map(|script| script.len()).sum())
     }
 
-    /// Explores all worlds, finds nothing, and gives their number.
+    /// Explores all worlds, and returns their number. Panics if a world has a violation.
     fn holds(&self) -> usize {
         match explore(self) {
             Ok(worlds) => worlds,
@@ -137,7 +140,7 @@ impl Start {
     }
 }
 
-/// Three clients with one call each, in every combination; the number of worlds.
+/// Explores three clients with one call each, in each combination. Returns the number of worlds.
 fn every_three_calls_hold(start: Start) -> usize {
     const CALLS: [Call; 4] = [Create, Update, Upsert, Delete];
     let mut worlds = 0;
@@ -198,7 +201,7 @@ const PUT_NEW: Call = Call::Foreign(PutNew);
 const STRIP: Call = Call::Foreign(Strip);
 const FOREIGN_DELETE: Call = Call::Foreign(Foreign::Delete);
 
-/// What other programs do, one after the other.
+/// The writes of other programs, one after the other.
 const OTHERS: [&[Call]; 6] = [
     &[COUNT, COUNT],
     &[PUT, PUT],
@@ -222,7 +225,7 @@ fn nothing_breaks_beside_programs_that_know_nothing_of_ids() {
     assert_eq!(worlds, 56_875);
 }
 
-/// One write, and enough others to push its id out of the ring.
+/// One write, and enough other writes to remove its id from the ring.
 const PUSHED_OUT: [&[Call]; 2] = [&[Update], &[Update, Update, Update, Update]];
 
 #[test]
@@ -285,7 +288,8 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
 }
 
-/// Only a ring that was read empty needs the incarnation: an id that was read is in no other.
+/// Only a ring that was empty at the read needs the incarnation. An id that was read is in no other
+/// ring.
 #[test]
 fn the_gap_rule_needs_the_incarnation_for_a_ring_that_was_read_empty() {
     let rules = judged_by(rules::gap_rule_without_the_incarnation);
@@ -308,7 +312,7 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // It would, if nobody deleted.
+    // Without the delete, even this weak rule holds.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -326,7 +330,8 @@ fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> 
     Setup { rules, deletes: Deletes::AtAnyTime, looks_for, ..setup }
 }
 
-/// Absence is true again after a delete: no condition tells the second time from the first.
+/// After a delete, the absence of the item is true again. No condition distinguishes the second
+/// creation from the first one.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
     for incarnations in [Drawn::PerCall, Drawn::PerAttempt] {
@@ -356,7 +361,8 @@ fn a_create_that_the_network_repeats_may_come_back_after_a_refusal() {
     assert_eq!(Setup { creates: Creates::ComeTwice, ..setup }.breaks(), Violation::FalseConflict(0));
 }
 
-/// Calls whose requests the server knows again, and an item that may be deleted at any time.
+/// Calls whose requests the server recognises by a token, and an item that may be deleted at any
+/// time.
 fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -413,7 +419,7 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_830);
 }
 
-/// Two workers take one job.
+/// Two workers take the same job.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);

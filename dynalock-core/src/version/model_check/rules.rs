@@ -1,4 +1,4 @@
-//! The rules as they are, and rules that are not good enough.
+//! The rules of the library, and weaker rules.
 
 use super::world::Item;
 use crate::version::{
@@ -6,19 +6,19 @@ use crate::version::{
     verdict,
 };
 
-/// What a writer goes by.
+/// The rules that a writer follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Whether an item is the one that was read.
+    /// Returns whether an item is the item that was read.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
-    /// The revision after an update.
+    /// Returns the revision after an update.
     pub(super) next: fn(&Revision, WriteId, Incarnation, u8) -> Option<Revision>,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
 }
 
-/// How often something random is drawn.
+/// The number of random draws of a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     PerCall,
@@ -34,7 +34,8 @@ pub(super) const REAL: Rules = Rules {
     incarnations: Drawn::PerAttempt,
 };
 
-/// What the text of an update's or a delete's condition asks for: version and incarnation, or the whole content.
+/// Returns whether two items are the same for the condition of an update or a delete. The condition
+/// compares version and incarnation, or the whole content.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
@@ -47,8 +48,8 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// An item without write ids is taken for the one that was read if it has the version and
-/// no ids.
+/// A rule that takes an item without write ids for the item that was read, if it has the same
+/// version and no ids.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
@@ -74,12 +75,13 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Takes a conflict for proven where the rules see none.
+/// A rule that reports a conflict where the library's rules prove none.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
 
-/// What is wrong with a rule: the cases in which it sees a conflict proven, and the rules of the library do not.
+/// The weakness of a rule: the cases in which it reports a conflict, and the rules of the library
+/// do not.
 macro_rules! too_much_is_proven {
     ($($name:ident: |$expected:pat_param, $found:pat_param| $proven:expr;)*) => {$(
         pub(super) fn $name(
@@ -112,7 +114,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// Takes the word of a token that an attempt was not applied for the word that it never will be.
+/// A rule that takes the answer of a token for more than it proves: an attempt that was not applied
+/// may still be applied later.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -122,7 +125,7 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// Takes the absence of an item that was to be deleted for success, under a token too.
+/// A rule that takes the absence of an item for the success of its delete, even with a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

@@ -1,4 +1,4 @@
-//! Every world that can be reached, each once.
+//! Visits each reachable world once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -12,19 +12,19 @@ use super::{
     world::{Violation, World},
 };
 
-/// The shortest way to a violation.
+/// The shortest path to a violation.
 pub(super) struct Counterexample {
     pub(super) violation: Violation,
     trace: Vec<(u8, Event)>,
 }
 
-/// How a world was reached first: from which, by what.
+/// The first step to a world: its previous world, and the step.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// How many worlds there are, if none of them has a violation that the setup looks for.
+/// Returns the number of worlds if none of them has a violation that the setup looks for.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();

@@ -1,4 +1,4 @@
-//! One item, the requests that are under way to it, and what is known of both only from outside.
+//! One item, the requests that can still arrive, and the facts that only an outside observer knows.
 
 use std::{
     hash::{Hash, Hasher},
@@ -12,14 +12,14 @@ use super::{
 };
 use crate::version::{Expected, ID_LEN, Incarnation, Revision, Ring, WriteId};
 
-/// Everything, at one moment.
+/// The complete state at one moment.
 #[derive(Clone, Hash)]
 pub(super) struct World {
     pub(super) item: Option<Rc<Item>>,
     pub(super) clients: Vec<Client>,
-    /// Requests that nobody waits for any more, and that may still arrive.
+    /// The requests that no client waits for any more, and that may still arrive.
     late: Vec<Request>,
-    /// Requests that the server knows to have applied, by their token.
+    /// The requests that the server has applied and recognises by their token.
     tokens: Vec<Request>,
     ghost: Ghost,
 }
@@ -28,43 +28,43 @@ pub(super) struct World {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
-    /// Everything but the bookkeeping: each call writes another one.
+    /// The content of the item. Each call writes another content.
     content: u8,
 }
 
-/// What no client can see.
+/// The facts that no client can see.
 #[derive(Clone, Hash)]
 struct Ghost {
-    /// How often the write of each call was applied.
+    /// The number of times that the write of each call was applied.
     applied: Vec<u8>,
-    /// How each call ended.
+    /// The result of each call.
     ends: Vec<End>,
-    /// How many writes there have been: it names the state of the item.
+    /// The number of writes so far. It identifies the state of the item.
     writes: u8,
-    /// How many deletes there have been: it names the life of the item.
+    /// The number of deletes so far. It identifies the incarnation of the item.
     deletes: u8,
     /// The call that created the item.
     creator: Option<u8>,
-    /// The first thing that went wrong at an application.
+    /// The first violation at the application of a request.
     broken: Option<Violation>,
 }
 
-/// What must not happen. The number is that of a call.
+/// A violation. Its number is the number of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
-    /// A write was applied to another state of the item than the one it was computed from.
+    /// A write was applied to another state of the item than the state that it was computed from.
     LostUpdate(u8),
-    /// An update or a delete was applied again.
+    /// An update or a delete was applied twice.
     AppliedTwice(u8),
-    /// A create was applied again.
+    /// A create was applied twice.
     CreatedTwice(u8),
-    /// A call reported success and its write was not applied.
+    /// A call reported success, but its write was not applied.
     FalseSuccess(u8),
-    /// A call reported a conflict and its write was applied, before or after.
+    /// A call reported a conflict, but its write was applied before or after.
     FalseConflict(u8),
 }
 
-/// What a change rests on.
+/// The state that a change requires.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Basis {
     item: Rc<Item>,
@@ -79,7 +79,7 @@ pub(super) enum Change {
     Delete(Basis),
 }
 
-/// What is sent.
+/// The content of a request.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
@@ -113,7 +113,7 @@ impl Request {
         }
     }
 
-    /// Returns the life of the item that the write requires.
+    /// Returns the incarnation of the item that the write requires.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
@@ -125,7 +125,7 @@ impl Request {
         }
     }
 
-    /// Worlds that differ in the order of a set only are one.
+    /// Sorts the sets of a world, so that worlds that differ only in the order of a set are equal.
     fn order(&self) -> impl Ord + use<> {
         (self.call, self.id, self.incarnation, self.basis().map(|basis| basis.writes))
     }
@@ -169,8 +169,8 @@ impl World {
         Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
     }
 
-    /// Returns whether the answer to a request is a success. If its condition holds it is applied;
-    /// None if it may not arrive yet.
+    /// Returns whether the answer to a request is a success. If the condition of the request is
+    /// true, the request is applied. Returns `None` if the request may not arrive yet.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
             return Some(true);
@@ -190,7 +190,8 @@ impl World {
         Some(true)
     }
 
-    /// Does what a program does that knows nothing of write ids; `None` if it may not, or finds nothing to do.
+    /// Applies the write of a program that does not know write ids. Returns `None` if the write is
+    /// not allowed, or if it finds no item.
     pub(super) fn foreign(&self, call: u8, act: Foreign, setup: &Setup) -> Option<Self> {
         let mut world = self.clone();
         let version = self.item.as_ref().map(|item| item.revision.number());
@@ -242,14 +243,14 @@ impl World {
         })
     }
 
-    /// A second copy of a request that was answered.
+    /// Adds a second copy of a request that was answered.
     pub(super) fn comes_again(&mut self, request: &Request, creates: Creates) {
         if request.change != Change::Create || creates == Creates::ComeTwice {
             self.is_late(request);
         }
     }
 
-    /// A request whose sender no longer waits for it.
+    /// Adds a request whose sender no longer waits for it.
     pub(super) fn is_late(&mut self, request: &Request) {
         let known = self.late.contains(request);
         if !known || request.change == Change::Create {
@@ -258,8 +259,8 @@ impl World {
         }
     }
 
-    /// Returns the worlds in which one more late request has arrived. A late create arrives once,
-    /// any other as often as it likes.
+    /// Returns the worlds after the arrival of one more late request. A late create arrives once,
+    /// and any other request arrives any number of times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.change == Change::Create;

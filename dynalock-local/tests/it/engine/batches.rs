@@ -28,7 +28,7 @@ fn delete(key: Item) -> WriteRequest {
     WriteRequest::builder().delete_request(DeleteRequest::builder().set_key(Some(key)).build().unwrap()).build()
 }
 
-/// The keys of a batch's items, sorted: a batch has no order.
+/// Returns the sorted keys of a batch's items, because a batch has no order.
 fn found(responses: Option<HashMap<String, Vec<Item>>>, table: &Table) -> Vec<String> {
     let items = responses.unwrap().remove(&table.name).unwrap_or_default();
     let mut keys: Vec<_> = items.iter().map(|item| item["k"].as_s().unwrap().clone()).collect();

@@ -14,7 +14,7 @@ use crate::table::{Item, Table, item, n, s};
 
 const KIB: usize = 1024;
 
-/// An item of exactly this many bytes.
+/// Returns an item of exactly this many bytes.
 fn sized(bytes: usize) -> Item {
     item([("k", s("a")), ("text", text(bytes - "katext".len()))])
 }
@@ -23,7 +23,7 @@ fn units(capacity: Option<ConsumedCapacity>) -> Option<f64> {
     capacity?.capacity_units
 }
 
-/// The units of the table, and of these indexes in this order.
+/// Returns the units of the table, and of these indexes in this order.
 fn by_index(capacity: Option<ConsumedCapacity>, indexes: &[&str]) -> Vec<f64> {
     let capacity = capacity.unwrap();
     let mut all = capacity.global_secondary_indexes.unwrap_or_default();

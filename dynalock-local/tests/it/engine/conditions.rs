@@ -9,7 +9,7 @@ use crate::table::{b, code, item, list, n, s, ss};
 const FAILED: Option<&str> = Some("ConditionalCheckFailedException");
 const INVALID: Option<&str> = Some("ValidationException");
 
-/// Condition, its one value, whether it holds on the item below.
+/// A condition, its one value, and whether the condition is true for the item below.
 async fn holds(name: &str, cases: &[(&str, aws_sdk_dynamodb::types::AttributeValue, bool)]) {
     let table = table(name).await;
     let map = aws_sdk_dynamodb::types::AttributeValue::M(item([("x", n(1)), ("y", list([s("a"), n(2)]))]));

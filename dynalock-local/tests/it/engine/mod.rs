@@ -1,6 +1,8 @@
-//! The rows of the table in the crate's documentation, as DynamoDB is documented to answer.
+//! The rows of the table in the crate's documentation. The expected answers are those of the
+//! DynamoDB documentation.
 //!
-//! They run on the engine in the process, or on any other whose URL is in `DYNALOCK_ENDPOINT`.
+//! The tests run on the engine in the process. `DYNALOCK_ENDPOINT` can name the URL of another
+//! engine.
 
 use std::env;
 
@@ -28,7 +30,7 @@ mod transactions;
 mod updates;
 mod values;
 
-/// A fresh table, named like the test that asks for it.
+/// Returns a fresh table with the name of the calling test.
 async fn table(name: &str) -> Table {
     Table::create(client(), name).await
 }

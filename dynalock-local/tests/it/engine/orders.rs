@@ -1,4 +1,4 @@
-//! A table of orders with global and local indexes, and short ways to query it.
+//! A table of orders with global and local indexes, and short functions that query it.
 
 use aws_sdk_dynamodb::{
     Client,
@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::{
 use super::client;
 use crate::table::{Item, Table, item, n, s};
 
-/// A table of orders by `customer` and `number`.
+/// Creates a table of orders with the keys `customer` and `number`.
 ///
 /// | index | kind | keys | projection |
 /// |---|---|---|---|
@@ -25,14 +25,14 @@ pub(crate) async fn orders(name: &str) -> Table {
     orders_of(client(), name).await
 }
 
-/// The same table, made by another client.
+/// Creates the same table by another client.
 pub(crate) async fn orders_of(client: Client, name: &str) -> Table {
     definition(client.create_table().table_name(name)).billing_mode(BillingMode::PayPerRequest).send().await.unwrap();
 
     Table { client, name: name.to_owned() }
 }
 
-/// Everything but the name and the billing mode.
+/// Returns the request of the table, without its name and billing mode.
 pub(crate) fn definition(create: CreateTableFluentBuilder) -> CreateTableFluentBuilder {
     let cents = projection(ProjectionType::Include, &["cents"]);
 
@@ -57,7 +57,7 @@ pub(crate) fn number(name: &str) -> AttributeDefinition {
     AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::N).build().unwrap()
 }
 
-/// A partition key, and a sort key if there are two names.
+/// Returns a key schema: a partition key, and a sort key if there are two names.
 pub(crate) fn keys(names: &[&str]) -> Vec<KeySchemaElement> {
     let element =
         |(name, role): (&&str, _)| KeySchemaElement::builder().attribute_name(*name).key_type(role).build().unwrap();
@@ -94,33 +94,33 @@ pub(crate) fn projection(kind: ProjectionType, attributes: &[&str]) -> Projectio
         .build()
 }
 
-/// An order that is in no index.
+/// Puts an order that no index contains.
 pub(crate) fn draft(customer: &str, number: i64) -> Item {
     item([("customer", s(customer)), ("number", n(number)), ("cents", n(10 * number)), ("note", s("none"))])
 }
 
-/// An order that is in all indexes.
+/// Puts an order that all indexes contain.
 pub(crate) fn order(customer: &str, number: i64, status: &str, placed: &str) -> Item {
     let mut order = draft(customer, number);
     order.extend(item([("status", s(status)), ("placed", s(placed))]));
     order
 }
 
-/// The orders of a customer.
+/// Returns a query of the orders of a customer.
 pub(crate) fn of(orders: &Table, customer: &str) -> QueryFluentBuilder {
     let query = orders.client.query().table_name(&orders.name).key_condition_expression("customer = :customer");
 
     query.expression_attribute_values(":customer", s(customer))
 }
 
-/// The orders of a customer whose number satisfies `condition`.
+/// Returns a query of the orders of a customer whose number satisfies `condition`.
 pub(crate) fn where_number(orders: &Table, customer: &str, condition: &str) -> QueryFluentBuilder {
     let condition = format!("customer = :customer AND {condition}");
 
     of(orders, customer).key_condition_expression(condition).expression_attribute_names("#number", "number")
 }
 
-/// The orders of a status, in one of the global indexes.
+/// Returns a query of the orders with a status, in one of the global indexes.
 pub(crate) fn in_status(orders: &Table, index: &str, status: &str) -> QueryFluentBuilder {
     let query = orders.client.query().table_name(&orders.name).index_name(index);
 
@@ -130,17 +130,17 @@ pub(crate) fn in_status(orders: &Table, index: &str, status: &str) -> QueryFluen
         .expression_attribute_values(":status", s(status))
 }
 
-/// The numbers of these orders, in their order.
+/// Returns the numbers of these orders, in the order of the answer.
 pub(crate) fn numbers(items: &[Item]) -> Vec<i64> {
     items.iter().map(|order| order["number"].as_n().unwrap().parse().unwrap()).collect()
 }
 
-/// The numbers of a whole query, over all of its pages.
+/// Returns the numbers of a whole query, over all of its pages.
 pub(crate) async fn all_numbers(query: QueryFluentBuilder) -> Vec<i64> {
     numbers(&query.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await.unwrap())
 }
 
-/// The names of an item's attributes, sorted.
+/// Returns the sorted names of an item's attributes.
 pub(crate) fn names(item: &Item) -> Vec<&str> {
     let mut names: Vec<_> = item.keys().map(String::as_str).collect();
     names.sort_unstable();
@@ -151,7 +151,7 @@ pub(crate) fn order_key(customer: &str, number: i64) -> Item {
     item([("customer", s(customer)), ("number", n(number))])
 }
 
-/// A text of `bytes` characters.
+/// Returns a text of `bytes` characters.
 pub(crate) fn text(bytes: usize) -> AttributeValue {
     s("x".repeat(bytes))
 }

@@ -9,7 +9,7 @@ use crate::table::{Item, Table, b, code, item, n, s};
 const INVALID: Option<&str> = Some("ValidationException");
 const KIB: usize = 1024;
 
-/// Orders 1 to `last` of `alice`, and one of `bob`.
+/// Puts the orders 1 to `last` of `alice`, and one order of `bob`.
 async fn filled(name: &str, last: i64) -> Table {
     let orders = orders(name).await;
     for number in 1..=last {

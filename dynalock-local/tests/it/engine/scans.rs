@@ -5,7 +5,7 @@ use crate::table::{Table, code, n, s};
 
 const INVALID: Option<&str> = Some("ValidationException");
 
-/// Forty orders of as many customers; every fourth is in the indexes.
+/// Puts forty orders of forty customers. Every fourth order is in the indexes.
 async fn filled(name: &str) -> Table {
     let orders = orders(name).await;
     for number in 0..40 {
@@ -22,7 +22,7 @@ fn scan(orders: &Table) -> ScanFluentBuilder {
     orders.client.scan().table_name(&orders.name)
 }
 
-/// The numbers of a whole scan, over all of its pages, in the order in which they came.
+/// Returns the numbers of a whole scan, over all of its pages, in the order of the answers.
 async fn all_numbers(scan: ScanFluentBuilder) -> Vec<i64> {
     numbers(&scan.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await.unwrap())
 }

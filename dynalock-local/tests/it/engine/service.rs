@@ -1,4 +1,5 @@
-//! Rows where DynamoDB Local answers otherwise than DynamoDB is documented to. They run on the engine in the process, and on DynamoDB itself.
+//! Rows in which DynamoDB Local does not answer as DynamoDB is documented. These tests run on the
+//! engine in the process, and on DynamoDB itself.
 
 use aws_sdk_dynamodb::types::{BillingMode, KeysAndAttributes, ProvisionedThroughput, ReturnConsumedCapacity};
 

@@ -1,4 +1,5 @@
-//! What a table is made with and what can be changed: indexes, billing, time to live, deletion protection.
+//! The settings of a table at its creation and later: indexes, billing, time to live, deletion
+//! protection.
 
 use aws_sdk_dynamodb::{
     operation::{
@@ -39,7 +40,8 @@ async fn describe(table: &Table) -> TableDescription {
     table.client.describe_table().table_name(&table.name).send().await.unwrap().table.unwrap()
 }
 
-/// Waits until a table and its indexes are as they were asked to be: on other engines than the one in the process it takes time.
+/// Waits until a table and its indexes have the requested settings. Engines outside of the process
+/// need time for a change.
 async fn settled(table: &Table) -> TableDescription {
     loop {
         let described = describe(table).await;

@@ -20,7 +20,7 @@ mod pages;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a caller sees of one attempt.
+/// The result of one attempt, as the caller sees it.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Success,
@@ -55,7 +55,8 @@ fn refusal(code: &str) -> Seen {
     Seen::Refusal(400, code.to_owned())
 }
 
-/// A table behind faults, and the same table without; no attempt is repeated, each ends after a minute.
+/// Creates a table behind faults, and the same table without faults. No attempt is repeated, and
+/// each attempt ends after a minute.
 async fn behind(faults: &Faults) -> (Table, Table) {
     let database = Database::in_memory().unwrap();
     let direct = Table::create(database.client(), "table").await;
@@ -72,7 +73,7 @@ async fn behind(faults: &Faults) -> (Table, Table) {
     (direct.with(Client::from_conf(config)), direct)
 }
 
-/// Waits until the background has brought `n` to `expected`.
+/// Waits until background requests have changed `n` to `expected`.
 async fn until(table: &Table, expected: u32) {
     for _ in 0..1000 {
         if table.n("a").await == Some(n(expected)) {

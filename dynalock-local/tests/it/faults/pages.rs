@@ -7,7 +7,7 @@ use dynalock_local::{Fault, Faults};
 use super::behind;
 use crate::table::{Table, item, n, s};
 
-/// A table of six items behind faults.
+/// Creates a table of six items behind faults.
 async fn filled(faults: &Faults) -> Table {
     let (table, direct) = behind(faults).await;
     for key in ["a", "b", "c", "d", "e", "f"] {
@@ -20,7 +20,8 @@ fn scan(table: &Table) -> ScanFluentBuilder {
     table.client.scan().table_name(&table.name).limit(2)
 }
 
-/// What a caller sees of each page up to the first error: the number of its items, or the code.
+/// Returns the result of each page up to the first error: the number of its items, or the error
+/// code.
 async fn seen(scan: ScanFluentBuilder) -> Vec<Result<i32, String>> {
     let mut pages = scan.into_paginator().send();
     let mut seen = Vec::new();

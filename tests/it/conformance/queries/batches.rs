@@ -1,4 +1,4 @@
-//! Items by their keys, many at once, and items that the SDK has read.
+//! Reads of many items by their keys, and items that the SDK has read.
 
 use std::collections::HashMap;
 

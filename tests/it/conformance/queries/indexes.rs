@@ -215,7 +215,7 @@ async fn fetch_reads_the_items_of_a_partial_index(shop: &Shop) {
 async fn pages_of_an_index_miss_nothing(shop: &Shop) {
     let table = shop.table::<Sale>().await;
     for number in 0..9 {
-        // All at one time: the place of an item in the index is told by its key in the table.
+        // All items have the same time, so only the key in the table orders them in the index.
         table.others.create(Sale::new("alice", number, Status::Open, "2026-11-01").by("ann")).await.unwrap();
     }
     let (mut seen, mut token): (Vec<u64>, Option<PageToken>) = (Vec::new(), None);

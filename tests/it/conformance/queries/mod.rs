@@ -9,7 +9,8 @@ mod scan;
 
 use crate::support::{Order, Shop, Table, item, n, s};
 
-/// The orders of "alice" with these numbers, each at its number in cents, and one of "bob".
+/// Creates the orders of "alice" with these numbers, and one order of "bob". The cents of an order
+/// equal its number.
 async fn orders(shop: &Shop, numbers: impl IntoIterator<Item = u64>) -> Table<Order> {
     let table = shop.table::<Order>().await;
     for number in numbers {
@@ -20,7 +21,7 @@ async fn orders(shop: &Shop, numbers: impl IntoIterator<Item = u64>) -> Table<Or
     table
 }
 
-/// An order that does not fit its struct.
+/// Puts an order that does not fit its struct.
 async fn malformed(table: &Table<Order>, number: u64) {
     table.raw.put(item([("customer", s("alice")), ("number", n(number)), ("cents", s("secret"))])).await;
 }

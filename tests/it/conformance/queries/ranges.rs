@@ -1,4 +1,4 @@
-//! The part of a partition that a query reads, and its order.
+//! The ranges of sort keys that a query reads, and their order.
 
 use dynalock::{Error, KeyAttribute, Versioned};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a query returns: limits, filters, malformed items, and rows that are no items.
+//! The results of queries: limits, filters, items that do not fit, and lease rows.
 
 use dynalock::{Error, Versioned, error::CodecReason};
 use serde::{Deserialize, Serialize};

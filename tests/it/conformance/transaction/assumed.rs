@@ -1,4 +1,4 @@
-//! Values that come back with an etag, in transactions.
+//! Values with an etag, in transactions.
 
 use dynalock::{Error, Stored, Transaction};
 

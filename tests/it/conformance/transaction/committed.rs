@@ -1,4 +1,4 @@
-//! What a transaction leaves that has happened.
+//! The results of committed transactions.
 
 use dynalock::{Error, Stored, Transaction, Versioned, transaction::Reason};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) 
     tx.create(&table.items, Product::new("taken", 9));
     cancelled(tx.commit().await);
     assert_eq!((kept.version(), kept.stock), (1, 6));
-    // The same value goes through as soon as nothing is in its way, and says so then.
+    // The same value is written as soon as its obstacle has disappeared.
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, kept);
     tx.check_exists(&table.items, "taken");

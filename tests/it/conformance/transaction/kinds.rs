@@ -1,4 +1,4 @@
-//! Every kind of operation, in any order of calls: each handle has the reason of its own operation.
+//! Each kind of operation, in any order of calls. Each handle has the reason of its own operation.
 
 use dynalock::{
     Stored, Transaction, Versioned,
@@ -31,7 +31,7 @@ use Kind::{Check, CheckAbsent, CheckExists, Create, Delete, Replace, Update, Whe
 
 const KINDS: [Kind; 8] = [Create, Update, Replace, Delete, Check, CheckExists, CheckAbsent, When];
 
-/// The kinds as they stand, backwards, and shuffled.
+/// Returns the kinds in their order, reversed, and shuffled.
 fn orders() -> Vec<[Kind; 8]> {
     let mut orders = vec![KINDS, KINDS];
     orders[1].reverse();
@@ -43,11 +43,11 @@ fn orders() -> Vec<[Kind; 8]> {
     orders
 }
 
-/// What a handle says of its operation.
+/// The result for the operation of a handle.
 #[derive(Debug, PartialEq)]
 enum Blame {
     Innocent,
-    /// The version of the item that was met, and the number in it.
+    /// The version of the item that made the condition false, and the number in the item.
     Conflict(Option<(u64, i64)>),
 }
 
@@ -62,7 +62,7 @@ struct Items<'s> {
     run: usize,
 }
 
-/// What is stored of one run.
+/// The stored items of one run.
 type State = (Vec<Option<Stored<Product>>>, Vec<Option<Stored<Account>>>, Option<Stored<Line>>);
 
 trait Amount {
@@ -105,7 +105,7 @@ impl<'s> Items<'s> {
         format!("{kind:?} {}", self.run)
     }
 
-    /// Begins another run: items at version 1, each with a 5 in it, where there is to be one.
+    /// Begins another run. Each kind that needs an item has one at version 1 with the number 5.
     async fn begin(&mut self) {
         self.run += 1;
         for kind in [Replace, CheckExists, When] {
@@ -161,7 +161,7 @@ impl<'s> Items<'s> {
         (tx, asks)
     }
 
-    /// Makes an operation impossible, and says what it is to blame for.
+    /// Makes an operation fail, and returns its expected reason.
     async fn spoil(&self, kind: Kind) -> Blame {
         let Self { products, accounts, lines, .. } = self;
         let key = self.key(kind);
@@ -193,7 +193,7 @@ impl<'s> Items<'s> {
         (products, accounts, self.lines.others.get((self.key(Delete).as_str(), 1)).await.unwrap())
     }
 
-    /// Commits what cannot be, with the operations to blame in the order of the kinds.
+    /// Commits a transaction with failing operations. The operations are in the order of the kinds.
     async fn refused(&self, order: [Kind; 8], guilty: &[Kind]) {
         let (tx, asks) = self.transaction(order).await;
         let mut blames = Vec::new();

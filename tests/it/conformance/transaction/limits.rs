@@ -1,4 +1,5 @@
-//! What DynamoDB would refuse as a whole is refused before it is sent, with the operation to change.
+//! The library refuses transactions that DynamoDB would refuse as a whole. It sends nothing, and
+//! names the operation to change.
 
 use dynalock::{
     Error, Transaction,
@@ -28,7 +29,7 @@ fn creates(shop: &Shop, table: &Table<Product>, count: usize) -> Transaction {
     tx
 }
 
-/// A product whose item takes about this many bytes.
+/// Returns a product whose item has about this many bytes.
 fn large(key: &str, bytes: usize) -> Product {
     Product { note: Some("x".repeat(bytes)), ..Product::new(key, 5) }
 }

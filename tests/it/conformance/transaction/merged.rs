@@ -32,7 +32,7 @@ fn now<Out>(cancelled: &Cancelled, operation: &Op<Product, Out>) -> Option<(u64,
     met(cancelled, operation).map(|now| (now.version(), now.stock))
 }
 
-/// Conditions that are true of a product with a stock of 5 and no note, and their opposites.
+/// Conditions that are true for a product with a stock of 5 and no note, and their opposites.
 fn conditions() -> Vec<(Condition<Product>, Condition<Product>)> {
     let a = Product::ATTR;
     let note = || a.note.eq(None);

@@ -1,4 +1,4 @@
-//! Several items, which are written together or not at all.
+//! Several items that are written together or not at all.
 
 mod assumed;
 mod committed;

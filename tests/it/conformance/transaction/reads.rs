@@ -1,4 +1,5 @@
-//! What a unit of work has read is what its writes rest on, also where another program wrote it without a version.
+//! The writes of a unit of work require that the items that it has read are unchanged, even if
+//! another program wrote them without a version.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -240,7 +241,7 @@ async fn an_item_without_a_version_that_changes_is_decided_anew(shop: &Shop) {
         let table = &foreign(shop).await;
         let raw = table.raw.clone();
         let operation = if alone { "UpdateItem" } else { "TransactWriteItems" };
-        // Not what the unit writes, but what it may have decided on.
+        // The unit does not write this item, but may have based its decision on it.
         shop.rival.before(operation, 0, async move || raw.set("a", "note", s("fragile")).await);
         let runs = &AtomicU32::new(0);
         let unit = transact(&shop.client, |tx| async move {

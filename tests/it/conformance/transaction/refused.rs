@@ -1,4 +1,5 @@
-//! Cancellations whose item is not what its operation expects, and transactions that are refused as a whole.
+//! Cancellations whose item does not fit the type of its operation, and transactions that are
+//! refused as a whole.
 
 use dynalock::{Error, Transaction, error::CancellationClass, transaction::Reason};
 
@@ -73,7 +74,7 @@ async fn the_current_item_can_be_read_in_a_loop(shop: &Shop) {
     assert_eq!(reasons[0].current::<Product>().unwrap(), Some(product));
     assert_eq!(reasons[1].current::<Account>().unwrap(), Some(account));
     assert_eq!(reasons[2].current::<Account>().unwrap(), None);
-    // An account has no stock.
+    // An account has no stock, so it does not fit.
     expect_error!(reasons[1].current::<Product>(), Error::Decode(_));
 }
 

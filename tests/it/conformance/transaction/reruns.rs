@@ -1,4 +1,4 @@
-//! What a unit of work does when somebody else was first.
+//! A unit of work after another caller has written first.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -19,7 +19,7 @@ async fn accounts(shop: &Shop) -> Table<Account> {
     shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 100))).await
 }
 
-/// Somebody pays a cent to an account before each of the next requests of an operation.
+/// Lets another caller pay a cent to an account before each of the next requests of an operation.
 fn interfere(shop: &Shop, table: &Table<Account>, operation: &str, times: usize) {
     for nth in 0..times {
         let others = table.others.clone();
@@ -30,7 +30,7 @@ fn interfere(shop: &Shop, table: &Table<Account>, operation: &str, times: usize)
     }
 }
 
-/// A transfer, and how often its closure ran.
+/// Runs a transfer, and returns how often its closure ran.
 async fn transfer(shop: &Shop, table: &Table<Account>, pace: Pace) -> u32 {
     let runs = &AtomicU32::new(0);
     let unit = transact(&shop.client, |tx| async move {
@@ -131,7 +131,7 @@ async fn runs_may_read_other_items(shop: &Shop) {
     shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
         others.update_with("alice", |alice| alice.cents = 0).await.unwrap();
     });
-    // Whoever has money pays: alice at first, bob in the end.
+    // The account with enough money pays: alice at first, bob in the end.
     let unit = transact(&shop.client, |tx| async move {
         for owner in ["alice", "bob"] {
             let payer = tx.get(&table.items, owner).await?.unwrap();

@@ -1,4 +1,4 @@
-//! Two decisions that are each right on what they read, and wrong together.
+//! Two decisions, each of which is correct for the items that it read. Together they are wrong.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -12,7 +12,7 @@ cases![
     with_a_check_the_second_is_refused,
 ];
 
-/// Two who are on call; each may leave while the other stays.
+/// Two people are on call. Each of them may leave while the other one stays.
 async fn on_call(shop: &Shop) -> Table<Account> {
     shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 1))).await
 }
@@ -22,7 +22,7 @@ async fn left(table: &Table<Account>) -> [bool; 2] {
     [left("alice").await, left("bob").await]
 }
 
-/// Bob leaves right before what alice decided is written.
+/// Bob leaves directly before the write of alice's decision.
 fn bob_leaves(shop: &Shop, table: &Table<Account>) {
     let (client, items) = (shop.plain.clone(), table.others.clone());
     shop.rival.before("TransactWriteItems", 0, async move || {
@@ -56,7 +56,7 @@ async fn two_people_that_leave_at_the_same_time_do_not_both_leave(shop: &Shop) {
     assert!(runs.load(SeqCst) > 1);
 }
 
-/// The same decision on two plain reads.
+/// Makes the same decision based on two plain reads.
 async fn alice_decides(table: &Table<Account>) -> (Stored<Account>, Stored<Account>) {
     let mut alice = table.items.get("alice").await.unwrap().unwrap();
     let bob = table.items.get("bob").await.unwrap().unwrap();

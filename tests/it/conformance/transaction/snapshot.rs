@@ -1,4 +1,4 @@
-//! Reads of several items as of one moment.
+//! Reads of several items from one moment.
 
 use std::sync::Arc;
 

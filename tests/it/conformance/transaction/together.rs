@@ -1,4 +1,5 @@
-//! What a unit of work returns without writing was decided on items that were so together, as far as it can know.
+//! Units of work that return without a write. Their result is based on items that existed together,
+//! as far as a unit can know.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -17,12 +18,13 @@ cases![
     a_result_without_writes_on_kept_and_fresh_items_is_decided_anew,
 ];
 
-/// Accounts that hold 100 together, at each moment.
+/// Accounts that together hold 100 at each moment.
 async fn accounts(shop: &Shop) -> Table<Account> {
     shop.table_of([("a", 60), ("b", 30), ("c", 10), ("log", 0)].map(|(owner, cents)| Account::new(owner, cents))).await
 }
 
-/// Before the `nth` request of an operation, somebody moves 10 from one account to another, both at once.
+/// Lets another caller move 10 from one account to another, in one transaction, before the `nth`
+/// request of an operation.
 fn moves(shop: &Shop, table: &Table<Account>, operation: &str, nth: usize, from: &'static str, to: &'static str) {
     let (client, items) = (shop.plain.clone(), table.others.clone());
     shop.rival.before(operation, nth, async move || {
@@ -105,8 +107,8 @@ async fn a_snapshot_that_grows_is_validated_again(shop: &Shop) {
     assert_eq!(shop.counts(["GetItem", "TransactGetItems"]), [3, 2]);
 }
 
-/// A unit that writes at first, and after a conflict looks at one account more. It refuses where money was made or lost, which at no moment
-/// is the case.
+/// A unit that writes in its first run. After a conflict, it also reads one more account. It
+/// returns an error if the sum has changed, which is never true at any moment.
 async fn look_closer(
     shop: &Shop,
     table: &Table<Account>,
@@ -148,7 +150,8 @@ async fn a_result_without_writes_on_kept_and_fresh_items_is_decided_anew(shop: &
 
 async fn a_refusal_on_kept_items_of_different_moments_is_decided_anew(shop: &Shop) {
     let table = &accounts(shop).await;
-    // The first run reads all, the second only what it writes, the third all again.
+    // The first run reads all items, the second run only the items that it writes, and the third
+    // run reads all items again.
     moves(shop, table, "TransactWriteItems", 0, "a", "log");
     moves(shop, table, "TransactWriteItems", 1, "a", "b");
     let runs = &AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! A token of the caller's own: what is made again under it happens once.
+//! Tokens of the caller: a transaction that is repeated with its token is applied once.
 
 use dynalock::{Error, Stored, Transaction, error::Spent};
 
@@ -12,7 +12,7 @@ cases![
     a_token_of_a_refused_transaction_may_be_used_again,
 ];
 
-/// A transfer as any process makes it that has read the same values.
+/// Returns a transfer. Each process that has read the same values makes the same transfer.
 fn transfer(shop: &Shop, table: &Table<Account>, from: &Stored<Account>, to: &Stored<Account>) -> Transaction {
     let (mut from, mut to) = (from.clone(), to.clone());
     from.cents -= 3;
@@ -44,7 +44,8 @@ async fn the_same_transaction_under_one_token_happens_once(shop: &Shop) {
     transfer(shop, &table, &alice, &bob).token(token).commit().await.unwrap();
     let after = stored(&table).await;
     assert_eq!(after[0].as_ref().unwrap()["cents"], n(7));
-    // Another process has read the same and comes to the same, whatever has happened since.
+    // Another process has read the same values. It makes the same transfer, although other writes
+    // have happened since.
     table.others.update_with("bob", |bob| bob.cents += 100).await.unwrap();
     let before = stored(&table).await;
     let again = transfer(shop, &table, &alice, &bob).token(token).commit().await;
@@ -58,7 +59,7 @@ async fn the_same_transaction_under_one_token_happens_once(shop: &Shop) {
 async fn another_content_under_a_known_token_is_refused(shop: &Shop) {
     let table = shop.table::<Account>().await;
     let [alice, bob] = accounts(&table).await;
-    // A deleted item shows nothing.
+    // A deleted item shows no write id.
     let delete = |account: &Stored<Account>| {
         let mut tx = Transaction::new(&shop.client).token(table.name());
         tx.delete(&table.items, account.clone());
@@ -92,7 +93,7 @@ async fn the_same_content_under_another_token_is_another_transaction(shop: &Shop
     create().token(format!("{}-1", table.name())).commit().await.unwrap();
     cancelled(create().token(format!("{}-2", table.name())).commit().await);
     create().token(format!("{}-1", table.name())).commit().await.unwrap();
-    // Without one of its own each commit draws one.
+    // Without a caller's token, each commit generates its own token.
     cancelled(create().commit().await);
     cancelled(create().commit().await);
     let sent = shop.sent("TransactWriteItems");

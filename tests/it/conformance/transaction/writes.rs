@@ -1,4 +1,4 @@
-//! What a unit of work sends.
+//! The requests of a unit of work.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -46,7 +46,8 @@ async fn one_update_and_nothing_else_is_a_plain_write(shop: &Shop) {
         unit.await.unwrap();
     }
     let operations = ["GetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
-    // A create and a delete have a token: sent again plainly, they could undo what others did.
+    // A create and a delete have a token. Without it, a repetition could undo the writes of other
+    // callers.
     assert_eq!(shop.counts(operations), [4, 1, 1, 0, 3]);
     assert_eq!(table.raw.get("create").await.unwrap()["_version"], n(1));
     assert_eq!(table.raw.get("create unread").await.unwrap()["_version"], n(1));
@@ -176,7 +177,7 @@ async fn a_handle_that_outlives_its_closure_is_an_error_and_nothing_is_written(s
         }
     });
     assert!(matches!(invalid(stored_away.await), InvalidTransaction::Escaped));
-    // What is said to it afterwards goes nowhere.
+    // Later calls on this handle have no effect.
     kept.lock().unwrap()[0].create(&table.items, Product::new("later", 1));
     assert_eq!(shop.requests(), 0);
     assert_eq!(table.raw.get("new").await, None);

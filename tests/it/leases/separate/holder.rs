@@ -41,7 +41,7 @@ async fn an_item_with_a_separate_lease_carries_no_attribute_of_the_lease() {
 async fn a_write_after_a_takeover_is_refused_by_the_lease_row() {
     let (_, table) = Shop::with_two::<Archive>().await;
     let mut stale = table.items.lock("a").heartbeat(false).await.unwrap();
-    // By its own clock it holds the lease still.
+    // By its own clock, it still holds the lease.
     let next = table.others.clone().clock_ahead_by_millis(60_000).lock("a").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (stale.fence() + 1, Some(stale.fence())));
     let lost = expect_error!(stale.update(|it| it.items = 0).await, Error::Lost(lost) => lost);
@@ -63,7 +63,7 @@ async fn the_fence_grows_over_delete_and_recreate_whatever_the_clocks_show() {
         match round % 3 {
             0 => drop(table.others.delete(stored).await.unwrap()),
             1 => table.others.delete_unchecked("a").await.unwrap(),
-            // Another program, or time to live.
+            // Another program, or time to live, deletes the row.
             _ => table.raw.delete("a").await,
         }
         table.others.create(Archive::new("a", 5)).await.unwrap();

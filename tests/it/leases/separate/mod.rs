@@ -1,4 +1,5 @@
-//! Leases in a row beside the item: what holds of others holds of them, and the item is written by its writes alone.
+//! Leases in separate rows. The rules of all other leases apply, and heartbeats do not write the
+//! item.
 
 mod holder;
 mod keys;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::Shop;
 
-/// The actions of the last transaction: what each does, and the key.
+/// Returns the actions of the last transaction: the kind and the key of each action.
 pub(super) fn actions(shop: &Shop) -> Vec<(String, String)> {
     let id = |action: &Value| {
         let key = if action["Key"].is_object() { &action["Key"] } else { &action["Item"] };

@@ -47,12 +47,12 @@ async fn a_conflict_is_one_still_with_the_current_item() {
     expect_error!(table.items.create(Archive::new("a", 1)).await, Error::AlreadyExists(_));
     expect_error!(table.items.delete(stale.clone()).exactly_once().await, Error::Conflict(_));
 
-    // Of a dead lease and a conflict, the conflict is the reason.
+    // If the lease has expired and the version has changed, the conflict is the reason.
     kill(table.others.lock("a").await.unwrap());
     travel(TTL + SKEW + millis(10)).await;
     expect_error!(table.items.update(stale.clone()).await, Error::Conflict(_));
     expect_error!(commit(&shop.client, |tx| tx.update(&table.items, stale.clone())).await, Error::Cancelled(_));
-    // Of one that is alive, the lease.
+    // If the lease has not expired, the lease is the reason.
     let lease = table.others.lock("a").await.unwrap();
     expect_error!(table.items.update(stale).await, Error::Locked(_));
     lease.release().await.unwrap();
@@ -109,7 +109,8 @@ async fn a_late_release_of_a_lease_of_nothing_does_not_end_a_later_grant_of_the_
     let (shop, table) = Shop::with_two::<Archive>().await;
     table.others.delete_unchecked("a").await.unwrap();
     let b = table.others.lock("b").await.unwrap();
-    // The row of `a` is granted, its item is missing, and the release of that grant arrives late.
+    // The lease of `a` is granted although its item is missing. The release of this grant arrives
+    // late.
     shop.faults.script_on("UpdateItem", 1, Fault::DeliverLate(secs(20)));
     let any = tokio::spawn(table.items.lock_any(["a", "b"]).wait(secs(60)).into_future());
     travel(secs(5)).await;

@@ -45,7 +45,7 @@ async fn a_transaction_brings_the_row_of_each_item_that_it_writes() {
     let updated = done.get(update).unwrap();
     assert_eq!((done.get(create).unwrap().version(), updated.version(), done.get(place).unwrap().version()), (1, 2, 1));
 
-    // Reasons are those of the calls, whatever stands between them.
+    // The reasons are those of the calls, although the request has other actions between them.
     let mut tx = Transaction::new(&shop.client);
     tx.delete(&table.items, updated);
     tx.update(&table.items, stale);
@@ -143,7 +143,7 @@ async fn a_transaction_with_a_callers_token_is_refused_until_the_expired_lease_i
         tx.replace(&table.items, stored.clone());
         tx.commit().await.map(drop)
     };
-    // Another content would need another token.
+    // A transaction with other content would need another token.
     expect_error!(commit().await, Error::Locked(_));
     table.others.lock("a").await.unwrap().release().await.unwrap();
     commit().await.unwrap();

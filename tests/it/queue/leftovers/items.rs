@@ -1,4 +1,4 @@
-//! The same of queues in items, and in the rows beside them.
+//! The rules of empty queues for items, and for the separate rows of items.
 
 use crate::support::{Item, Kept, SKEW, Shop, TTL, for_both_kinds, kill, secs, travel};
 
@@ -36,7 +36,7 @@ async fn a_queue_leaves_nothing_but_the_fence<T: Kept>() {
     travel(secs(1)).await;
     assert_eq!(lease_in(table.raw.get(T::ROW)).await, ["_fence"]);
 
-    // Of one that has died, whoever writes.
+    // The holder has crashed, and any caller may write.
     let fence = kill(items.lock("a").fair().await.unwrap());
     travel(TTL + SKEW + secs(1)).await;
     others.update_with("a", |it| *it.items() += 1).await.unwrap();

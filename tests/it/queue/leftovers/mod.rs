@@ -1,4 +1,4 @@
-//! Nothing is left behind of a queue but the fence.
+//! An empty queue leaves only the fence in the row.
 
 mod items;
 mod moments;
@@ -46,7 +46,7 @@ async fn a_dropped_holder_and_its_heartbeats_leave_only_the_fence() {
     fence_alone_is_left(&shop).await;
 }
 
-/// Whoever stood behind is known to the holder, and goes before it.
+/// The holder knows each waiter behind it when it leaves.
 #[tokio::test(start_paused = true)]
 async fn waiters_that_give_up_behind_a_holder_leave_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -81,7 +81,8 @@ async fn a_wait_that_ends_leaves_only_the_fence() {
     fence_alone_is_left(&shop).await;
 }
 
-/// Where a holder has died, the caller that takes it out is told its fence, and the row keeps nothing of it.
+/// The caller that removes a crashed holder learns its fence, and the row keeps nothing of the
+/// holder.
 #[tokio::test(start_paused = true)]
 async fn an_expired_holder_leaves_only_the_fence() {
     for is_fair in [true, false] {
@@ -91,7 +92,8 @@ async fn an_expired_holder_leaves_only_the_fence() {
         let next = acquire(&locks, "printer", is_fair).await.unwrap();
         assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
         next.release().await.unwrap();
-        // A plain holder leaves its name as well, for late copies of its request.
+        // A plain holder also leaves its owner, so that DynamoDB refuses late copies of its
+        // request.
         match is_fair {
             true => fence_alone_is_left(&shop).await,
             false => assert_eq!(attributes(&shop, "printer").await, ["_beat", "_fence", "_released"]),
@@ -119,7 +121,7 @@ async fn a_lock_that_an_operator_broke_leaves_only_the_fence() {
     }
 }
 
-/// One whose place was asked for twice leaves its name, and the late copy is refused.
+/// A caller whose enqueue was sent twice leaves its owner, so that DynamoDB refuses the late copy.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_sent_twice_leaves_the_name_of_its_owner() {
     let (shop, locks, others) = Shop::with_locks().await;

@@ -1,11 +1,11 @@
-//! Somebody comes or goes between what was seen of a queue and the request that takes its head out.
+//! A caller enters or leaves between a read of the queue and the request that removes its head.
 
 use dynalock::local::Fault;
 
 use super::{fair, fence_alone_is_left};
 use crate::support::{SKEW, Shop, TTL, kill, millis, secs, travel};
 
-/// The row shows nobody behind when it is looked at, and somebody when the request to leave comes.
+/// The read shows no waiter, but a waiter has entered when the dequeue arrives.
 #[tokio::test(start_paused = true)]
 async fn a_release_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -23,7 +23,7 @@ async fn a_release_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     fence_alone_is_left(&shop).await;
 }
 
-/// The answer to the plain request to leave is lost: the next one finds the list empty.
+/// The reply to the dequeue of the last entry is lost. The next attempt finds no entry.
 #[tokio::test(start_paused = true)]
 async fn a_release_with_a_lost_reply_leaves_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -37,7 +37,7 @@ async fn a_release_with_a_lost_reply_leaves_only_the_fence() {
     fence_alone_is_left(&shop).await;
 }
 
-/// Both have looked before either has gone.
+/// Both callers have read the queue before either has left.
 #[tokio::test(start_paused = true)]
 async fn two_waiters_that_give_up_at_once_leave_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;
@@ -45,7 +45,7 @@ async fn two_waiters_that_give_up_at_once_leave_only_the_fence() {
     let first = locks.acquire("printer").fair().enter().await.unwrap();
     let second = others.acquire("printer").fair().enter().await.unwrap();
     held.release().await.unwrap();
-    // That of the first who goes, which is the head.
+    // This is the dequeue of the first caller, which is the head.
     shop.faults.script_on("UpdateItem", 0, Fault::Delay(millis(500)));
     drop(first);
     travel(millis(100)).await;
@@ -54,7 +54,8 @@ async fn two_waiters_that_give_up_at_once_leave_only_the_fence() {
     fence_alone_is_left(&shop).await;
 }
 
-/// Somebody comes between the look of a head that gives up, or of who takes it out, and the request.
+/// A caller enters between the read and the request of a head that gives up, or of a caller that
+/// removes the head.
 #[tokio::test(start_paused = true)]
 async fn an_eviction_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     for is_dead in [false, true] {
@@ -72,7 +73,7 @@ async fn an_eviction_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
             true => {
                 kill(held);
                 travel(TTL + SKEW + secs(1)).await;
-                // Its place first.
+                // The first request is its enqueue.
                 shop.faults.script_on("UpdateItem", 1, Fault::Delay(millis(500)));
                 let locks = locks.clone();
                 tokio::spawn(async move { drop(locks.acquire("printer").await.unwrap().release().await) })
@@ -94,7 +95,7 @@ async fn an_eviction_leaves_the_queue_to_a_waiter_that_enters_meanwhile() {
     }
 }
 
-/// Who takes a dead head out has seen somebody behind, who has gone since.
+/// A caller that removes a crashed head has read a waiter, and this waiter has left since.
 #[tokio::test(start_paused = true)]
 async fn a_broken_lock_whose_last_waiter_leaves_keeps_only_the_fence() {
     let (shop, locks, others) = Shop::with_locks().await;

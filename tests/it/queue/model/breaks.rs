@@ -1,4 +1,4 @@
-//! Each line of the protocol is needed: without it the checker finds the property that breaks.
+//! Each part of the protocol is needed. Without it, the checker finds a property that breaks.
 
 use super::explore::{Outcome, explore};
 use super::property::Property;
@@ -7,7 +7,7 @@ use super::rules::{Clock, Flaw, Kind, ONE_AND_PLAIN, Rules, THREE, TWO, TWO_AND_
 
 const THREE_PLAIN: &[Kind] = &[Plain, Plain, Plain];
 
-/// The shortest way to break that property.
+/// Returns the shortest path to a violation of this property.
 fn breaks(rules: Rules, wanted: Property) -> String {
     match explore(&rules, Some(wanted)) {
         Outcome::Broken { property, trace } => {
@@ -44,12 +44,13 @@ flaws! {
     an_eviction_must_raise_the_fence: with(Flaw::EvictKeepsFence, TWO) => FencesGrow;
     a_holder_must_not_count_from_the_answer: Rules { slow: true, ..with(Flaw::CountsFromAnswer, TWO) } => OneHolder;
     a_new_head_must_not_count_from_the_read_that_showed_itself: with(Flaw::CountsFromOwnSight, THREE) => OneHolder;
-    /// Its fence would be enough: see `holds.rs`.
+    /// The fence alone would be sufficient: see `holds.rs`.
     only_the_holder_may_beat: with(Flaw::BeatIgnoresGrant, THREE) => OneHolder;
     a_heartbeat_that_is_sent_again_must_have_a_higher_number: with_faults(Flaw::BeatAgainKeepsNumber, ONE_AND_PLAIN) => OneHolder;
     a_plain_acquire_must_ask_for_an_empty_queue: with(Flaw::AcquireIgnoresQueue, ONE_AND_PLAIN) => OneHolder;
-    /// An enqueue may arrive long after the time that it carries. If it wrote that as the time of the turn, it would end the lease of a head that
-    /// has not beaten. The head notices nothing: it saw the turn before.
+    /// An enqueue may arrive long after its time. If it wrote this time as the time of the turn, it
+    /// would end the lease of a head that has sent no heartbeat. The head would not notice this,
+    /// because it read the turn before.
     an_enqueue_must_not_write_the_time_of_the_turn: Rules { rounds: 2, ..by_clock(Flaw::EnqueueWritesTurn, TWO) } => OneHolder;
 }
 
@@ -59,29 +60,33 @@ fn an_eviction_must_name_the_beat_that_was_seen() {
     breaks(with(Flaw::EvictIgnoresBeat, THREE), Property::NobodyIsSkipped);
 }
 
-/// The id of a head is not enough: an enqueue whose reply was lost may be sent again after the eviction, and a late copy of the eviction
-/// would hit the second stay, which has not beaten either.
+/// The owner of a head is not sufficient. An enqueue whose reply was lost may be sent again after
+/// the eviction. A late copy of the eviction would then remove the second entry, which has sent no
+/// heartbeat either.
 #[test]
 fn an_eviction_must_name_the_fence_that_was_seen() {
     let trace = breaks(with_faults(Flaw::EvictIgnoresFence, TWO_AND_PLAIN), Property::OneHolder);
     assert!(trace.contains("the late copy of"), "{trace}");
 }
 
-/// The same without a late copy, among plain ones: a third watches the first stay, and takes over the second.
+/// The same failure happens without a late copy for plain locks: a third caller observes the first
+/// grant, and takes over the second grant.
 #[test]
 fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
     let rules = Rules { losses: 1, ..with(Flaw::EvictIgnoresFence, THREE_PLAIN) };
     breaks(rules, Property::OneHolder);
 }
 
-/// An evicted holder comes back to the queue by a late copy of its enqueue: it is the head, but others have held the lock in between.
+/// A late copy of its enqueue brings an evicted holder back to the queue. It is the head again, but
+/// other callers have held the lock in between.
 #[test]
 fn a_beat_must_name_the_fence_of_its_grant() {
     breaks(with_faults(Flaw::BeatIgnoresFence, TWO_AND_PLAIN), Property::BelieverIsHolder);
     breaks(with_faults(Flaw::BeatIgnoresFence, THREE_PLAIN), Property::BelieverIsHolder);
 }
 
-/// A plain holder leaves its last beat behind. If the next head's first beat may have the same number, nobody sees that it has beaten.
+/// A plain holder leaves its last beat in the row. If the first beat of the next head had the same
+/// number, no observer would notice this heartbeat.
 #[test]
 fn a_beat_must_not_repeat_the_number_in_the_row() {
     let trace = breaks(with(Flaw::BeatMayRepeat, TWO_AND_PLAIN), Property::OneHolder);
@@ -120,22 +125,26 @@ fn by_clock(flaw: Flaw, kinds: &'static [Kind]) -> Rules {
     Rules { clock, slow: true, beats: 1, ..with(flaw, kinds) }
 }
 
-/// An enqueue that is sent again keeps its first time, and a leave may arrive late, too: for the others the lease of the new head is over,
-/// though it has asked, or looked, only a moment ago.
+/// An enqueue that is sent again keeps its first time, and a leave may arrive late, too. For other
+/// callers, the lease of the new head is then over, although it has sent a request or read the row
+/// a moment ago.
 #[test]
 fn a_new_head_must_not_believe_longer_than_a_ttl_since_its_turn() {
     let trace = breaks(by_clock(Flaw::HeadIgnoresTurn, TWO), Property::OneHolder);
     assert!(trace.contains("A sends it again"), "{trace}");
 }
 
-/// A clock that is behind shows the turn later than it came: by the skew, if that of who left is ahead. Others may have watched since it came.
+/// A clock that is behind shows the turn later than it began. The difference is up to the skew, if
+/// the clock of the previous head is ahead. Other callers may have observed the head since its turn
+/// began.
 #[test]
 fn a_new_head_that_counts_from_its_turn_must_subtract_the_skew() {
     let clock = Some(Clock { offsets: [0, 1, 0], max_skew: 1 });
     breaks(Rules { clock, beats: 1, ..with(Flaw::HeadIgnoresSkew, THREE) }, Property::OneHolder);
 }
 
-/// A poll may show a stay at the head that was ended before the last consistent look: the entry has come back by a late copy since.
+/// A cheap read may show an earlier stay at the head, which ended before the last consistent read.
+/// A late copy has restored the entry since.
 #[test]
 fn a_new_head_must_not_count_from_a_look_that_may_be_later_than_its_poll() {
     let clock = Some(Clock { offsets: [0, 1, 0], max_skew: 1 });

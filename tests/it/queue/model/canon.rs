@@ -1,4 +1,5 @@
-//! One state for all that differ in nothing that matters: what nobody will read is forgotten, and like processes are sorted.
+//! Maps states that differ only in irrelevant details to one state. Content that no process will
+//! read is removed, and equal processes are sorted.
 
 use super::process::{Phase, Process};
 use super::queue::{Entry, Id, NOBODY, process_of};
@@ -30,7 +31,7 @@ impl World {
         }
     }
 
-    /// Of the two times of a head the later one counts.
+    /// The later one of the two times of a head counts.
     fn forget_times(&mut self, rules: &Rules) {
         if rules.clock.is_some() && self.row.queue.head() != NOBODY && !rules.has(Flaw::EnqueueWritesTurn) {
             self.row.queue.0[0].sent = self.row.head_since();
@@ -38,7 +39,7 @@ impl World {
         }
     }
 
-    /// Only the differences of fences count: the row's becomes 0.
+    /// Only the differences of fences matter, so the fence of the row becomes 0.
     fn forget_fence(&mut self) {
         let by = std::mem::take(&mut self.row.fence);
         if by == 0 {
@@ -59,7 +60,7 @@ impl World {
         }
     }
 
-    /// A request that puts the acquisition into the row may still arrive.
+    /// Returns whether a request that puts the acquisition into the row may still arrive.
     fn may_enter(&self, id: Id) -> bool {
         let enters = |op: Op| matches!(op, Op::Enqueue | Op::Acquire(_));
         let late = self.late.iter().flatten().any(|late| late.from == id && enters(late.op));
@@ -70,7 +71,7 @@ impl World {
         self.is_alive(id) || self.row.queue.has(id) || self.row.owner == id || self.may_enter(id)
     }
 
-    /// Processes change places only with their like: a clock belongs to its place.
+    /// Processes are sorted only among equal ones, because each place has its own clock.
     fn sort(&mut self, rules: &Rules) {
         let mut order = [0, 1, 2];
         let keys = order.map(|place| self.key(place));

@@ -1,11 +1,12 @@
-//! The checker: every state that can be reached, the properties of each, and the shortest way to one that breaks them.
+//! The checker. It visits each reachable state, checks the properties of each state, and finds the
+//! shortest path to a violation.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::{Debug, Write};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// A system to explore, by its states and the steps between them.
+/// A system to explore, with its states and the steps between them.
 pub(super) trait System {
     type State: Copy + Eq + Hash;
     type Step;
@@ -13,31 +14,32 @@ pub(super) trait System {
 
     fn start(&self) -> Self::State;
 
-    /// Appends what can happen next. A step that is no fault and no free will of a process is progress.
+    /// Appends the possible next steps. A step is progress if it is neither a fault nor a free
+    /// decision of a process.
     fn successors(&self, state: &Self::State, next: &mut Vec<(Self::Step, Self::State)>);
 
     fn is_progress(step: &Self::Step) -> bool;
 
-    /// The property that does not hold here, or was broken by the step that led here.
+    /// Returns the property that this state violates, or that the last step has violated.
     fn broken(&self, state: &Self::State, wanted: Option<Self::Property>) -> Option<Self::Property>;
 
-    /// Nobody is left who waits for something.
+    /// Returns whether no process waits any more.
     fn is_finished(&self, state: &Self::State) -> bool;
 
     fn describe(&self, before: &Self::State, step: &Self::Step, after: &Self::State) -> String;
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 pub(super) enum Outcome<P> {
-    /// No reachable state breaks a property, and progress alone leads from each to an end.
+    /// No reachable state violates a property. From each state, progress alone leads to an end.
     Holds { states: usize },
-    /// The property, and the shortest way to break it.
+    /// The violated property, and the shortest path to its violation.
     Broken { property: P, trace: String },
-    /// The way to a state from which progress does not lead to an end.
+    /// The path to a state from which progress does not lead to an end.
     Stuck { trace: String },
 }
 
-/// Explores everything, breadth first. With `wanted`, only that property counts.
+/// Explores all states, breadth first. If `wanted` is given, only this property is checked.
 pub(super) fn explore<S: System>(system: &S, wanted: Option<S::Property>) -> Outcome<S::Property> {
     let mut known = Known::new(system.start());
     let mut progress = Vec::new();
@@ -63,11 +65,12 @@ pub(super) fn explore<S: System>(system: &S, wanted: Option<S::Property>) -> Out
     }
 }
 
-/// The states in the order of their discovery, each with the one that it was reached from.
+/// The states in the order of their discovery, each with its previous state.
 struct Known<S> {
     states: Vec<S>,
     parents: Vec<u32>,
-    /// Where a state is, by its hash; by the next number if another state has the same.
+    /// The position of each state, by its hash. If another state has the same hash, the next number
+    /// is used.
     places: HashMap<u64, u32, BuildHasherDefault<Fold>>,
 }
 
@@ -78,7 +81,7 @@ impl<S: Copy + Eq + Hash> Known<S> {
         known
     }
 
-    /// Where the state is, and whether it is new.
+    /// Returns the position of the state, and whether the state is new.
     fn insert(&mut self, state: S, parent: usize) -> (usize, bool) {
         let mut fold = Fold::default();
         state.hash(&mut fold);
@@ -103,7 +106,8 @@ impl<S: Copy + Eq + Hash> Known<S> {
         }
     }
 
-    /// A state from which the given edges lead to no finished one, by a search backwards from those that are.
+    /// Returns a state from which the given edges lead to no finished state. The search goes
+    /// backwards from the finished states.
     fn dead_end<T: System<State = S>>(&self, system: &T, edges: &[(u32, u32)]) -> Option<usize> {
         let mut first = vec![0_u32; self.states.len() + 1];
         for &(_, to) in edges {
@@ -128,7 +132,7 @@ impl<S: Copy + Eq + Hash> Known<S> {
         ends.iter().position(|&ends| !ends)
     }
 
-    /// The steps that lead to a state, in words.
+    /// Returns the steps that lead to a state, as text.
     fn trace<T: System<State = S>>(&self, system: &T, to: usize) -> String {
         let mut way = vec![to];
         while way[way.len() - 1] != 0 {
@@ -152,7 +156,7 @@ fn index(place: usize) -> u32 {
     u32::try_from(place).expect("fewer states than memory could hold")
 }
 
-/// A hash of small fields, which are most of a state: SipHash would take half of the time.
+/// A hash of small fields, which are most of a state. SipHash would take half of the time.
 #[derive(Default)]
 struct Fold(u64);
 

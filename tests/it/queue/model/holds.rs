@@ -1,4 +1,5 @@
-//! The protocol holds: every interleaving, stall, crash and loss within the bounds of each test.
+//! The protocol has no violation in any interleaving, pause, crash and loss within the bounds of
+//! each test.
 
 use super::explore::{Outcome, explore};
 use super::rules::Kind::{Fair, Plain, Writer};
@@ -6,10 +7,11 @@ use super::rules::{Clock, Flaw, Kind, ONE_AND_PLAIN, Rules, THREE, TWO, TWO_AND_
 
 const ONE_OF_EACH: &[Kind] = &[Fair, Plain, Writer];
 
-/// The second clock is ahead by as much as is allowed.
+/// The second clock is ahead by the maximum skew.
 const CLOCK: Option<Clock> = Some(Clock { offsets: [0, 1, 0], max_skew: 1 });
 
-/// Explores everything, and says how many states that were: fewer than expected would mean that something can no longer happen.
+/// Explores all states, and compares their number with the expected number. A lower number would
+/// mean that an event is no longer possible.
 fn states(rules: Rules) -> usize {
     match explore(&rules, None) {
         Outcome::Holds { states } => states,
@@ -68,7 +70,7 @@ fn a_plain_release_that_removes_the_beat_lets_a_beat_repeat_a_number() {
     assert!(states(rules) > 4_000);
 }
 
-/// Two grants never have the same fence, so a beat that names it need not name the head.
+/// Two grants never have the same fence, so a beat with the fence need not name the head.
 #[test]
 fn the_fence_alone_says_which_holder_a_beat_comes_from() {
     let wrong = |kinds| Rules { flaw: Some(Flaw::BeatIgnoresHead), copies: 1, losses: 1, ..Rules::calm(kinds) };
@@ -93,7 +95,8 @@ fn slow_requests_write_old_times_and_do_no_harm() {
     assert!(states(Rules { clock: CLOCK, slow: true, beats: 1, ..Rules::calm(TWO) }) > 10_000);
 }
 
-/// A head that knows of no consistent look goes by its turn, though the poll that told it of that was old.
+/// A head without a known consistent read uses its turn, although the cheap read that showed the
+/// turn was old.
 #[test]
 fn an_old_poll_tells_a_head_of_its_turn() {
     let stale = |kinds| Rules { clock: CLOCK, beats: 1, stale: true, ..Rules::calm(kinds) };

@@ -1,4 +1,4 @@
-//! The lock as a system to explore: who can do what next, and how a trace tells it.
+//! The lock as a system to explore: the possible steps, and their texts in a trace.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::row::{Beat, Op, Request, Seen};
 use super::rules::Rules;
 use super::world::World;
 
-/// What becomes of a request, where requests take no time.
+/// The result of a request, if requests take no time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fate {
     heard: bool,
@@ -21,7 +21,7 @@ pub(super) struct Fate {
 pub(super) enum Step {
     Tick,
     Send(usize, Op),
-    /// Send, arrive and answer in one.
+    /// Sends the request, applies it and handles its answer in one step.
     Ask(usize, Op, Fate),
     Arrive(usize, bool),
     Hear(usize),

@@ -1,54 +1,75 @@
-//! The fair queue's protocol, model-checked: every interleaving of a few processes on one row, with every stall, crash and loss.
+//! The protocol of the fair queue, model-checked: each interleaving of a few processes on one row,
+//! with each pause, crash and loss.
 //!
 //! # What is modelled
 //!
 //! - [`row`]: the attributes, and each conditional request as one atomic step.
 //! - [`queue`]: the entries in the row.
-//! - [`process`]: what a process knows, what it may send next ([`wish`]), and what it makes of the answer. Any process may stall anywhere, for any
-//!   time: nothing obliges it to take its next step.
-//! - [`world`]: all of them, the requests that are still on their way, and time. Time passes in ticks, a ttl is two or three. Only ages are
-//!   kept, up to the ttl, so the states are finitely many; fences are kept relative to the row's.
-//! - [`rules`]: what may go wrong in an exploration: a lost reply (the request is sent again), a second copy of a request that arrives at any
-//!   later time, a crash, a waiter that gives up, a stale read, clocks that differ. And one line of the protocol that is left out.
-//! - [`property`]: what must hold. [`explore`] finds the shortest way to a state where it does not; or, if all hold, a state from which the live
-//!   ones cannot all be served any more without a further fault.
-//! - [`tickets`]: the published queue in two steps, which breaks.
+//! - [`process`]: the knowledge of a process, its possible next requests ([`wish`]), and its
+//!   reaction to answers. Each process may pause at any point for any time.
+//! - [`world`]: all processes, the requests that can still arrive, and time. Time passes in ticks,
+//!   and a ttl is two or three ticks. The model stores only ages up to the ttl, so the number of
+//!   states is finite. Fences are stored relative to the fence of the row.
+//! - [`rules`]: the possible faults of an exploration: a lost reply (the request is sent again), a
+//!   second copy of a request that arrives at any later time, a crash, a waiter that gives up, an
+//!   outdated read, clocks that differ. A rule can also leave out one part of the protocol.
+//! - [`property`]: the properties that must hold. [`explore`] finds the shortest path to a state
+//!   that violates a property. If all properties hold, it finds a state from which the live
+//!   processes cannot all be served without a further fault.
+//! - [`tickets`]: the published queue in two steps, which violates a property.
 //!
 //! # What the protocol says
 //!
-//! Requests that this model needs to be as they are, each with its counterexample in [`breaks`]:
+//! The model needs these rules. [`breaks`] contains a counterexample for each rule:
 //!
-//! - every grant has a **fence**. An eviction is conditional on the head, its beat and the fence that the watcher saw; so are the clear and the
-//!   observed takeover of a dead plain owner;
-//! - **a beat is conditional on the fence of its grant**, and its number is strictly above the row's. A plain holder leaves its last number
-//!   behind, and a head goes on from that. A request that is sent again gets a new number. A refusal under the
-//!   own fence means that a later beat was first; under another that the grant is lost, and its ghost is given back;
-//! - **only leave and evict write the turn**, as the time at which they were sent. An entry carries the time at which its enqueue was sent
-//!   first, and neither changes while somebody is the head. By the clock rule a head that has not beaten is dead when a ttl and the skew have
-//!   passed since the later of the two; one that has beaten, when the later of that end and `_until`, and the skew, have passed;
-//! - **a new head believes for a ttl** since it sent its last consistent look that showed another head (or its enqueue, or its evict), and no
-//!   longer than until its own clock shows a ttl since its turn or its entry. With clocks it may, whatever it has looked at, believe until its
-//!   own clock shows a ttl **less the skew** since the later of the two: who goes by that rule evicts after a ttl and the skew, and who observes
-//!   cannot have seen it there before the turn. So a lost reply, or a poll that may be old, is enough to enter. **By a poll only the turn
-//!   counts**, not the look: the poll may show an earlier stay at the head, that was ended before the look. If all that is over, it beats
-//!   before it enters;
-//! - whoever waits, asks, or wants to write evicts dead heads. With clocks, it goes by that rule or by what it has observed.
+//! - Each grant has a **fence**. An eviction requires the head, its beat and the fence that the
+//!   observer read. The removal of an expired plain owner, and its takeover by observation, require
+//!   them, too;
+//! - **A heartbeat requires the fence of its grant**, and its number must be above the stored
+//!   number. A plain holder leaves its last number in the row, and a head continues from that
+//!   number. A request that is sent again gets a new number. If a heartbeat is refused and the row
+//!   has the same fence, a later heartbeat was first. If the row has another fence, the grant is
+//!   lost, and an orphaned grant is released;
+//! - **Only leave and evict write the turn**, as the time at which they were sent. An entry
+//!   contains the time at which its enqueue was first sent. Neither time changes while the entry is
+//!   the head. With the clock rule, the lease of a head without a heartbeat has ended when a ttl
+//!   and the skew have passed since the later one of the two times. The lease of a head with a
+//!   heartbeat has ended when the later one of that end and `_until`, and the skew, have passed;
+//! - **A new head believes to hold the lock for a ttl**. This time counts from its last consistent
+//!   read that showed another head, or from its enqueue or eviction. It ends at the latest when the
+//!   head's own clock shows a ttl since its turn or its entry. With clocks, a head may believe for
+//!   a ttl **less the skew** since the later one of the two times, independent of its reads. A
+//!   caller with the clock rule evicts only after a ttl and the skew, and an observer cannot have
+//!   seen the head before its turn. A lost reply, or a cheap read that may be outdated, is
+//!   therefore sufficient to enter. **After a cheap read, only the turn counts**, because the read
+//!   may show an earlier stay at the head that ended before the last consistent read. If all these
+//!   times are over, the head sends a heartbeat before it enters;
+//! - Each caller that waits, acquires or wants to write evicts heads whose lease has ended. With
+//!   clocks, it uses the clock rule or its own observation.
 //!
 //! # What it costs
 //!
-//! A head is skipped though it lives if it has not beaten within a ttl since both its enqueue and its turn **were sent**. Where requests
-//! take longer than a ttl and the skew, that may be at once: a slow enqueue, or the slow leave of another. It learns of it, and nobody else
-//! believes meanwhile. Without clocks the time counts from when they arrive. See [`property`].
+//! A live head can lose its turn. This happens if it sends no heartbeat within a ttl after both its
+//! enqueue and its turn **were sent**. If requests take longer than a ttl and the skew, this may
+//! happen at once: by a slow enqueue, or by the slow leave of another caller. The head learns of
+//! the loss, and no other caller believes to hold the lock in the meantime. Without clocks, the
+//! time counts from the arrival of the requests. See [`property`].
 //!
 //! # What is simpler than the world
 //!
-//! - Where requests are not [`slow`](rules::Rules::slow), each is one step with its answer. That allows more than the network does: a lease
-//!   counts from as late as can be, and a watcher's time from as early as can be. For the same reason a poll is always one step.
-//! - An answer on its way is a step of its own only where it grants or renews a lease. A delayed read is a read and then a stall.
-//! - A holder sends two beats at most, and each process acquires once or twice.
-//! - A holder that let its lease pass may renew it, if the row still says so. The library gives up earlier.
-//! - An enqueue that was refused is sent anew under the same id, with a new time. The library takes a new id, too.
-//! - Processes that take part in the same way are interchangeable: of the states that differ by their names one is explored.
+//! - If requests are not [`slow`](rules::Rules::slow), each request is one step with its answer.
+//!   This allows more than the network does: a lease counts from the latest possible time, and an
+//!   observer counts from the earliest possible time. For the same reason, a cheap read is always
+//!   one step.
+//! - The arrival of an answer is a separate step only if the answer grants or renews a lease. A
+//!   delayed read is a read and then a pause.
+//! - A holder sends at most two heartbeats, and each process acquires once or twice.
+//! - A holder whose lease has ended may renew it, if the row still contains it. The library gives
+//!   up earlier.
+//! - A refused enqueue is sent again with the same id and a new time. The library also uses a new
+//!   id.
+//! - Processes with the same role are interchangeable. Of the states that differ only in their
+//!   names, one is explored.
 
 mod rules;
 

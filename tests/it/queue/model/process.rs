@@ -1,4 +1,4 @@
-//! A process: what it knows, what it may ask next, and what it makes of the answers.
+//! A process: its knowledge, its possible next requests, and its reaction to answers.
 
 use super::queue::{Id, NOBODY};
 use super::row::{Op, Row, Seen};
@@ -6,17 +6,18 @@ use super::rules::{Flaw, Kind, Rules};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// Has no place in the queue, as far as it knows.
+    /// The process has no place in the queue, as far as it knows.
     Out,
-    /// Has a place in the queue.
+    /// The process has a place in the queue.
     Waiting,
-    /// Knows that it holds the lock, and not since when: it must beat before it enters.
+    /// The process holds the lock, but does not know since when. It must send a heartbeat before it
+    /// enters.
     Head,
-    /// Has entered.
+    /// The process has entered.
     Held,
-    /// Has asked to be taken out of the queue: it has left, or gives up.
+    /// The process has requested the removal of its entry, because it leaves or gives up.
     Leaving,
-    /// Was served, or got an error.
+    /// The process was served, or got an error.
     Done,
     Crashed,
 }
@@ -25,33 +26,36 @@ pub(super) enum Phase {
 pub(super) struct Process {
     pub(super) round: u8,
     pub(super) phase: Phase,
-    /// The request on its way, or to be sent again.
+    /// The request that is running, or that will be sent again.
     pub(super) op: Option<Op>,
-    /// The time since that was sent.
+    /// The time since this request was sent.
     pub(super) asked: u8,
-    /// The time since its enqueue was sent first.
+    /// The time since the first send of its enqueue.
     pub(super) entered: u8,
-    /// The time from which its lease counts or will count; a ttl if that is over, or unknown.
+    /// The time from which its lease counts. It is a ttl if the lease is over or its start is
+    /// unknown.
     pub(super) base: u8,
-    /// The holder that it watches, and the time since it saw it first; a ttl if that one may be evicted.
+    /// The holder that the process observes, and the time since it first saw this holder. The time
+    /// is a ttl if this holder may be evicted.
     pub(super) seen: Option<Seen>,
     pub(super) seen_for: u8,
-    /// Of its grant, once entered.
+    /// The fence of its grant, after it has entered.
     pub(super) fence: i8,
-    /// The number of its last beat.
+    /// The number of its last heartbeat.
     pub(super) beat: u8,
-    /// Its grant was ended by somebody else. It does not know that itself.
+    /// Another process has ended its grant. The process itself does not know this.
     pub(super) ended: bool,
 }
 
-/// What an answer carries: the row before the request if that succeeded, the row that refused it if not.
+/// The content of an answer: the row before a successful request, or the row that refused the
+/// request.
 pub(super) struct Answer<'a> {
     pub(super) ok: bool,
     pub(super) row: &'a Row,
-    /// By this process's clock, the lease in the row has ended.
+    /// By the clock of this process, the lease in the row has ended.
     pub(super) expired: bool,
-    /// By this process's clock, the time since it came to be the head, if it is; less than 0 where another clock is ahead. None if it does
-    /// not go by that.
+    /// By the clock of this process, the time since it became the head, if it is the head. The time
+    /// is negative if another clock is ahead. It is `None` if the process does not use this time.
     pub(super) turned: Option<i8>,
 }
 
@@ -91,7 +95,8 @@ impl Process {
         }
     }
 
-    /// Sends the same again, after a timeout or a lost answer; a beat with a higher number, or not at all. An enqueue keeps its first time.
+    /// Sends the same request again after a timeout or a lost answer. A heartbeat gets a higher
+    /// number, or is not sent again. An enqueue keeps its first time.
     pub(super) fn send_again(&mut self, rules: &Rules, kind: Kind) {
         match self.op {
             _ if rules.has(Flaw::BeatAgainKeepsNumber) => self.asked = 0,
@@ -103,7 +108,7 @@ impl Process {
         }
     }
 
-    /// What the process makes of an answer.
+    /// Handles an answer.
     pub(super) fn hear(&mut self, rules: &Rules, me: Id, answer: &Answer) {
         let Some(op) = self.op.take() else { return };
         let Answer { ok, row, .. } = *answer;
@@ -134,7 +139,7 @@ impl Process {
         }
     }
 
-    /// A lease was granted or renewed by the request: the answer is heard at once, or stays on its way.
+    /// Handles the grant or the renewal of a lease. The answer arrives at once, or is delayed.
     fn granted(&mut self, rules: &Rules, fence: i8) {
         match rules.slow {
             true => self.op = Some(Op::Granted(fence)),
@@ -151,7 +156,8 @@ impl Process {
         self.enter_if_in_time(rules, fence);
     }
 
-    /// A later beat was first; or the grant is lost, and what a late copy has put in its place is given back.
+    /// Handles a refused heartbeat. Either a later heartbeat was first, or the grant is lost, and
+    /// the grant of a late copy is released.
     fn refused_to_beat(&mut self, me: Id, row: &Row, beat: Op) {
         let (holder, fence) = row.holder();
         match holder == me {
@@ -161,7 +167,8 @@ impl Process {
         }
     }
 
-    /// Sees that it is the head, and has not beaten: what it does not know of the base, it knows of its turn.
+    /// Handles a read that shows the process as the head without a heartbeat. If its start is
+    /// unknown, its turn is used.
     pub(super) fn come_to_head(&mut self, rules: &Rules, fence: i8, turned: Option<i8>) {
         self.base = rules.age_at_head(self.base, turned);
         self.enter_if_in_time(rules, fence);
@@ -175,7 +182,8 @@ impl Process {
         }
     }
 
-    /// A consistent look of one who waits: also the row that an eviction or an enqueue found.
+    /// Handles a consistent read of a waiter. The row of an eviction or an enqueue is such a read,
+    /// too.
     fn look(&mut self, rules: &Rules, me: Id, answer: &Answer) {
         let row = answer.row;
         let enqueued = answer.ok && self.phase == Phase::Out;
@@ -216,7 +224,7 @@ impl Process {
         }
     }
 
-    /// Takes note of the holder that a read showed, and of when it was seen first.
+    /// Records the holder of a read, and the time at which it was first seen.
     pub(super) fn watch(&mut self, rules: &Rules, seen: Option<Seen>, expired: bool) {
         if self.seen != seen {
             self.seen = seen;
@@ -228,7 +236,7 @@ impl Process {
     }
 }
 
-/// No place in the queue, and none that is free by an eviction.
+/// Returns whether the process has no place in the queue, and no place becomes free by an eviction.
 fn is_full(rules: &Rules, me: Id, answer: &Answer) -> bool {
     let Row { owner, queue, .. } = *answer.row;
     owner == NOBODY && queue.len() >= rules.max_queue && !queue.has(me) && !answer.expired

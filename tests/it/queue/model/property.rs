@@ -1,4 +1,4 @@
-//! What must hold: in each state, and of each step.
+//! The properties that must hold in each state and for each step.
 
 use super::process::Phase;
 use super::queue::{Id, NOBODY, process_of};
@@ -8,26 +8,27 @@ use super::world::World;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Property {
-    /// Two believe that they hold the lock.
+    /// Two processes believe to hold the lock.
     OneHolder,
-    /// Somebody believes that it holds the lock, and the row would refuse its write.
+    /// A process believes to hold the lock, but the row would refuse its write.
     BelieverIsHolder,
-    /// The row would accept the write of one whose grant was ended by another, or the writes of two.
+    /// The row would accept the write of a process whose grant another process has ended, or the
+    /// writes of two processes.
     OneWriter,
-    /// A grant got a fence that is not above all before.
+    /// A grant got a fence that is not above all earlier fences.
     FencesGrow,
-    /// A live one that showed itself in time lost its place.
+    /// A live process that sent a heartbeat in time lost its place.
     NobodyIsSkipped,
-    /// One that was served, or gave up, left its entry.
+    /// A process that was served, or that gave up, left its entry.
     NothingIsLeft,
 }
 
-/// What the row does not say itself.
+/// The history that the row does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct History {
     /// The highest fence that was granted.
     pub(super) granted: i8,
-    /// The time since the head became head, or sent its last beat that arrived.
+    /// The time since the head became the head, or since it sent its last applied heartbeat.
     pub(super) shown: u8,
     /// The acquisitions that a late copy has put into the row.
     pub(super) strays: u16,
@@ -60,7 +61,8 @@ impl History {
     }
 }
 
-/// How long the new holder has been that. By the clock rule, since both its enqueue and what brought its turn were sent.
+/// Returns how long the new holder has been the head. With the clock rule, the time counts from the
+/// sending of both its enqueue and the request that began its turn.
 fn turned(rules: &Rules, row: &Row, request: Request) -> u8 {
     let head = row.queue.0[0];
     if rules.clock.is_none() || head.id == NOBODY {
@@ -72,7 +74,8 @@ fn turned(rules: &Rules, row: &Row, request: Request) -> u8 {
     if request.op == Op::Enqueue { entered } else { entered.min(age(request.from, request.sent)) }
 }
 
-/// What an applied request broke. The world has the new row, and the history before.
+/// Returns the property that an applied request has violated. The world has the new row, and
+/// `before` has the history.
 pub(super) fn broken_by(world: &World, rules: &Rules, before: &Row, request: Request) -> Option<Property> {
     let (holder, fence) = world.row.holder();
     let granted = holder != NOBODY && (holder, fence) != before.holder();
@@ -87,7 +90,7 @@ pub(super) fn broken_by(world: &World, rules: &Rules, before: &Row, request: Req
     before.queue.ids().into_iter().enumerate().any(skipped).then_some(Property::NobodyIsSkipped)
 }
 
-/// What does not hold in a state.
+/// Returns the property that a state violates.
 pub(super) fn broken_in(world: &World, rules: &Rules, wanted: Option<Property>) -> Option<Property> {
     let (mut believers, mut writers) = (0, 0);
     let mut found = [world.wrong, None, None];

@@ -1,6 +1,7 @@
-//! The queue in the row: its entries, and what an acquisition is called there.
+//! The queue in the row: its entries, and the ids of acquisitions.
 
-/// An acquisition: the process in the upper bits, how many it had before in the lower two. Fresh for each, as in the library.
+/// The id of an acquisition. The upper bits are the process, and the lower two bits are the number
+/// of its earlier acquisitions. Each acquisition has a new id, as in the library.
 pub(super) type Id = u8;
 
 pub(super) const NOBODY: Id = u8::MAX;
@@ -9,7 +10,8 @@ pub(super) fn process_of(id: Id) -> usize {
     usize::from(id >> 2)
 }
 
-/// A place in the queue: whose it is, and when its enqueue was sent first, by the sender's clock.
+/// A place in the queue: its acquisition, and the first time at which its enqueue was sent, by the
+/// sender's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
     pub(super) id: Id,
@@ -20,7 +22,8 @@ impl Entry {
     pub(super) const NONE: Self = Self { id: NOBODY, sent: 0 };
 }
 
-/// The entries, head first. The unused places are equal, so that equal queues are equal values.
+/// The entries, with the head first. The unused places are equal, so that equal queues are equal
+/// values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Queue(pub(super) [Entry; 4]);
 

@@ -1,9 +1,11 @@
-//! The row, and what each conditional request does to it: the part of the protocol that `DynamoDB` executes.
+//! The row, and the effect of each conditional request on it. `DynamoDB` executes this part of the
+//! protocol.
 
 use super::queue::{Entry, Id, NOBODY, Queue};
 use super::rules::{Flaw, Rules};
 
-/// The attributes of the row. Times are relative to the present, fences to the row's own.
+/// The attributes of the row. Times are relative to the present, and fences are relative to the
+/// row's fence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) owner: Id,
@@ -11,21 +13,21 @@ pub(super) struct Row {
     pub(super) fence: i8,
     pub(super) beat: u8,
     pub(super) until: Option<i8>,
-    /// When the last leave or eviction was sent, by the clock of who did it.
+    /// The time at which the last leave or eviction was sent, by the clock of its sender.
     pub(super) turn: Option<i8>,
     pub(super) released: Id,
 }
 
-/// What a watcher remembers of the row: who held it, and what its beat was.
+/// The observation of a row: its holder, and the beat of the holder.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Seen {
     pub(super) who: Id,
     pub(super) beat: u8,
-    /// The row's: it tells one stay at the head from another of the same id.
+    /// The fence of the row. It distinguishes two stays of the same id at the head.
     pub(super) fence: i8,
 }
 
-/// A sign of life: its number, and the fence of the grant that it renews.
+/// A heartbeat: its number, and the fence of the grant that it renews.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Beat {
     pub(super) number: u8,
@@ -40,18 +42,20 @@ pub(super) enum Op {
     Leave,
     Abandon(u8),
     Evict(Seen),
-    /// The plain lock: acquire, over a dead owner if one was seen.
+    /// The acquire of a plain lock. It takes over an expired owner if the process has seen one.
     Acquire(Option<Seen>),
     Heartbeat(Beat),
     Release,
     Clear(Seen),
-    /// What any other program writes to a row that nobody holds.
+    /// The write of any other program to a row without a holder.
     Write,
-    /// Not a request: one that made or renewed the sender's lease was applied, and its answer is on the way.
+    /// This value is no request. A request that granted or renewed the sender's lease was applied,
+    /// and its answer can still arrive.
     Granted(i8),
 }
 
-/// A request on its way, with the sender's clock at the time of sending: of an enqueue that was sent again, of the first.
+/// A running request, with the sender's clock at the time of sending. An enqueue that was sent
+/// again keeps its first time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Request {
     pub(super) from: Id,
@@ -65,7 +69,7 @@ impl Row {
         Self { owner: NOBODY, queue, fence: 0, beat: 0, until: None, turn: None, released: NOBODY }
     }
 
-    /// Who holds the lock, and the fence of that grant.
+    /// Returns the holder of the lock, and the fence of its grant.
     pub(super) fn holder(&self) -> (Id, i8) {
         match self.owner {
             NOBODY => (self.queue.head(), self.fence + 1),
@@ -79,13 +83,14 @@ impl Row {
         (who != NOBODY).then_some(Seen { who, beat: self.beat, fence })
     }
 
-    /// Since when the head is the head, by the clocks of who asked for that: nobody writes either time while it is.
+    /// Returns the time since which the head is the head, by the clocks of the senders. Neither
+    /// time changes while it is the head.
     pub(super) fn head_since(&self) -> i8 {
         let Entry { sent, .. } = self.queue.0[0];
         self.turn.map_or(sent, |turn| turn.max(sent))
     }
 
-    /// Executes a request: its condition, and if that holds its update.
+    /// Executes a request: its condition and, if the condition is true, its update.
     pub(super) fn apply(&mut self, rules: &Rules, request: Request) -> bool {
         let Request { from: me, op, sent } = request;
         match op {
@@ -135,7 +140,8 @@ impl Row {
         allowed
     }
 
-    /// The library leaves its name where a copy of its enqueue may come; here all late copies are let in.
+    /// The library stores its owner if a copy of its enqueue may arrive. The model accepts all late
+    /// copies.
     fn leave(&mut self, rules: &Rules, sent: i8) -> bool {
         self.next_turn(rules, sent);
         self.released = NOBODY;
@@ -143,7 +149,8 @@ impl Row {
         true
     }
 
-    /// Removes what an empty queue has left: by the last leave or eviction itself, if it asks for an end of the queue and finds it, or later.
+    /// Removes an empty queue. The last leave or eviction does this if it expects the end of the
+    /// queue. If not, a later request does it.
     pub(super) fn sweep(&mut self) {
         if self.queue.head() == NOBODY {
             (self.turn, self.released) = (None, NOBODY);
@@ -196,7 +203,8 @@ impl Row {
         true
     }
 
-    /// A write from outside passes where nobody holds the lock, or takes away an owner whose lease has ended by the clock.
+    /// A write from outside passes if no process holds the lock. It also removes an owner whose
+    /// lease has ended by the clock.
     fn write(&mut self, rules: &Rules, sent: i8) -> bool {
         let dead = rules.is_past(self.until, sent);
         let allowed = self.queue.head() == NOBODY && (self.owner == NOBODY || dead);

@@ -1,44 +1,47 @@
-//! What is explored: who takes part, what may go wrong, and which line of the protocol is left out.
+//! The settings of an exploration: its processes, its faults, and the part of the protocol that is
+//! left out.
 
-/// A deviation from the protocol that must break a property.
+/// A deviation from the protocol that must violate a property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flaw {
-    /// An eviction is not conditional on the beat that was seen.
+    /// An eviction does not require the beat that was seen.
     EvictIgnoresBeat,
     /// An eviction does not raise the fence.
     EvictKeepsFence,
     /// A holder counts its lease from the answer that granted it.
     CountsFromAnswer,
-    /// A new head counts its lease from the read that showed itself as head.
+    /// A new head counts its lease from the read that showed it as the head.
     CountsFromOwnSight,
-    /// A beat is not conditional on being the head.
+    /// A heartbeat does not require that its sender is the head.
     BeatIgnoresHead,
-    /// A heartbeat that is sent again has the number that it had, which the row of a plain lock takes again, and the lease counts from the second
-    /// sending.
+    /// A heartbeat that is sent again keeps its number, which the row of a plain lock accepts
+    /// again. The lease counts from the second sending.
     BeatAgainKeepsNumber,
-    /// Leaving is not conditional on being the head.
+    /// A leave does not require that its sender is the head.
     LeaveIgnoresHead,
-    /// A waiter that gives up removes whoever is at its index.
+    /// A waiter that gives up removes any entry at its index.
     AbandonIgnoresId,
-    /// A plain acquire does not ask for an empty queue.
+    /// A plain acquire does not require an empty queue.
     AcquireIgnoresQueue,
-    /// An eviction is not conditional on the fence that was seen.
+    /// An eviction does not require the fence that was seen.
     EvictIgnoresFence,
-    /// A beat is not conditional on the fence of its grant.
+    /// A heartbeat does not require the fence of its grant.
     BeatIgnoresFence,
-    /// Nor on being the head.
+    /// A heartbeat requires neither the fence nor the head.
     BeatIgnoresGrant,
-    /// Nobody evicts.
+    /// No process evicts a head.
     NobodyEvicts,
-    /// A beat may repeat the number in the row, `<=` instead of `<`: the head after a plain lock repeats the last of that.
+    /// A heartbeat may repeat the number in the row (`<=` instead of `<`). The head after a plain
+    /// lock repeats the last number of the plain holder.
     BeatMayRepeat,
-    /// An enqueue writes the time of the turn, too.
+    /// An enqueue also writes the time of the turn.
     EnqueueWritesTurn,
-    /// A new head that goes by its last look does not stop to believe when its own clock shows that it is a ttl since its turn.
+    /// A new head that uses its last read continues to believe after its own clock shows a ttl
+    /// since its turn.
     HeadIgnoresTurn,
     /// A new head counts from its turn by its own clock, and does not subtract the skew.
     HeadIgnoresSkew,
-    /// A new head that a poll has told of its turn counts from its last consistent look.
+    /// A new head that knows its turn from a cheap read counts from its last consistent read.
     PollKeepsLook,
 }
 
@@ -46,7 +49,7 @@ pub(super) enum Flaw {
 pub(super) enum Kind {
     Fair,
     Plain,
-    /// Writes once where nobody holds the lock, which it does not take.
+    /// The process writes once while no process holds the lock, and does not acquire it.
     Writer,
 }
 
@@ -55,7 +58,8 @@ pub(super) const TWO: &[Kind] = &[Kind::Fair, Kind::Fair];
 pub(super) const TWO_AND_PLAIN: &[Kind] = &[Kind::Fair, Kind::Fair, Kind::Plain];
 pub(super) const ONE_AND_PLAIN: &[Kind] = &[Kind::Fair, Kind::Plain];
 
-/// The rule by `_until`, or `_turn` and the time of the entry, and the wall clocks, which differ by the given ticks.
+/// The clock rule: it uses `_until`, or `_turn` and the time of the entry. The wall clocks differ
+/// by the given ticks.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub(super) offsets: [i8; 3],
@@ -65,35 +69,38 @@ pub(super) struct Clock {
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fault that may be left out")]
 pub(super) struct Rules {
-    /// The processes: fair ones first.
+    /// The processes. Fair processes come first.
     pub(super) kinds: &'static [Kind],
-    /// How many acquisitions each makes, one after the other.
+    /// The number of acquisitions of each process, one after the other.
     pub(super) rounds: u8,
     pub(super) ttl: u8,
-    /// How many heartbeats a holder may send, those counted that were lost. A fair one has one more where a plain one may have left
-    /// its last in the row.
+    /// The maximum number of heartbeats of a holder, including lost ones. A fair holder has one
+    /// more if a plain holder may have left its last number in the row.
     pub(super) beats: u8,
     pub(super) max_queue: usize,
-    /// How many requests may stay on the way in a second copy, to be applied at any later time.
+    /// The maximum number of requests with a second copy that arrives at any later time.
     pub(super) copies: u8,
-    /// How many replies may be lost.
+    /// The maximum number of lost replies.
     pub(super) losses: u8,
     pub(super) crashes: bool,
     /// Waiters may give up.
     pub(super) patience: bool,
-    /// A request and the answer that grants a lease take time. If not, each is one step: the process hears of it at once, its lease
-    /// counts from as late as can be, and others may time it out from as early as can be.
+    /// A request and the answer that grants a lease take time. Without this setting, each request
+    /// is one step. The process gets the answer at once, its lease counts from the latest possible
+    /// time, and other processes may count from the earliest possible time.
     pub(super) slow: bool,
-    /// Eventually consistent reads may show the version before.
+    /// Eventually consistent reads may show the previous version.
     pub(super) stale: bool,
     pub(super) clock: Option<Clock>,
-    /// The release of the plain lock removes its last beat: in place of the strict condition of a beat.
+    /// The release of the plain lock removes its last beat. This replaces the strict condition of a
+    /// heartbeat.
     pub(super) release_clears_beat: bool,
     pub(super) flaw: Option<Flaw>,
 }
 
 impl Rules {
-    /// Some processes, each of which acquires once; nothing is lost, requests take no time, and nobody crashes.
+    /// Returns the rules for some processes that acquire once. No reply is lost, requests take no
+    /// time, and no process crashes.
     pub(super) const fn calm(kinds: &'static [Kind]) -> Self {
         Self {
             kinds,
@@ -121,18 +128,19 @@ impl Rules {
         self.beats + u8::from(kind == Kind::Fair && self.kinds.contains(&Kind::Plain))
     }
 
-    /// The end of a lease whose request was sent at that time of the sender's clock.
+    /// Returns the end of a lease whose request was sent at this time of the sender's clock.
     pub(super) fn until(&self, sent: i8) -> Option<i8> {
         self.clock.map(|_| sent + self.ttl.cast_signed())
     }
 
-    /// By the clock that shows `now`, a lease has ended.
+    /// Returns whether a lease has ended by a clock that shows `now`.
     pub(super) fn is_past(&self, until: Option<i8>, now: i8) -> bool {
         self.clock.zip(until).is_some_and(|(clock, until)| until + clock.max_skew < now)
     }
 
-    /// The age of the lease of a head that has not beaten: of its base, but no later than its turn by its own clock; or of that turn and the
-    /// skew, which is before anybody can have seen it there, whatever the base. Without clocks the base alone counts.
+    /// Returns the age of the lease of a head without a heartbeat. It counts from its start, at the
+    /// latest from its turn by its own clock. It may also count from that turn and the skew, before
+    /// which no observer can have seen it as the head. Without clocks, only the start counts.
     pub(super) fn age_at_head(&self, base: u8, turned: Option<i8>) -> u8 {
         let Some((clock, turned)) = self.clock.zip(turned) else { return base };
         let age = |time: i8| time.clamp(0, self.ttl.cast_signed()).cast_unsigned();
@@ -145,7 +153,8 @@ impl Rules {
         self.clock.map_or(0, |clock| clock.offsets[process])
     }
 
-    /// How long a request is on the way before its age makes no further difference: to no clock is its lease alive.
+    /// Returns the age from which a running request makes no further difference, because its lease
+    /// has ended by all clocks.
     pub(super) fn oldest(&self) -> u8 {
         self.clock.map_or(self.ttl, |clock| {
             let [first, second, third] = clock.offsets;
@@ -153,7 +162,7 @@ impl Rules {
         })
     }
 
-    /// Two processes are interchangeable if this is the same.
+    /// Returns a key that is equal for two interchangeable processes.
     pub(super) fn group(&self, process: usize) -> u64 {
         match self.kinds.get(process) {
             Some(Kind::Fair) => self.offset(process).cast_unsigned().into(),

@@ -1,10 +1,12 @@
-//! The published two-step queue: take a number from a counter, then enter the queue with it; the lowest number in the queue holds the lock.
+//! The published queue in two steps. A process takes a number from a counter, and then enters the
+//! queue with this number. The lowest number in the queue holds the lock.
 //!
-//! Each request is atomic, nothing is lost and nobody crashes. It is enough that one stalls between the two.
+//! Each request is atomic, no request is lost, and no process crashes. A pause of one process
+//! between the two steps is sufficient for a violation.
 
 use super::explore::{Outcome, System, explore};
 
-/// How often a process looks at the queue before it believes that it is the lowest.
+/// The number of reads after which a process believes that it has the lowest number.
 struct Tickets {
     looks: u8,
 }
@@ -14,7 +16,7 @@ enum At {
     Outside,
     Numbered,
     Queued,
-    /// Has seen itself as the lowest that many times.
+    /// The process has seen itself as the lowest this number of times.
     Lowest(u8),
     Done,
 }

@@ -1,11 +1,11 @@
-//! What a process may ask next.
+//! The possible next requests of a process.
 
 use super::process::{Phase, Process};
 use super::row::{Beat, Op};
 use super::rules::{Flaw, Kind, Rules};
 
 impl Process {
-    /// The requests that a process with none on its way may send.
+    /// Returns the requests that a process without a running request may send.
     pub(super) fn wishes(&self, rules: &Rules, kind: Kind, queue: usize, wish: &mut impl FnMut(Op)) {
         let dead = self.seen.filter(|_| self.seen_for >= rules.ttl && !rules.has(Flaw::NobodyEvicts));
         match (self.phase, kind) {

@@ -1,4 +1,5 @@
-//! The whole: the row, the processes, the copies of requests that are still on their way, and what is remembered of the past.
+//! The whole state: the row, the processes, the copies of requests that can still arrive, and the
+//! history.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,26 +13,28 @@ use super::rules::{Flaw, Rules};
 pub(super) struct World {
     pub(super) row: Row,
     pub(super) processes: [Process; 3],
-    /// Late copies, sorted.
+    /// The late copies of requests, sorted.
     pub(super) late: [Option<Request>; 2],
     pub(super) copies: u8,
     pub(super) losses: u8,
-    /// What the version before showed, for reads that are eventually consistent.
+    /// The content of the previous version, for eventually consistent reads.
     pub(super) earlier: Option<Shown>,
     pub(super) history: History,
-    /// Set by the step that led here.
+    /// The violation of the step that led to this state.
     pub(super) wrong: Option<Property>,
     pub(super) names: Names,
 }
 
-/// What a poll shows: the holder, and since when that is the head; none if it is an owner, or no clocks are asked.
+/// The content of a cheap read: the holder, and the time since which it is the head. The time is
+/// `None` for an owner, or if no clocks are used.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
     pub(super) seen: Seen,
     pub(super) since: Option<i8>,
 }
 
-/// Who is who in the trace: processes change places where that makes two states equal. No part of the state.
+/// The names of the processes in a trace. Processes change places if this makes two states equal.
+/// The names are not part of the state.
 #[derive(Clone, Copy)]
 pub(super) struct Names(pub(super) [char; 3]);
 
@@ -63,12 +66,12 @@ impl World {
         }
     }
 
-    /// The acquisition that a process is at.
+    /// Returns the current acquisition of a process.
     pub(super) fn id(&self, process: usize) -> Id {
         u8::try_from(process * 4).unwrap_or(NOBODY) + self.processes[process].round
     }
 
-    /// That acquisition is not over.
+    /// Returns whether this acquisition is not over.
     pub(super) fn is_alive(&self, id: Id) -> bool {
         id != NOBODY && self.id(process_of(id)) == id && !self.processes[process_of(id)].is_gone()
     }
@@ -114,7 +117,7 @@ impl World {
         Request { from: self.id(process), op, sent: rules.offset(process) - age.cast_signed() }
     }
 
-    /// The request on its way from a process arrives and is answered, or its answer is lost.
+    /// The running request of a process arrives and is answered, or its answer is lost.
     pub(super) fn serve(&mut self, rules: &Rules, process: usize, heard: bool) {
         let Some(op) = self.processes[process].op else { return };
         let request = self.request(rules, process, op);
@@ -156,7 +159,7 @@ impl World {
         }
     }
 
-    /// A late copy arrives. Nobody hears the answer.
+    /// A late copy arrives. No process gets its answer.
     pub(super) fn arrive(&mut self, rules: &Rules, place: usize) {
         let Some(request) = self.late[place].take() else { return };
         let before = self.row;
@@ -167,7 +170,7 @@ impl World {
         }
     }
 
-    /// A copy of the request on its way stays behind.
+    /// A copy of the running request stays behind.
     pub(super) fn double(&mut self, rules: &Rules, process: usize) {
         let Some(op) = self.processes[process].op else { return };
         let request = self.request(rules, process, op);
@@ -176,8 +179,9 @@ impl World {
         self.copies -= 1;
     }
 
-    /// A poll: the holder as the row, or the version before, shows it. With clocks, one that shows the process itself is enough; but it may be
-    /// older than the last consistent look, so only the turn counts.
+    /// A cheap read shows the holder of the row, or of the previous version. With clocks, a read
+    /// that shows the process itself is sufficient. The read may be older than the last consistent
+    /// read, so only the turn counts.
     pub(super) fn poll(&mut self, rules: &Rules, process: usize, earlier: bool) {
         let row = self.row;
         let shown = if earlier { self.earlier } else { Self::shown(rules, &row) };
@@ -202,7 +206,7 @@ impl World {
         row.seen(rules).map(|seen| Shown { seen, since: by_queue.then(|| row.head_since()) })
     }
 
-    /// By the clock rule, the holder in the row is dead.
+    /// Returns whether the lease in the row has ended by the clock rule.
     fn is_expired(rules: &Rules, process: usize, row: &Row) -> bool {
         let Some(clock) = rules.clock else { return false };
         let now = clock.offsets[process];
@@ -211,8 +215,8 @@ impl World {
         rules.is_past(row.until.max(first), now)
     }
 
-    /// By the own clock, the time since the process came to be the head of the row that an answer carries; none if it goes by no clock, or
-    /// an owner is before the queue.
+    /// Returns the time, by its own clock, since the process became the head of the row in an
+    /// answer. Returns `None` if the process uses no clock, or if the row has an owner.
     fn turned(&self, rules: &Rules, process: usize, row: &Row) -> Option<i8> {
         if rules.clock.is_none() || row.owner != NOBODY {
             return None;
