@@ -1,8 +1,6 @@
 //! The items that generated code uses. These items are not public API, and change together with the
 //! derive.
 
-use std::collections::HashMap;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::expression::Condition;
@@ -33,8 +31,8 @@ pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
 
 /// Returns whether the library finds a condition true for an item. A test compares the answer with
 /// the answers of the engines.
-pub fn is_true<T>(condition: &Condition<T>, item: &HashMap<String, AttributeValue>) -> bool {
-    condition.is_true(Some(item))
+pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
+    condition.is_true(Some(&item.into_iter().collect()))
 }
 
 /// Makes the handle of an attribute that may be missing, or that is stored under aliases.

@@ -152,13 +152,13 @@ fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream 
 fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveInput) -> TokenStream {
     let field = field(handle);
     match default {
-        Default::OfType(ty) => {
+        Default::FieldType(ty) => {
             let ty = outside(ty, input);
             quote!(<#ty as ::core::default::Default>::default)
         }
-        Default::OfPath(path) => function(path),
-        Default::OfStruct => quote!(|| <Self as ::core::default::Default>::default().#field),
-        Default::OfStructPath(path) => {
+        Default::Function(path) => function(path),
+        Default::Struct => quote!(|| <Self as ::core::default::Default>::default().#field),
+        Default::StructFunction(path) => {
             let function = function(path);
             quote!(|| {
                 let value: Self = #function();

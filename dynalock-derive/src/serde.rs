@@ -132,7 +132,7 @@ impl FieldAttrs {
         self.with.iter().any(|word| word != "serialize_with")
     }
 
-    /// Returns the set type of the library for a field that serde_dynamo writes as a set.
+    /// Returns the set type of the library for a field that `serde_dynamo` writes as a set.
     pub(crate) fn set_type(&self) -> Option<&'static str> {
         let module: String = self.module.as_ref()?.value().chars().filter(|c| !c.is_whitespace()).collect();
         match module.trim_start_matches("::") {

@@ -82,7 +82,6 @@ impl AttributeType {
 
 macro_rules! conditions_of {
     ($place:ident) => {
-        #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute exists. A null exists, too.
             pub fn exists(self) -> Condition<T> {
@@ -164,7 +163,6 @@ macro_rules! conditions_of {
         /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8
         /// bytes, and bytes as unsigned numbers. An absent attribute and a null are neither below
         /// nor above any value.
-        #[expect(clippy::needless_pass_by_value, reason = "`ge(3)` reads better than `ge(&3)`")]
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {

@@ -6,6 +6,7 @@
 mod condition;
 
 mod attribute;
+mod change;
 mod comparison;
 mod evaluate;
 mod operand;
@@ -16,10 +17,11 @@ mod update_operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
+pub(crate) use change::{PatchFault, PatchTexts};
 pub use comparison::{AttributeType, HasSize, Size};
 pub(crate) use condition::{absent, exists, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
-pub(crate) use patch::{PatchContent, PatchFault, PatchTexts};
+pub(crate) use patch::PatchContent;
 pub(crate) use patch_methods::patch_methods;
 use path::FieldName;
 pub use path::{Changeable, Defaulted, Fixed, List, Map, Missing, Nested, Path, Place, Removable, Required};

@@ -6,7 +6,6 @@ macro_rules! patch_methods {
     () => {
         /// Sets a value. A `None` is stored as a null, as serde writes it; use `remove` to remove the
         /// attribute.
-        #[expect(clippy::needless_pass_by_value, reason = "`set(a.stock, 3)` reads better than `set(a.stock, &3)`")]
         pub fn set<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
@@ -17,7 +16,6 @@ macro_rules! patch_methods {
 
         /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is then
         /// sent a second time.
-        #[expect(clippy::needless_pass_by_value, reason = "`set(a.stock, 3)` reads better than `set(a.stock, &3)`")]
         pub fn set_if_absent<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,

@@ -283,15 +283,12 @@ impl<T, V, R> Place for Attribute<T, V, R> {
 impl DocumentPath {
     /// Returns the path with placeholders for its names.
     pub(crate) fn render(&self, to: &mut Placeholders) -> String {
-        let mut text = to.name(self.root.name).to_string();
-        for step in &self.steps {
-            match step {
-                Step::Field(FieldName { name, .. }) => text.push_str(&format!(".{}", to.name(name))),
-                Step::Key(key) => text.push_str(&format!(".{}", to.name(key))),
-                Step::Index(index) => text.push_str(&format!("[{index}]")),
-            }
-        }
-        text
+        let root = to.name(self.root.name).to_string();
+        self.steps.iter().fold(root, |path, step| match step {
+            Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
+            Step::Key(key) => format!("{path}.{}", to.name(key)),
+            Step::Index(index) => format!("{path}[{index}]"),
+        })
     }
 
     /// Returns the value at the end of the path.

@@ -83,7 +83,7 @@ pub(super) mod sealed {
     }
 }
 
-fn digits(number: impl ToString) -> AttributeValue {
+fn digits(number: i128) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
@@ -99,8 +99,7 @@ macro_rules! integers {
             }
 
             fn add(self, delta: i128) -> Option<Sum> {
-                // All numbers of 64 bits are within the range of `i128`.
-                let (least, most, start) = (Self::MIN as i128, Self::MAX as i128, self as i128);
+                let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
                 let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));
@@ -114,7 +113,27 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+integers!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+macro_rules! sizes_of_pointers {
+    ($($number:ty: $same:ty),*) => {$(
+        impl Number for $number {
+            type Delta = i128;
+        }
+
+        impl sealed::Addition<i128> for $number {
+            fn zero() -> Self {
+                0
+            }
+
+            fn add(self, delta: i128) -> Option<Sum> {
+                (self as $same).add(delta)
+            }
+        }
+    )*};
+}
+
+sizes_of_pointers!(usize: u64, isize: i64);
 
 /// The largest number that DynamoDB stores has 126 digits.
 ///

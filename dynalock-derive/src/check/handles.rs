@@ -23,7 +23,7 @@ pub(crate) struct Handle<'a> {
 pub(crate) enum Values {
     /// The type of the field.
     Typed,
-    /// A set, written by this module of serde_dynamo. The field is the name of the type in the
+    /// A set, written by a module of `serde_dynamo`. The field is the name of the type in the
     /// library.
     Set(&'static str),
     /// Other code writes the values.
@@ -40,13 +40,13 @@ pub(crate) enum Missing<'a> {
 /// The default value of a field.
 pub(crate) enum Default<'a> {
     /// `Default::default()` of the field's type.
-    OfType(&'a Type),
+    FieldType(&'a Type),
     /// The result of a function.
-    OfPath(LitStr),
+    Function(LitStr),
     /// The field of `Default::default()` of the struct.
-    OfStruct,
+    Struct,
     /// The field of the struct that a function returns.
-    OfStructPath(LitStr),
+    StructFunction(LitStr),
 }
 
 const FIXED: &str = "Fixed";
@@ -80,7 +80,7 @@ impl<'a> Handle<'a> {
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
         // A set that is missing is empty, so another default is not supported.
-        (Some(set), None | Some(Default::OfType(_))) => Values::Set(set),
+        (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,
     }
@@ -102,10 +102,10 @@ fn is_option(field: &Field<'_>) -> bool {
 
 fn default<'a>(field: &Field<'a>, container: &serde::StructAttrs) -> Option<Default<'a>> {
     match (&field.serde.default, &container.default) {
-        (Some(DefaultAttr::OfType), _) => Some(Default::OfType(field.ty)),
-        (Some(DefaultAttr::Path(path)), _) => Some(Default::OfPath(path.clone())),
-        (None, Some(DefaultAttr::OfType)) => Some(Default::OfStruct),
-        (None, Some(DefaultAttr::Path(path))) => Some(Default::OfStructPath(path.clone())),
+        (Some(DefaultAttr::OfType), _) => Some(Default::FieldType(field.ty)),
+        (Some(DefaultAttr::Path(path)), _) => Some(Default::Function(path.clone())),
+        (None, Some(DefaultAttr::OfType)) => Some(Default::Struct),
+        (None, Some(DefaultAttr::Path(path))) => Some(Default::StructFunction(path.clone())),
         (None, None) => None,
     }
 }

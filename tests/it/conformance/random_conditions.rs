@@ -130,7 +130,7 @@ async fn the_library_evaluates_conditions_as_the_engine_does(shop: &Shop) {
         table.raw.put(drawn.clone()).await;
         for _ in 0..12 {
             let condition = draw.condition(2);
-            let expected = private::is_true(&condition, &table.raw.get(&key).await.unwrap());
+            let expected = private::is_true(&condition, table.raw.get(&key).await.unwrap());
             let patch = table.items.patch(&*key).add(Product::ATTR.stock, 1).when(condition.clone()).attempts(1).await;
             let found = match patch {
                 Ok(_) => true,

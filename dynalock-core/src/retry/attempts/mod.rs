@@ -224,19 +224,17 @@ impl Attempts {
     /// failure ends the call.
     pub(crate) fn failed(&self, table: &Arc<str>, failure: Failure) -> Result<Error, Error> {
         match failure {
-            Failure::NoTable => {
-                return Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() });
-            }
-            Failure::Misconfigured(why) => return Err(Error::Misconfigured(why)),
-            Failure::InvalidSetting(why) => return Err(Error::InvalidSetting(why)),
+            Failure::NoTable => Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() }),
+            Failure::Misconfigured(why) => Err(Error::Misconfigured(why)),
+            Failure::InvalidSetting(why) => Err(Error::InvalidSetting(why)),
             Failure::Permanent(refusal) if refusal.is_of_key_schema() => {
-                return Err(mismatch(table, &refusal.after(self.spent())));
+                Err(mismatch(table, &refusal.after(self.spent())))
             }
-            Failure::Permanent(refusal) => return Err(Error::Rejected(refusal.after(self.spent()))),
+            Failure::Permanent(refusal) => Err(Error::Rejected(refusal.after(self.spent()))),
             Failure::Condition(_) | Failure::Cancelled(_) => {
-                return Err(Error::Rejected(unexpected_condition().after(self.spent())));
+                Err(Error::Rejected(unexpected_condition().after(self.spent())))
             }
-            Failure::TokenReused => return Err(Error::TokenReused { spent: self.spent() }),
+            Failure::TokenReused => Err(Error::TokenReused { spent: self.spent() }),
             Failure::Contention(refusal) | Failure::InProgress(refusal) => {
                 Ok(Error::Contention(refusal.after(self.spent())))
             }
@@ -280,7 +278,7 @@ impl Attempts {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Returns whether DynamoDB still remembers the ClientRequestTokens of this call.
+    /// Returns whether DynamoDB still remembers the client request tokens of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
         // The time counts from the start of the call. The token was first sent later, so this is on
         // the safe side.
