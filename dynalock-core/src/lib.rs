@@ -67,8 +67,8 @@ pub mod lock {
 /// The calls of a [`Repository`] before they are awaited.
 pub mod request {
     pub use crate::repository::{
-        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Request, TryUpdateWith, Update, UpdateWith,
-        UpsertWith,
+        Checked, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import, InMany, ItemResult, Request,
+        TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
     };
 }
 

@@ -38,6 +38,7 @@ mod support;
 
 mod conformance;
 
+mod batches;
 mod contention;
 mod faults;
 mod files;

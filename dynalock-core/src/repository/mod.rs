@@ -1,14 +1,18 @@
 //! A repository: the items of one type in one table.
 
 mod get_many;
+mod import;
 mod modify;
 mod read;
 mod request;
 mod session;
 mod table;
 mod write;
+mod write_many;
+mod write_stream;
 
 pub use get_many::GetMany;
+pub use import::Import;
 use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
@@ -16,6 +20,8 @@ pub use request::{Checked, Request};
 pub(crate) use session::Session;
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
+pub use write_many::{InMany, WriteMany};
+pub use write_stream::{ItemResult, WriteStream};
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 

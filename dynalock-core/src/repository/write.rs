@@ -16,14 +16,14 @@ use crate::{
 /// A write of a new item: [`Repository::create`](super::Repository::create).
 #[derive(Debug)]
 pub struct Create<T> {
-    value: T,
+    pub(super) value: T,
 }
 
 /// A write of a value that was read: [`Repository::update`](super::Repository::update),
 /// [`replace`](super::Repository::replace) and [`touch`](super::Repository::touch).
 #[derive(Debug)]
 pub struct Update<T> {
-    stored: Stored<T>,
+    pub(super) stored: Stored<T>,
     mode: Mode,
 }
 
@@ -41,7 +41,7 @@ enum Mode {
 /// A delete of an item that was read: [`Repository::delete`](super::Repository::delete).
 #[derive(Debug)]
 pub struct Delete<T> {
-    stored: Stored<T>,
+    pub(super) stored: Stored<T>,
 }
 
 /// A delete that ignores the state of the item:

@@ -14,6 +14,7 @@ macro_rules! cases {
     };
 }
 
+mod batches;
 mod bookkeeping;
 mod changes;
 mod conditions;
