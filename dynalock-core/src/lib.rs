@@ -30,6 +30,8 @@ mod repository;
 
 pub mod query;
 
+pub mod store;
+
 mod leased_item;
 
 pub mod transaction;

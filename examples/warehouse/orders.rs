@@ -27,7 +27,7 @@ const LINE_FRAME: usize = 32;
 /// The parts of an invoice are in one partition, in their order. An order that is there says that its lines are in the stock: both are
 /// written by the same transaction, which is what makes posting it again do nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "dynalock-orders")]
+#[dynalock(table = "dynalock-orders", index(name = "by_customer", partition_key = "customer"))]
 pub(crate) struct Order {
     #[dynalock(partition_key)]
     pub(crate) invoice: String,
@@ -35,7 +35,8 @@ pub(crate) struct Order {
     #[dynalock(sort_key)]
     pub(crate) part: u32,
     pub(crate) parts: u32,
-    /// The first that a line of the invoice names.
+    /// The first that a line of the invoice names. An order without a customer is not in the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) customer: Option<String>,
     pub(crate) lines: Vec<OrderLine>,
     /// What the lines of this part come to.

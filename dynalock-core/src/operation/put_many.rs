@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, error::Unavailable};
 
-/// A BatchWriteItem of puts in one table. The puts have no conditions.
+/// A `BatchWriteItem` of puts in one table. The puts have no conditions.
 pub(crate) struct PutMany {
     pub(crate) table: Arc<str>,
     /// The items of the request: at most [`Self::MOST`], with different keys.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Request,
+    in_many::{InMany, Numbered},
     request::sealed::Sealed,
-    write_many::{InMany, Numbered},
     write_stream::{ItemResult, Step},
 };
 use crate::{
@@ -135,7 +135,9 @@ impl<T: Versioned> ImportCall<T> {
             open = sent.into_iter().map(|sent| sent.open).collect();
             if let Err(error) = next_try {
                 let error = self.certain(error);
-                open.iter().for_each(|open| self.fail(open.index, error.clone()));
+                for Open { index, .. } in open {
+                    self.fail(index, error.clone());
+                }
                 return;
             }
         }

@@ -2,6 +2,7 @@
 
 mod get_many;
 mod import;
+mod in_many;
 mod modify;
 mod read;
 mod request;
@@ -13,6 +14,7 @@ mod write_stream;
 
 pub use get_many::GetMany;
 pub use import::Import;
+pub use in_many::InMany;
 use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
@@ -20,7 +22,7 @@ pub use request::{Checked, Request};
 pub(crate) use session::Session;
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
-pub use write_many::{InMany, WriteMany};
+pub use write_many::WriteMany;
 pub use write_stream::{ItemResult, WriteStream};
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};

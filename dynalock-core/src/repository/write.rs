@@ -60,6 +60,11 @@ pub struct Deleted {
     pub certain: bool,
 }
 
+impl Deleted {
+    /// The result of a delete whose reply was received.
+    pub const CERTAIN: Self = Self { certain: true };
+}
+
 impl<T> Create<T> {
     pub(super) fn new(value: T) -> Self {
         Self { value }

@@ -10,6 +10,7 @@ use std::{
 use super::{
     Repository, Request,
     import::Import,
+    in_many::{InMany, Numbered},
     request::{BoxedCall, Checked, sealed::Sealed},
     write::{Create, Delete, Deleted, Update},
     write_stream::{ItemResult, Sequence, Step, WriteStream},
@@ -40,30 +41,6 @@ pub struct WriteMany<K> {
     concurrency: usize,
 }
 
-/// The kinds of writes that a call for many items makes.
-pub trait InMany<T>: Sealed + Sized + Send + 'static {
-    /// The result of one item, if it is written.
-    type Output: Send + 'static;
-
-    /// The largest number of items in one request.
-    #[doc(hidden)]
-    const MOST: usize;
-
-    #[doc(hidden)]
-    fn key(&self) -> Key;
-
-    /// Writes up to [`Self::MOST`] items with different keys.
-    #[doc(hidden)]
-    fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
-}
-
-/// An item with its place in the order given.
-#[derive(Debug)]
-pub struct Numbered<K> {
-    pub(super) index: usize,
-    pub(super) item: K,
-}
-
 impl<K> WriteMany<K> {
     const CONCURRENCY: usize = 16;
 
@@ -77,7 +54,7 @@ impl<T: Versioned> Repository<T> {
     /// [`stream`](Request::stream) of results as the items finish.
     ///
     /// The second of two values with one key fails with [`Error::AlreadyExists`]. Items are written one by one and not in
-    /// BatchWriteItem requests, which have no conditions. [`import_unchecked`](Self::import_unchecked) uses these requests.
+    /// `BatchWriteItem` requests, which have no conditions. [`import_unchecked`](Self::import_unchecked) uses these requests.
     ///
     /// # Examples
     ///
@@ -178,7 +155,7 @@ impl<T: Versioned> Repository<T> {
 
     /// Writes many values without any check, over whatever items are there, leased ones too.
     ///
-    /// The call writes 25 items in each BatchWriteItem request, at the write units of single puts. Use it to fill a table that no
+    /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single puts. Use it to fill a table that no
     /// other caller writes: initial data, or a copy of another table.
     ///
     /// - A leased item loses its lease with its old content. The holder learns it at its next write or heartbeat. With a
