@@ -35,10 +35,7 @@ enum Category {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
-#[dynalock(
-    table = "dynalock-catalogue",
-    index(name = "by_category", partition_key = "category", sort_key = "cents")
-)]
+#[dynalock(table = "dynalock-catalogue", index(name = "by_category", partition_key = "category", sort_key = "cents"))]
 struct Product {
     #[dynalock(partition_key)]
     sku: String,

@@ -70,7 +70,8 @@ impl Checkout {
         let (mut pages, mut token) = (Vec::new(), None);
         loop {
             let page = self.orders.page(newest.clone(), token).await?;
-            let numbers = page.items.into_iter().map(|order| Ok(order?.number)).collect::<dynalock::Result<Vec<_>>>()?;
+            let numbers =
+                page.items.into_iter().map(|order| Ok(order?.number)).collect::<dynalock::Result<Vec<_>>>()?;
             if !numbers.is_empty() {
                 pages.push(numbers);
             }
@@ -115,7 +116,13 @@ async fn a_day(orders: Arc<dyn Store<Order>>) -> dynalock::Result<Vec<String>> {
     let keys = [4, 9].map(|number| OrderKey::from(("alice", number)));
     let found = checkout.orders.get_many(keys.to_vec()).await?;
     for order in found.into_iter().flatten() {
-        said.push(format!("order {} of {} is {:?}, at version {}", order.number, order.customer, order.status, order.version()));
+        said.push(format!(
+            "order {} of {} is {:?}, at version {}",
+            order.number,
+            order.customer,
+            order.status,
+            order.version()
+        ));
         let deleted = checkout.orders.delete(order).await?;
         said.push(format!("it is deleted, for certain: {}", deleted.certain));
     }

@@ -42,11 +42,7 @@ impl Sales {
     }
 
     /// Reads the orders of the customer who has the most of them in the file.
-    pub(crate) async fn and_orders(
-        self,
-        orders: &Repository<Order>,
-        expected: &[Arc<Order>],
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn and_orders(self, orders: &Repository<Order>, expected: &[Arc<Order>]) -> Result<Self, Failure> {
         let mut counts = BTreeMap::new();
         for customer in expected.iter().filter_map(|order| order.customer.as_deref()) {
             *counts.entry(customer).or_insert(0) += 1;

@@ -29,6 +29,7 @@ mod modify;
 mod queries;
 mod read;
 mod shapes;
+mod store;
 mod tables;
 mod transaction;
 mod unversioned;
