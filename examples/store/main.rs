@@ -138,10 +138,14 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     let audited = Arc::new(Audited::new(cached.clone()));
     let in_dynamodb = a_day(audited.clone()).await?;
     println!("A day on DynamoDB, behind a cache and an audit:");
-    in_dynamodb.iter().for_each(|line| println!("  {line}"));
+    for line in &in_dynamodb {
+        println!("  {line}");
+    }
     println!("\nThe audit:");
     let notes = audited.notes();
-    notes.iter().for_each(|note| println!("  {note}"));
+    for note in &notes {
+        println!("  {note}");
+    }
     assert_eq!(notes.len(), 11, "each write is noted, also those that were refused");
     assert_eq!(notes.iter().filter(|note| note.contains("refused")).count(), 3);
 

@@ -261,7 +261,7 @@ mod tests {
             (bounds::<u64, _>(..9), n(9), false),
             (bounds::<u64, _>(2..=10), n(10), true),
             (bounds::<u64, _>(2..=10), n(1), false),
-            (bounds::<u64, _>(9..=7), n(8), false),
+            (bounds::<u64, _>(9..9), n(9), false),
             (bounds::<String, _>("b"..), s("B"), false),
             (bounds::<String, _>(Prefix("2026-")), s("2026-11"), true),
             (bounds::<String, _>(Prefix("2026-")), s("2025-11"), false),

@@ -52,7 +52,9 @@ async fn the_number_of_requests_at_the_same_time_is_bounded() {
     let mut created = all(table.items.create_many(products(40)).await);
     assert_eq!(crowd.most(), 16);
     assert_eq!(start.elapsed().as_millis() / 100, 3, "three rounds of 16");
-    created.iter_mut().for_each(|product| product.stock += 1);
+    for product in &mut created {
+        product.stock += 1;
+    }
     all(table.items.update_many(created).concurrency(3).await);
     assert_eq!(updates.most(), 3);
     let more = (100..140).map(|number| Product::new(&number.to_string(), number));
@@ -79,7 +81,9 @@ async fn a_conflict_in_the_middle_is_the_result_of_its_item_alone() {
     let mut read = all(table.others.create_many(products(20)).await);
     table.others.update_with("7", |product| product.note = Some("first".into())).await.unwrap();
     table.raw.delete("8").await;
-    read.iter_mut().for_each(|product| product.stock += 100);
+    for product in &mut read {
+        product.stock += 100;
+    }
     let results = table.items.update_many(read).await;
     for (number, result) in (0..).zip(results) {
         match (number, result) {
@@ -218,7 +222,9 @@ async fn items_with_separate_leases_are_created_in_transactions() {
 
     let _held = table.others.lock("b").await.unwrap();
     let mut changed = created;
-    changed.iter_mut().for_each(|archive| archive.items = 2);
+    for archive in &mut changed {
+        archive.items = 2;
+    }
     let mut results = table.items.update_many(changed.clone()).await.into_iter();
     assert_eq!(results.next().unwrap().unwrap().version(), 2);
     expect_error!(results.next().unwrap(), Error::Locked(_));

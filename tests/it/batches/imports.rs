@@ -13,7 +13,7 @@ use crate::support::{
     Archive, LOST_REPLIES, Parcel, Product, Shop, answers::Answers, expect_error, item, n, now, s, secs,
 };
 
-/// The number of items in each BatchWriteItem so far.
+/// The number of items in each `BatchWriteItem` so far.
 fn sizes(shop: &Shop) -> Vec<usize> {
     let size = |sent: &serde_json::Value| {
         sent["RequestItems"].as_object().unwrap().values().next().unwrap().as_array().unwrap().len()

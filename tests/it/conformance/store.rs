@@ -42,7 +42,8 @@ struct Part {
 
 impl Part {
     fn new(number: u64) -> Self {
-        let (machine, name) = ("mill".to_owned(), format!("{}-{number:02}", ["bolt", "gear"][number as usize % 2]));
+        let (machine, name) =
+            ("mill".to_owned(), format!("{}-{number:02}", if number.is_multiple_of(2) { "bolt" } else { "gear" }));
         Self { machine, number, shelf: 7, count: number % 3, name }
     }
 }
@@ -130,7 +131,7 @@ async fn pages_of_a_query_value_are_those_of_the_query(shop: &Shop) {
     assert_eq!(first(all().sort(3..6)).await, [3, 4, 5]);
     assert_eq!(first(all().descending().limit(3)).await, [11, 10, 9]);
     assert_eq!(first(all().filter(Part::ATTR.count.eq(2)).filter(Part::ATTR.name.gt("gear"))).await, [5, 11]);
-    assert!(first(all().sort(9..3)).await.is_empty());
+    assert!(first(all().sort(9..9)).await.is_empty());
 
     let (by_value, mut token, mut seen) = (all().sort(1..).limit(5).build(), None, Vec::new());
     for _ in 0..3 {
