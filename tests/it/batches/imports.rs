@@ -1,5 +1,6 @@
 //! `import_unchecked`: 25 items in a request, without conditions.
 
+use aws_smithy_types::base64;
 use dynalock::{
     Error, Repository, Versioned,
     error::Unavailable,
@@ -138,6 +139,23 @@ async fn a_request_that_is_lost_or_throttled_is_sent_again() {
             assert_eq!(table.items.update(product).await.unwrap().version(), 2, "{fault:?}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_request_for_an_item_has_another_incarnation_and_the_same_write_id() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Product>().await;
+    shop.faults.script_on("BatchWriteItem", 0, Fault::LoseReply);
+    let imported = all(table.items.import_unchecked([Product::new("a", 1)]).await);
+    let ring = |sent: &serde_json::Value| {
+        let puts = sent["RequestItems"].as_object().unwrap().values().next().unwrap();
+        puts[0]["PutRequest"]["Item"]["_writes"]["B"].as_str().unwrap().to_owned()
+    };
+    let rings: Vec<_> = shop.sent("BatchWriteItem").iter().map(ring).map(|ring| base64::decode(ring).unwrap()).collect();
+    let [first, second] = &rings[..] else { panic!("{rings:?}") };
+    assert_ne!(first[..8], second[..8]);
+    assert_eq!(first[8..], second[8..]);
+    assert_eq!(imported, [table.items.get("a").await.unwrap().unwrap()]);
 }
 
 #[tokio::test(start_paused = true)]
