@@ -60,6 +60,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     change: Change::Create,
                     policy: LeasePolicy::Ignoring,
                 },
+                in_doubt: false,
             });
             let open = open.collect();
             let mut call = ImportCall { table, attempts, results: Vec::new() };
@@ -81,6 +82,8 @@ struct Open<T> {
     index: usize,
     id: WriteId,
     intent: IntentOf<T>,
+    /// Whether a request with the value may have been applied.
+    in_doubt: bool,
 }
 
 /// A value that is being sent, and the basis that its write leaves.
@@ -92,28 +95,17 @@ struct Sent<T> {
 impl<T: Versioned> ImportCall<T> {
     /// Sends the values until each of them is written or has an error.
     async fn write(&mut self, mut open: Vec<Open<T>>) {
-        let client = self.attempts.connection().client.clone();
         let mut backoff = Backoff::default();
         loop {
-            let (mut sent, mut items) = (Vec::with_capacity(open.len()), Vec::with_capacity(open.len()));
-            for open in open {
-                // Each attempt has its own incarnation, as each attempt of a create has.
-                let incarnation = Incarnation::draw(self.attempts.rng());
-                match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
-                    Ok(WholeItem { item, next, .. }) => {
-                        items.push(item);
-                        sent.push(Sent { open, next });
-                    }
-                    Err(error) => self.fail(open.index, error),
-                }
+            if let Err(late) = self.attempts.check_time() {
+                return self.fail(open, &late);
             }
+            let mut items = Vec::with_capacity(open.len());
+            let mut sent = self.plan(open, &mut items);
             if sent.is_empty() {
                 return;
             }
-            let request = PutMany { table: Arc::clone(&self.table), items };
-            // An unreadable answer leaves doubt, so the attempt has to see it.
-            let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, &sent)) };
-            let next_try = match self.attempts.attempt_of(sent.len(), Box::pin(request)).await {
+            let next_try = match self.attempt(&sent, items).await {
                 Ok(left) => {
                     sent = self.settle(sent, &left);
                     if sent.is_empty() {
@@ -130,17 +122,44 @@ impl<T: Versioned> ImportCall<T> {
                     return;
                 }
                 Err(Failure::Permanent(refusal)) if refusal.is_of_item_size() => Err(self.too_large(&sent)),
-                Err(failure) => self.attempts.pause(&self.table, failure).await,
+                Err(failure) => {
+                    for sent in &mut sent {
+                        sent.open.in_doubt |= failure.leaves_doubt();
+                    }
+                    self.attempts.pause(&self.table, failure).await
+                }
             };
             open = sent.into_iter().map(|sent| sent.open).collect();
             if let Err(error) = next_try {
-                let error = self.certain(error);
-                for Open { index, .. } in open {
-                    self.fail(index, error.clone());
-                }
-                return;
+                return self.fail(open, &error);
             }
         }
+    }
+
+    /// Adds the items of an attempt to `items`. A value that cannot be stored fails.
+    fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
+        let mut sent = Vec::with_capacity(open.len());
+        for open in open {
+            // Each attempt has its own incarnation, as each attempt of a create has.
+            let incarnation = Incarnation::draw(self.attempts.rng());
+            match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
+                Ok(WholeItem { item, next, .. }) => {
+                    items.push(item);
+                    sent.push(Sent { open, next });
+                }
+                Err(error) => self.fail(vec![open], &error),
+            }
+        }
+        sent
+    }
+
+    /// Sends the items once. Returns the keys of the items that DynamoDB left.
+    async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
+        let client = self.attempts.connection().client.clone();
+        let request = PutMany { table: Arc::clone(&self.table), items };
+        // An unreadable answer counts as a lost reply, so the attempt has to see it.
+        let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
+        self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
 
     /// Notes the values that were written, and returns the others.
@@ -155,8 +174,15 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    fn fail(&mut self, index: usize, error: Error) {
-        self.results.push(ItemResult { index, result: Err(error) });
+    /// Notes the error of values that are not sent again. The error of a value in doubt is `Indeterminate`.
+    fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
+        for Open { index, in_doubt, .. } in open {
+            let error = match in_doubt {
+                true => self.attempts.indeterminate(&self.table, None, None, Some(error.clone())),
+                false => error.clone(),
+            };
+            self.results.push(ItemResult { index, result: Err(error) });
+        }
     }
 
     /// Returns the error of the only value of a request that is too large.
@@ -165,14 +191,6 @@ impl<T: Versioned> ImportCall<T> {
         match bytes.sum::<Result<usize>>() {
             Ok(bytes) => Error::ItemTooLarge { table: Arc::clone(&self.table), bytes, spent: self.attempts.spent() },
             Err(error) => error,
-        }
-    }
-
-    /// Returns the error that ends the call. The error is `Indeterminate` if an attempt may have been applied.
-    fn certain(&self, error: Error) -> Error {
-        match self.attempts.is_in_doubt() {
-            true => self.attempts.indeterminate(&self.table, None, None, Some(error)),
-            false => error,
         }
     }
 }

@@ -197,6 +197,12 @@ async fn a_setting_that_allows_no_request_is_the_error_of_each_item() {
     for result in table.items.import_unchecked(products(2)).attempts(0).await {
         expect_error!(result, Error::InvalidSetting(InvalidSetting::Attempts));
     }
+    for result in table.items.import_unchecked(products(2)).deadline(millis(0)).await {
+        expect_error!(result, Error::Exhausted { .. });
+    }
+    for result in table.items.create_many(products(2)).deadline(millis(0)).await {
+        expect_error!(result, Error::Exhausted { .. });
+    }
     assert_eq!(shop.requests(), 0);
 }
 

@@ -151,7 +151,8 @@ async fn each_request_for_an_item_has_another_incarnation_and_the_same_write_id(
         let puts = sent["RequestItems"].as_object().unwrap().values().next().unwrap();
         puts[0]["PutRequest"]["Item"]["_writes"]["B"].as_str().unwrap().to_owned()
     };
-    let rings: Vec<_> = shop.sent("BatchWriteItem").iter().map(ring).map(|ring| base64::decode(ring).unwrap()).collect();
+    let rings: Vec<_> =
+        shop.sent("BatchWriteItem").iter().map(ring).map(|ring| base64::decode(ring).unwrap()).collect();
     let [first, second] = &rings[..] else { panic!("{rings:?}") };
     assert_ne!(first[..8], second[..8]);
     assert_eq!(first[8..], second[8..]);
@@ -237,6 +238,23 @@ async fn a_value_that_cannot_be_stored_is_the_error_of_its_item_alone() {
     assert_eq!(table.others.scan().count().await.unwrap(), 2);
     // All that can be sent together, then each by itself.
     assert_eq!(sizes(&shop), [3, 1, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_leaves_doubt_about_its_own_items_alone() {
+    let shop = Shop::in_process(Faults::none());
+    let table = shop.table::<Price>().await;
+    let large = Price { text: "x".repeat(410_000), ..price("large", 1.0) };
+    // The large item makes DynamoDB refuse the first request. Then each is sent by itself: the reply for `a` is lost, `b` is throttled.
+    shop.faults.script_on("BatchWriteItem", 1, Fault::LoseReply);
+    for nth in 2..40 {
+        shop.faults.script_on("BatchWriteItem", nth, Fault::Throttle);
+    }
+    let mut results = table.items.import_unchecked([price("a", 1.0), price("b", 2.0), large]).await.into_iter();
+    expect_error!(results.next().unwrap(), Error::Indeterminate { .. });
+    expect_error!(results.next().unwrap(), Error::Exhausted { .. });
+    expect_error!(results.next().unwrap(), Error::Exhausted { .. });
+    assert_eq!(table.others.scan().count().await.unwrap(), 1);
 }
 
 #[tokio::test(start_paused = true)]
