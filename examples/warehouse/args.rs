@@ -105,6 +105,11 @@ Each line also counts up a number in its product. The lines that are missing the
 product whose stock or version is not exactly what its lines say counts as one at least. The version is that of one write
 for each line, or with --mode transaction for each invoice that holds the product.
 
-The requests that are reported are those of the bookings: creating the products and counting them are not among them.
+The report ends with the products that were sold most and, with --mode transaction, the orders of the customer who has the most.
+Both are read by queries over indexes, which are created with the tables. A table of an earlier version of this program has no
+index: delete it first.
+
+The requests that are reported are those of the bookings: creating the products, counting them and querying what was sold are
+not among them.
 The exit code is not zero if anything failed, if --mode update, patch or transaction lost an update, or if an order is not as the
 file says.";

@@ -80,7 +80,8 @@ impl Columns {
             None => (None, None),
             Some(columns) => {
                 key(invoice.as_str(), "InvoiceNo")?;
-                (filled(columns.price).map(price).transpose()?, filled(columns.customer))
+                let customer = filled(columns.customer).map(|customer| key(customer, "CustomerID")).transpose()?;
+                (filled(columns.price).map(price).transpose()?, customer)
             }
         };
         Ok(Row {

@@ -28,6 +28,9 @@ pub(crate) enum Failure {
     #[error("cannot count the stock: {0}")]
     Counting(dynalock::Error),
 
+    #[error("cannot query what was sold: {0}")]
+    Selling(dynalock::Error),
+
     #[error("cannot read the orders again: {0}")]
     Auditing(dynalock::Error),
 

@@ -35,6 +35,7 @@ mod orders;
 mod posting;
 mod records;
 mod report;
+mod sales;
 mod stock;
 mod traffic;
 mod workers;
@@ -46,7 +47,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Repository, Versioned};
+use dynalock::{KeyAttribute, Repository, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -58,13 +59,14 @@ use crate::{
     orders::Order,
     posting::{Ledger, Posting},
     report::Report,
+    sales::Sales,
     stock::OPENING_STOCK,
     traffic::Traffic,
 };
 
 /// A product and its stock: one item in the table.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "dynalock-warehouse")]
+#[dynalock(table = "dynalock-warehouse", index(name = "by_stock", partition_key = "shelf", sort_key = "stock"))]
 struct Product {
     /// The stock code, exactly as in the invoices: case and blanks matter.
     #[dynalock(partition_key)]
@@ -73,11 +75,19 @@ struct Product {
     stock: i64,
     /// The number of lines that are booked in this stock.
     booked: u64,
+    /// The partition of the index: all products are in one, so that one query has them in the order of their stock. DynamoDB takes
+    /// 1,000 writes a second in a partition. A larger warehouse has several shelves, and a query for each.
+    shelf: Shelf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, KeyAttribute)]
+enum Shelf {
+    All,
 }
 
 impl Product {
     fn new(sku: String, description: Option<String>) -> Self {
-        Self { sku, description, stock: OPENING_STOCK, booked: 0 }
+        Self { sku, description, stock: OPENING_STOCK, booked: 0, shelf: Shelf::All }
     }
 
     /// Removes goods from the stock. A negative quantity returns goods.
@@ -133,13 +143,17 @@ async fn run(args: &Args) -> Result<(), Failure> {
 
     let traffic = Traffic::default();
     let counted = traffic.counted(&client);
-    let (audit, elapsed) = match work {
-        Work::Lines(lines) => (None, book_all(args, &counted, lines).await?),
+    let (audit, elapsed, sales) = match work {
+        Work::Lines(lines) => {
+            let elapsed = book_all(args, &counted, lines).await?;
+            (None, elapsed, Sales::of_products(&products).await?)
+        }
         Work::Orders(orders) => {
             let repository = Order::repository(&client).deadline(PATIENCE);
             open_table(place, &repository, ("is anybody there?", 1)).await?;
             let (posted, elapsed) = post_all(args, &counted, orders.clone()).await?;
-            (Some(Audit::take(&repository, orders, posted, args.workers).await?), elapsed)
+            let sales = Sales::of_products(&products).await?.and_orders(&repository, &orders).await?;
+            (Some(Audit::take(&repository, orders, posted, args.workers).await?), elapsed, sales)
         }
     };
     let stock = stock::take(&products, invoices.products, args.mode, args.workers).await?;
@@ -151,6 +165,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
         skipped: invoices.skipped.len(),
         stock: &stock,
         audit: audit.as_ref(),
+        sales: &sales,
         traffic: traffic.totals(),
         elapsed,
     };

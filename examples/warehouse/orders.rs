@@ -30,7 +30,7 @@ const LINE_FRAME: usize = 32;
 /// that its lines are booked, because one transaction writes both. A second posting of the order
 /// therefore does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "dynalock-orders")]
+#[dynalock(table = "dynalock-orders", index(name = "by_customer", partition_key = "customer"))]
 pub(crate) struct Order {
     #[dynalock(partition_key)]
     pub(crate) invoice: String,
@@ -38,7 +38,8 @@ pub(crate) struct Order {
     #[dynalock(sort_key)]
     pub(crate) part: u32,
     pub(crate) parts: u32,
-    /// The first customer that a line of the invoice names.
+    /// The first that a line of the invoice names. An order without a customer is not in the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) customer: Option<String>,
     pub(crate) lines: Vec<OrderLine>,
     /// The total of the lines of this part.

@@ -13,6 +13,7 @@ use crate::{
     args::Mode,
     audit::{self, Audit},
     failure::Failure,
+    sales::Sales,
     stock::{Counted, OPENING_STOCK},
     traffic::Totals,
 };
@@ -31,6 +32,7 @@ pub(crate) struct Report<'r> {
     pub(crate) stock: &'r [Counted],
     /// The orders, if the invoices were posted as orders.
     pub(crate) audit: Option<&'r Audit>,
+    pub(crate) sales: &'r Sales,
     pub(crate) traffic: Totals,
     pub(crate) elapsed: Duration,
 }
@@ -179,7 +181,8 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "  {name:<22}  {lines:>7}  {opening:>11}  {asked:>9}  {expected:>11}  {found:>11}  {lost:>5}")?;
         self.write_stock(f)?;
         writeln!(f)?;
-        self.write_outcome(f)
+        self.write_outcome(f)?;
+        self.sales.fmt(f)
     }
 }
 
@@ -202,7 +205,7 @@ pub(crate) fn shortened(sku: &str) -> String {
 }
 
 /// Formats 1234567 as 1,234,567.
-fn grouped(number: i128) -> String {
+pub(crate) fn grouped(number: i128) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::from(if number < 0 { "-" } else { "" });
     for (index, digit) in digits.chars().enumerate() {

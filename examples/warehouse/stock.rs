@@ -1,6 +1,10 @@
 //! The stock: its creation, its check and its output.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use aws_sdk_dynamodb::Client;
 use dynalock::{Error, Repository, Stored};
@@ -60,21 +64,36 @@ pub(crate) async fn open(
     workers: u16,
 ) -> Result<(), Failure> {
     let product = |(sku, expected): (&String, &Expected)| Product::new(sku.clone(), expected.description.clone());
-    let opening = expected.iter().map(product).collect();
-    let products = products.clone();
-    workers::drain("opening", opening, workers, move |product| create(products.clone(), product, mode)).await?;
-    Ok(())
+    let opening: Vec<_> = expected.iter().map(product).collect();
+    let mut left_over = Vec::new();
+    let bar = workers::progress_bar("opening", opening.len());
+    let mut created = products.create_many(opening.iter().cloned()).concurrency(workers.into()).stream();
+    while let Some(item) = created.next().await {
+        match item.result {
+            Ok(_) => {}
+            Err(Error::AlreadyExists(_)) => left_over.push(opening[item.index].clone()),
+            Err(error) => return Err(Failure::Opening(error)),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if !io::stderr().is_terminal() {
+        eprintln!("{} products opened, {} of them were there already", opening.len(), left_over.len());
+    }
+    match mode {
+        Mode::Transaction => Ok(()),
+        Mode::Update | Mode::Naive => {
+            let products = products.clone();
+            workers::drain("opening", left_over, workers, move |product| start_anew(products.clone(), product))
+                .await
+                .map(drop)
+        }
+    }
 }
 
-async fn create(products: Repository<Product>, product: Product, mode: Mode) -> Result<(), Failure> {
-    match (products.create(product.clone()).await, mode) {
-        (Err(Error::AlreadyExists(_)), Mode::Transaction) => Ok(()),
-        (Err(Error::AlreadyExists(_)), Mode::Update | Mode::Patch | Mode::Naive) => {
-            products.delete_unchecked(product.sku.as_str()).await.map_err(Failure::Opening)?;
-            products.create(product).await.map(drop).map_err(Failure::Opening)
-        }
-        (created, _) => created.map(drop).map_err(Failure::Opening),
-    }
+async fn start_anew(products: Repository<Product>, product: Product) -> Result<(), Failure> {
+    products.delete_unchecked(product.sku.as_str()).await.map_err(Failure::Opening)?;
+    products.create(product).await.map(drop).map_err(Failure::Opening)
 }
 
 /// Reads all products, in the order of the stock codes.

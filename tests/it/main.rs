@@ -16,10 +16,10 @@
 //! | version 0, or the first one, is never updated | `versions_that_others_wrote_are_updated` |
 //! | an item without a version is updated unchecked | `adoption_fails_if_..` in `conformance::unversioned` |
 //! | delete is unchecked | `a_stale_value_is_a_conflict_with_the_current_item_or_with_nothing`, `adoption_fails_if_any_other_attribute_was_changed` |
-//! | batch writes skip the check and keep the old number | `all_kinds_happen_together_in_any_order`, `what_each_operation_left_can_be_written_again_without_a_read` |
+//! | batch writes skip the check and keep the old number | `all_kinds_happen_together_in_any_order`, `what_each_operation_left_can_be_written_again_without_a_read`, `a_conflict_in_the_middle_is_the_result_of_its_item_alone` |
 //! | operations are regrouped on the wire: reasons do not match the calls | `each_kind_that_fails_alone_is_the_one_to_blame_in_any_order`, `merged_operations_share_their_reason` |
 //! | any failed condition is "exists", a cancellation a failed condition | `every_code_of_a_cancellation_means_what_it_says`, `what_is_refused_for_good_is_sent_once`, `transactions::cancellations` (every code, alone and mixed) |
-//! | unprocessed keys of a batch are dropped | `unprocessed_keys_are_asked_for_until_none_is_left` |
+//! | unprocessed keys of a batch are dropped | `unprocessed_keys_are_asked_for_until_none_is_left`, `items_that_were_left_are_sent_until_none_is_left`, `items_that_are_always_left_have_an_error_at_the_deadline` |
 //! | a transaction rests on reads that nobody checks | `conformance::transaction::{reads, skew}`, `transactions::{skew, transfers}` |
 //! | a heartbeat whose reply was lost loses the lock | `no_lease_is_lost_over_twenty_heartbeats_with_lost_replies`; `the_storm_shows_heartbeats_on_the_beat_before_to_lose_leases` |
 //! | the first error of a heartbeat ends the lease silently | `six_seconds_of_trouble_do_not_end_a_lease_of_ten`, `a_heartbeat_that_is_refused_for_its_credentials_is_sent_again` |
@@ -39,6 +39,7 @@ mod support;
 
 mod conformance;
 
+mod batches;
 mod contention;
 mod faults;
 mod files;

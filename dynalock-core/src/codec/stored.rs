@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::{Error, SerdeError},
     model::{Model, Versioned},
-    version::{Incarnation, Revision},
+    version::{Incarnation, Revision, Ring},
 };
 
 /// A value that was read or written, together with the version of its item.
@@ -201,6 +201,26 @@ impl<T: Versioned> Stored<T> {
     pub fn assume(mut value: T, etag: Etag) -> Self {
         value.mirror_version(etag.number());
         Self { value, origin: StoredOrigin::Assumed(etag) }
+    }
+
+    /// Makes a `Stored` that belongs to no item of DynamoDB, for a replacement of the repository:
+    /// [`Store`](crate::store::Store). A repository refuses to write it over an item, whatever its
+    /// version is: the write is a conflict.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// let product = dynalock::Stored::detached(Product { sku: "85123A".into(), stock: 10 }, 3);
+    /// assert_eq!((product.stock, product.version()), (10, 3));
+    /// ```
+    pub fn detached(value: T, version: u64) -> Self {
+        // No item has this incarnation, because incarnations are drawn at random.
+        let ring = Ring::new(Incarnation::from_bytes([0; 8]));
+        let revision = Revision { version: Some(version), ring: Some(ring) };
+        Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new())))
     }
 
     /// Makes a `Stored` from a value that equals the stored item, because the item was just read or

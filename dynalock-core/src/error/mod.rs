@@ -39,7 +39,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// [`Conflict::current`] returns the item of a conflict, and [`CodecError::detail`] returns the
 /// text of a type that refused its value. The key of an item is shown only if its type has
 /// `#[dynalock(show_key)]`. The messages of DynamoDB are passed on unchanged.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The item has changed since it was read: another caller wrote or deleted it. Nothing was

@@ -51,6 +51,11 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
+    /// Returns whether DynamoDB refused the content of the request. Other content may be accepted.
+    pub(crate) fn is_of_content(&self) -> bool {
+        self.code().starts_with("Validation") && !self.is_of_key_schema()
+    }
+
     /// Returns whether DynamoDB refused the request because the table does not have the index.
     pub(crate) fn is_of_missing_index(&self) -> bool {
         self.code().starts_with("Validation") && self.message().contains("does not have the specified index")

@@ -6,6 +6,7 @@ use super::{
     page::{self, Page},
     plan::Plan,
     range::{Prefix, SortBounds},
+    spec::QuerySpec,
     stream::ItemStream,
     token::{PageToken, Secret},
 };
@@ -357,6 +358,19 @@ impl<T, K> Query<T, K> {
     {
         self.secret = Some(Secret::new(secret.as_ref()));
         self
+    }
+}
+
+impl<T> Query<T, InTable> {
+    /// The query that a value describes. Its items are whole.
+    pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
+        let fetches = spec.fetches();
+        let query = match spec.index {
+            Some(index) => Self::in_index(repository, index, spec.partition),
+            None => Self::new(repository, Some(spec.partition)),
+        };
+        let QuerySpec { bounds, forward, filter, limit, secret, .. } = spec;
+        Self { fetches, bounds, forward, filter, limit, secret, ..query }
     }
 }
 

@@ -1,14 +1,6 @@
 use std::{fmt, marker::PhantomData};
 
-use super::{
-    builder::Query,
-    kind::{InGlobalIndex, InLocalIndex, KeysAlone, WholeItems},
-};
-use crate::{
-    key::{AsKey, IndexAttribute},
-    model::{IndexModel, Versioned},
-    repository::Repository,
-};
+use crate::model::IndexModel;
 
 /// The handle of an index of the table of `T`. The partition key of the index is a field of type
 /// `P`. `#[derive(Versioned)]` makes one handle for each index of the struct, for example
@@ -24,85 +16,15 @@ impl<T, P, K> Index<T, P, K> {
         Self { model, of: PhantomData }
     }
 
+    pub(super) const fn model(self) -> &'static IndexModel {
+        self.model
+    }
+
     /// Returns the name of the index.
     pub const fn name(self) -> &'static str {
         self.model.name
     }
 }
-
-impl<T: Versioned> Repository<T> {
-    /// Makes a query of one partition of an index, in the order of the sort key of the index.
-    ///
-    /// | index | result |
-    /// |---|---|
-    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like all others |
-    /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
-    ///
-    /// A read of a global index is eventually consistent. An eventually consistent read may miss
-    /// recent writes and return an earlier state of an item. A checked write of that state fails
-    /// with [`Error::Conflict`](crate::Error::Conflict). An index does not contain the items that
-    /// lack one of its key attributes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-    /// # use shop::Order;
-    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-    /// let dear = orders.query_index(Order::INDEX.by_status, "open").sort(10_000..).descending().collect().await?;
-    /// println!("{} large open orders", dear.len());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The methods that send the query return [`Error::IndexNotFound`](crate::Error::IndexNotFound)
-    /// if the table does not have the index.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "`query_index(by_status, Status::Open)` reads better than with a reference"
-    )]
-    pub fn query_index<P, K, V>(&self, index: Index<T, P, K>, partition: V) -> Query<T, K>
-    where
-        P: IndexAttribute,
-        V: AsKey<P::Key>,
-    {
-        Query::in_index(self, index.model, partition.as_key())
-    }
-}
-
-macro_rules! fetch {
-    ($kind:ident) => {
-        impl<T, S> Query<T, $kind<S, KeysAlone>> {
-            /// Reads the items from the table by the keys that the index returns, up to 100 in a
-            /// request. The reads are strongly consistent, so an item has its newest state. In its
-            /// newest state, the item may no longer belong to the queried partition. An item that
-            /// was deleted meanwhile is left out, but counts for the [`limit`](Self::limit) of a
-            /// page. [`count`](Query::count) counts the keys.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            /// # use dynalock_core as dynalock;
-            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-            /// # use shop::Order;
-            /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-            /// let orders = orders.query_index(Order::INDEX.by_total, 500).fetch().collect().await?;
-            /// println!("{} orders of five euros", orders.len());
-            /// # Ok(())
-            /// # }
-            /// ```
-            pub fn fetch(self) -> Query<T, $kind<S, WholeItems>> {
-                self.fetching()
-            }
-        }
-    };
-}
-
-fetch!(InGlobalIndex);
-fetch!(InLocalIndex);
 
 impl<T, P, K> Clone for Index<T, P, K> {
     fn clone(&self) -> Self {

@@ -11,9 +11,13 @@ mod token;
 
 mod page;
 
+mod index;
+
+mod spec;
+
 mod builder;
 
-mod index;
+mod indexed;
 
 pub use builder::Query;
 pub use index::Index;
@@ -23,5 +27,6 @@ pub use kind::{
 };
 pub use page::Page;
 pub use range::{Bounds, Prefix, SortBounds, SortRange, Value, WholeNumber};
+pub use spec::{QuerySpec, QuerySpecBuilder};
 pub use stream::ItemStream;
 pub use token::PageToken;

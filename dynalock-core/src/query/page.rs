@@ -36,6 +36,20 @@ pub struct Page<R> {
 }
 
 impl<R> Page<R> {
+    /// Makes a page that no DynamoDB has read, for a replacement of the repository: [`Store::page`](crate::store::Store::page).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::query::Page;
+    ///
+    /// let page = Page::new(vec![1, 2, 3], Some("3".into()));
+    /// assert_eq!(page.items.len(), 3);
+    /// ```
+    pub fn new(items: impl IntoIterator<Item = R>, next: Option<PageToken>) -> Self {
+        Self { items: items.into_iter().map(Ok).collect(), next }
+    }
+
     /// Returns the last page of a read, without items.
     pub(super) fn empty() -> Self {
         Self { items: Vec::new(), next: None }

@@ -78,6 +78,36 @@ mod sealed {
 }
 
 impl SortBounds {
+    /// Returns whether a sort key is in the range, in the order of DynamoDB: numbers by value, strings and bytes by their bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::{query::SortBounds, table::KeyValue};
+    ///
+    /// let n = |number: u64| KeyValue::N(number.to_string());
+    /// assert!(SortBounds::Between(n(9), n(100)).contains(&n(10)));
+    /// assert!(!SortBounds::Below(n(10)).contains(&n(10)));
+    /// ```
+    pub fn contains(&self, key: &KeyValue) -> bool {
+        let at_least = |from: &KeyValue| compare(key, from).is_some_and(Ordering::is_ge);
+        let at_most = |to: &KeyValue| compare(key, to).is_some_and(Ordering::is_le);
+        match self {
+            Self::All => true,
+            Self::Nothing => false,
+            Self::Is(one) => compare(key, one) == Some(Ordering::Equal),
+            Self::AtLeast(from) => at_least(from),
+            Self::AtMost(to) => at_most(to),
+            Self::Below(end) => compare(key, end) == Some(Ordering::Less),
+            Self::Between(from, to) => at_least(from) && at_most(to),
+            Self::Prefix(prefix) => match (key, prefix) {
+                (KeyValue::S(key), KeyValue::S(prefix)) => key.starts_with(prefix),
+                (KeyValue::B(key), KeyValue::B(prefix)) => key.starts_with(prefix),
+                _ => false,
+            },
+        }
+    }
+
     /// Returns the same range without an empty bound, because DynamoDB refuses empty key values. A
     /// stored key is never empty, so an empty value is below all stored keys.
     pub(super) fn without_empty(self) -> Self {
@@ -221,6 +251,29 @@ mod tests {
             bounds::<String, _>("b"..="B"),
         ];
         assert!(ranges.iter().all(|range| *range == SortBounds::Nothing), "{ranges:?}");
+    }
+
+    #[test]
+    fn a_range_contains_the_keys_that_dynamodb_would_return() {
+        for (range, key, expected) in [
+            (bounds::<u64, _>(..), n(7), true),
+            (bounds::<u64, _>(7), n(7), true),
+            (bounds::<u64, _>(7), n(70), false),
+            (bounds::<u64, _>(9..), n(10), true),
+            (bounds::<u64, _>(9..), n(8), false),
+            (bounds::<u64, _>(..=9), n(9), true),
+            (bounds::<u64, _>(..=9), n(10), false),
+            (bounds::<u64, _>(..9), n(9), false),
+            (bounds::<u64, _>(2..=10), n(10), true),
+            (bounds::<u64, _>(2..=10), n(1), false),
+            (bounds::<u64, _>(9..9), n(9), false),
+            (bounds::<String, _>("b"..), s("B"), false),
+            (bounds::<String, _>(Prefix("2026-")), s("2026-11"), true),
+            (bounds::<String, _>(Prefix("2026-")), s("2025-11"), false),
+            (bounds::<u64, _>(7..), s("8"), false),
+        ] {
+            assert_eq!(range.contains(&key), expected, "{range:?} {key}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A repository: the items of one type in one table.
 
 mod get_many;
+mod import;
+mod in_many;
 mod modify;
 mod patch;
 mod read;
@@ -8,8 +10,12 @@ mod request;
 mod session;
 mod table;
 mod write;
+mod write_many;
+mod write_stream;
 
 pub use get_many::GetMany;
+pub use import::Import;
+pub use in_many::InMany;
 use modify::NoValue;
 pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use patch::Patch;
@@ -18,6 +24,8 @@ pub use request::{Checked, Conditional, Request};
 pub(crate) use session::Session;
 pub use table::CreateTable;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
+pub use write_many::WriteMany;
+pub use write_stream::{ItemResult, WriteStream};
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 

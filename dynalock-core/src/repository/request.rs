@@ -58,6 +58,12 @@ impl<T: Versioned, K> Request<T, K> {
         let policy = LeasePolicy::outside(T::MODEL, repository.options);
         Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
+
+    /// Returns a call of another kind with the settings of this one.
+    pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
+        let Self { repository, limits, delivery, policy, .. } = self;
+        Request { repository: repository.clone(), limits: *limits, delivery: *delivery, policy: policy.clone(), kind }
+    }
 }
 
 impl<T, K> Request<T, K> {

@@ -16,14 +16,14 @@ use crate::{
 /// A write of a new item: [`Repository::create`](super::Repository::create).
 #[derive(Debug)]
 pub struct Create<T> {
-    value: T,
+    pub(super) value: T,
 }
 
 /// A write of a value that was read: [`Repository::update`](super::Repository::update),
 /// [`replace`](super::Repository::replace) and [`touch`](super::Repository::touch).
 #[derive(Debug)]
 pub struct Update<T> {
-    stored: Stored<T>,
+    pub(super) stored: Stored<T>,
     mode: Mode,
 }
 
@@ -42,7 +42,7 @@ enum Mode {
 /// A delete of an item that was read: [`Repository::delete`](super::Repository::delete).
 #[derive(Debug)]
 pub struct Delete<T> {
-    stored: Stored<T>,
+    pub(super) stored: Stored<T>,
 }
 
 /// A delete that ignores the state of the item:
@@ -59,6 +59,11 @@ pub struct Deleted {
     /// `true` if this call certainly deleted the item. If a reply was lost and the item does not
     /// exist, `certain` is `false`, because another caller may have deleted the item.
     pub certain: bool,
+}
+
+impl Deleted {
+    /// The result of a delete whose reply was received.
+    pub const CERTAIN: Self = Self { certain: true };
 }
 
 impl<T> Create<T> {

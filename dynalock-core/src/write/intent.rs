@@ -141,6 +141,15 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) content: Item,
 }
 
+/// An item as a put writes it.
+pub(crate) struct WholeItem {
+    /// The attributes of the key.
+    pub(crate) key: Item,
+    pub(crate) item: Item,
+    /// The basis of the next write of the item.
+    pub(crate) next: Basis,
+}
+
 /// A delete of an item that requires no state.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
@@ -242,28 +251,33 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the plan of a put of the whole value. The put has no lease condition on the item. A
     /// create finds no lease, and an update overwrites an item that contains its lease.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
-        let next = self.next(stamp)?;
+        let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
         let condition = match &self.change {
             Change::Create => absent(T::MODEL, &mut to),
             _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
         };
         let condition = and(condition, self.asked(&mut to)?);
-        let key = self.value.key();
-        let key_item = checked_key(T::MODEL, &self.table, &key)?;
+        let write = write(&self.table, key, Action::Put(item), Some(condition), to);
+        Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
+    }
+
+    /// Returns the item that a put of the whole value writes.
+    pub(crate) fn whole_item(&self, stamp: WriteStamp) -> Result<WholeItem, Error> {
+        let next = self.next(stamp)?;
+        let key = checked_key(T::MODEL, &self.table, &self.value.key())?;
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may differ from `Serialize`. The item would then be
             // stored under another key than it is read from.
-            if item.get(attribute.name) != key_item.get(attribute.name) {
+            if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
             }
         }
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
-        let write = write(&self.table, key_item, Action::Put(item), Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
+        Ok(WholeItem { key, item, next: Basis::written(next, content) })
     }
 
     /// Returns the changes of an update that writes all attributes, and removes the attributes of

@@ -15,6 +15,7 @@ macro_rules! cases {
     };
 }
 
+mod batches;
 mod bookkeeping;
 mod changes;
 mod conditions;
@@ -32,6 +33,7 @@ mod queries;
 mod random_conditions;
 mod read;
 mod shapes;
+mod store;
 mod tables;
 mod transaction;
 mod unversioned;

@@ -1,0 +1,45 @@
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::{
+    Client,
+    operation::batch_write_item::BatchWriteItemError,
+    types::{PutRequest, WriteRequest},
+};
+
+use super::classify::{Failure, ServiceFailure, classify};
+use crate::{codec::Item, error::Unavailable};
+
+/// A `BatchWriteItem` of puts in one table. The puts have no conditions.
+pub(crate) struct PutMany {
+    pub(crate) table: Arc<str>,
+    /// The items of the request: at most [`Self::MOST`], with different keys.
+    pub(crate) items: Vec<Item>,
+}
+
+impl PutMany {
+    /// The maximum number of items in one request.
+    pub(crate) const MOST: usize = 25;
+
+    /// Returns the items that remain to be written, in any order.
+    pub(crate) async fn send(self, client: &Client) -> Result<Vec<Item>, Failure> {
+        const NO_PUT: &str = "an unprocessed item is no put";
+        let put = |item| {
+            let put = PutRequest::builder().set_item(Some(item)).build()?;
+            Ok(WriteRequest::builder().put_request(put).build())
+        };
+        let puts = self.items.into_iter().map(put).collect::<Result<_, _>>();
+        let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
+        let output = client.batch_write_item().request_items(&*self.table, puts).send().await.map_err(classify)?;
+        // The request has one table, by its name or its ARN, so each table name in the answer means
+        // this table.
+        let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);
+        let left = left.map(|write| write.put_request.map(|put| put.item));
+        left.collect::<Option<_>>().ok_or_else(|| Failure::Ambiguous(Unavailable::Unreadable(NO_PUT.into())))
+    }
+}
+
+impl ServiceFailure for BatchWriteItemError {
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
+}

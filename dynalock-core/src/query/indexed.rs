@@ -1,0 +1,80 @@
+use super::{
+    builder::Query,
+    index::Index,
+    kind::{InGlobalIndex, InLocalIndex, KeysAlone, WholeItems},
+};
+use crate::{
+    key::{AsKey, IndexAttribute},
+    model::Versioned,
+    repository::Repository,
+};
+
+impl<T: Versioned> Repository<T> {
+    /// Makes a query of one partition of an index, in the order of the index's sort key.
+    ///
+    /// | index | result |
+    /// |---|---|
+    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like all others |
+    /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
+    ///
+    /// A read of a global index is eventually consistent: it may miss recent writes, and show an item as it was before them. A checked
+    /// write of such an item fails with [`Error::Conflict`](crate::Error::Conflict). An item without the key attributes of an index is not
+    /// in it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let dear = orders.query_index(Order::INDEX.by_status, "open").sort(10_000..).descending().collect().await?;
+    /// println!("{} large open orders", dear.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The methods that end the query return [`Error::IndexNotFound`](crate::Error::IndexNotFound) if the table does not have the index.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "`query_index(by_status, Status::Open)` reads better than with a reference"
+    )]
+    pub fn query_index<P, K, V>(&self, index: Index<T, P, K>, partition: V) -> Query<T, K>
+    where
+        P: IndexAttribute,
+        V: AsKey<P::Key>,
+    {
+        Query::in_index(self, index.model(), partition.as_key())
+    }
+}
+
+macro_rules! fetch {
+    ($kind:ident) => {
+        impl<T, S> Query<T, $kind<S, KeysAlone>> {
+            /// Reads the items from the table, up to 100 in a request, by the keys that the index returns. The reads are strongly
+            /// consistent: an item shows its newest state, which may no longer be that of the index. An item that was deleted
+            /// meanwhile is left out, but counts for the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+            /// # use shop::Order;
+            /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+            /// let orders = orders.query_index(Order::INDEX.by_total, 500).fetch().collect().await?;
+            /// println!("{} orders of five euros", orders.len());
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn fetch(self) -> Query<T, $kind<S, WholeItems>> {
+                self.fetching()
+            }
+        }
+    };
+}
+
+fetch!(InGlobalIndex);
+fetch!(InLocalIndex);

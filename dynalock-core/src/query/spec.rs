@@ -1,0 +1,298 @@
+use std::{fmt, marker::PhantomData};
+
+use super::{
+    index::Index,
+    kind::{InTable, Ordered, Paged, Partitioned, Ranged},
+    range::{Prefix, SortBounds},
+    token::Secret,
+};
+use crate::{
+    expression::Condition,
+    key::{AsKey, IndexAttribute, KeyValue},
+    model::{IndexModel, Projection, Versioned},
+};
+
+/// A query as a value, for a [`Store`](crate::store::Store): the partition, the range, the direction, the filter and the limit.
+///
+/// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) begin it, and [`build`](QuerySpecBuilder::build) ends it. The items
+/// of a query are whole: if the index does not hold all attributes, the items are read from the table by their keys, as with
+/// [`fetch`](super::Query::fetch). Reads of the table are strongly consistent.
+///
+/// # Examples
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+/// # use shop::Order;
+/// use dynalock::query::QuerySpec;
+///
+/// let newest: QuerySpec<Order> = QuerySpec::in_table("alice").sort(100..).descending().limit(20).build();
+/// let open: QuerySpec<Order> = QuerySpec::in_index(Order::INDEX.by_status, "open").build();
+/// assert_eq!((newest.index(), open.index()), (None, Some("by_status")));
+/// ```
+pub struct QuerySpec<T> {
+    pub(super) index: Option<&'static IndexModel>,
+    pub(super) partition: KeyValue,
+    pub(super) bounds: SortBounds,
+    pub(super) forward: bool,
+    pub(super) filter: Option<Condition<T>>,
+    pub(super) limit: Option<usize>,
+    pub(super) secret: Option<Secret>,
+}
+
+/// A [`QuerySpec`] that is being built. The type `K` is the kind of read, and decides which ranges there are.
+#[must_use = "it is no query until `build` is called"]
+pub struct QuerySpecBuilder<T, K> {
+    spec: QuerySpec<T>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<T: Versioned> QuerySpec<T> {
+    /// Begins a query of the items with one partition key: [`Repository::query`](crate::Repository::query).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let all: QuerySpec<Order> = QuerySpec::in_table("alice").build();
+    /// ```
+    pub fn in_table<P>(partition: P) -> QuerySpecBuilder<T, InTable>
+    where
+        T: Partitioned<P>,
+    {
+        QuerySpecBuilder::new(T::partition(partition), None)
+    }
+
+    /// Begins a query of one partition of an index: [`Repository::query_index`](crate::Repository::query_index).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let large = QuerySpec::in_index(Order::INDEX.by_status, "open").sort(10_000..).build();
+    /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "the partition is passed as in `query_index`")]
+    pub fn in_index<P, K, V>(index: Index<T, P, K>, partition: V) -> QuerySpecBuilder<T, K>
+    where
+        P: IndexAttribute,
+        V: AsKey<P::Key>,
+    {
+        QuerySpecBuilder::new(partition.as_key(), Some(index.model()))
+    }
+}
+
+impl<T> QuerySpec<T> {
+    /// Returns the name of the index, or `None` for the table itself.
+    pub fn index(&self) -> Option<&'static str> {
+        self.index.map(|index| index.name)
+    }
+
+    /// Returns the value of the partition key.
+    pub fn partition(&self) -> &KeyValue {
+        &self.partition
+    }
+
+    /// Returns the range of the sort key.
+    pub fn range(&self) -> &SortBounds {
+        &self.bounds
+    }
+
+    /// Returns whether the largest sort key comes first.
+    pub fn is_descending(&self) -> bool {
+        !self.forward
+    }
+
+    /// Returns the condition of the filter.
+    pub fn filter(&self) -> Option<&Condition<T>> {
+        self.filter.as_ref()
+    }
+
+    /// Returns the largest number of items in a page.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// Returns whether the items have to be read by the keys that the index returns.
+    pub(super) fn fetches(&self) -> bool {
+        self.index.is_some_and(|index| index.projection != Projection::All)
+    }
+}
+
+impl<T, K> QuerySpecBuilder<T, K> {
+    fn new(partition: KeyValue, index: Option<&'static IndexModel>) -> Self {
+        let (bounds, forward) = (SortBounds::All, true);
+        let spec = QuerySpec { index, partition, bounds, forward, filter: None, limit: None, secret: None };
+        Self { spec, kind: PhantomData }
+    }
+
+    /// Reads the items in a range of the sort key: [`Query::sort`](super::Query::sort).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let some: QuerySpec<Order> = QuerySpec::in_table("alice").sort(100..200).build();
+    /// ```
+    pub fn sort<R, M>(mut self, range: R) -> Self
+    where
+        K: Ranged<T, R, M>,
+    {
+        self.spec.bounds = K::bounds(range);
+        self
+    }
+
+    /// Reads the items whose sort key begins with a prefix: [`Query::sort_prefix`](super::Query::sort_prefix).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let november = QuerySpec::in_index(Order::INDEX.by_time, "alice").sort_prefix("2026-11").build();
+    /// ```
+    pub fn sort_prefix<P, M>(self, prefix: P) -> Self
+    where
+        K: Ranged<T, Prefix<P>, M>,
+    {
+        self.sort(Prefix(prefix))
+    }
+
+    /// Reads the partition from its end: [`Query::descending`](super::Query::descending).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let newest: QuerySpec<Order> = QuerySpec::in_table("alice").descending().build();
+    /// ```
+    pub fn descending(mut self) -> Self
+    where
+        K: Ordered,
+    {
+        self.spec.forward = false;
+        self
+    }
+
+    /// Leaves out the items for which a condition is false: [`Query::filter`](super::Query::filter).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let large = QuerySpec::in_table("alice").filter(Order::ATTR.total_cents.ge(10_000)).build();
+    /// ```
+    pub fn filter(mut self, condition: Condition<T>) -> Self {
+        self.spec.filter = Some(match self.spec.filter {
+            Some(filter) => filter.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Limits the number of items in a page: [`Query::limit`](super::Query::limit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let twenty: QuerySpec<Order> = QuerySpec::in_table("alice").limit(20).build();
+    /// assert_eq!(twenty.limit(), Some(20));
+    /// ```
+    pub fn limit(mut self, items: usize) -> Self {
+        self.spec.limit = Some(items);
+        self
+    }
+
+    /// Signs the tokens of the pages: [`Query::with_key`](super::Query::with_key).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let secret = [7; 32]; // from the configuration of the program
+    /// let signed: QuerySpec<Order> = QuerySpec::in_table("alice").with_key(secret).build();
+    /// ```
+    pub fn with_key(mut self, secret: impl AsRef<[u8]>) -> Self
+    where
+        K: Paged,
+    {
+        self.spec.secret = Some(Secret::new(secret.as_ref()));
+        self
+    }
+
+    /// Returns the query.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let all: QuerySpec<Order> = QuerySpec::in_table("alice").build();
+    /// ```
+    pub fn build(self) -> QuerySpec<T> {
+        self.spec
+    }
+}
+
+impl<T> Clone for QuerySpec<T> {
+    fn clone(&self) -> Self {
+        Self {
+            index: self.index,
+            partition: self.partition.clone(),
+            bounds: self.bounds.clone(),
+            forward: self.forward,
+            filter: self.filter.clone(),
+            limit: self.limit,
+            secret: self.secret.clone(),
+        }
+    }
+}
+
+impl<T, K> Clone for QuerySpecBuilder<T, K> {
+    fn clone(&self) -> Self {
+        Self { spec: self.spec.clone(), kind: PhantomData }
+    }
+}
+
+/// Shows no key and no operand.
+impl<T> fmt::Debug for QuerySpec<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuerySpec")
+            .field("index", &self.index())
+            .field("descending", &self.is_descending())
+            .field("filter", &self.filter)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T, K> fmt::Debug for QuerySpecBuilder<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(f)
+    }
+}

@@ -1,0 +1,204 @@
+//! Writes without conditions, 25 in a request.
+
+use std::sync::Arc;
+
+use super::{
+    Request,
+    in_many::{InMany, Numbered},
+    request::sealed::Sealed,
+    write_stream::{ItemResult, Step},
+};
+use crate::{
+    codec::{Basis, Item, Stored, key_of},
+    error::{Error, Refusal, Result, Unavailable},
+    key::Key,
+    lease::LeasePolicy,
+    model::Versioned,
+    operation::{Failure, PutMany},
+    retry::{Attempts, Backoff},
+    version::{Incarnation, WriteId},
+    write::{
+        intent::{Change, Intent, IntentOf, WholeItem},
+        stamp::WriteStamp,
+    },
+};
+
+/// A write of a value over whatever is there: [`Repository::import_unchecked`](super::Repository::import_unchecked).
+#[derive(Debug)]
+pub struct Import<T> {
+    value: T,
+}
+
+impl<T> Import<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { value }
+    }
+}
+
+impl<T> Sealed for Import<T> {}
+
+impl<T: Versioned> InMany<T> for Import<T> {
+    type Output = Stored<T>;
+
+    const MOST: usize = PutMany::MOST;
+
+    fn key(&self) -> Key {
+        self.value.key()
+    }
+
+    fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Stored<T>> {
+        let Request { repository, limits, .. } = settings;
+        let (connection, table, limits) = (Arc::clone(&repository.connection), Arc::clone(&repository.table), *limits);
+        Box::pin(async move {
+            let mut attempts = Attempts::new(&connection, limits);
+            let open = items.into_iter().map(|Numbered { index, item }| Open {
+                index,
+                id: WriteId::draw(attempts.rng()),
+                intent: IntentOf {
+                    table: Arc::clone(&table),
+                    value: item.value,
+                    change: Change::Create,
+                    policy: LeasePolicy::Ignoring,
+                },
+                in_doubt: false,
+            });
+            let open = open.collect();
+            let mut call = ImportCall { table, attempts, results: Vec::new() };
+            call.write(open).await;
+            call.results
+        })
+    }
+}
+
+/// The call that writes up to 25 values.
+struct ImportCall<T> {
+    table: Arc<str>,
+    attempts: Attempts,
+    results: Vec<ItemResult<Stored<T>>>,
+}
+
+/// A value that has not been written.
+struct Open<T> {
+    index: usize,
+    id: WriteId,
+    intent: IntentOf<T>,
+    /// Whether a request with the value may have been applied.
+    in_doubt: bool,
+}
+
+/// A value that is being sent, and the basis that its write leaves.
+struct Sent<T> {
+    open: Open<T>,
+    next: Basis,
+}
+
+impl<T: Versioned> ImportCall<T> {
+    /// Sends the values until each of them is written or has an error.
+    async fn write(&mut self, mut open: Vec<Open<T>>) {
+        let mut backoff = Backoff::default();
+        loop {
+            if let Err(late) = self.attempts.check_time() {
+                return self.fail(open, &late);
+            }
+            let mut items = Vec::with_capacity(open.len());
+            let mut sent = self.plan(open, &mut items);
+            if sent.is_empty() {
+                return;
+            }
+            let next_try = match self.attempt(&sent, items).await {
+                Ok(left) => {
+                    sent = self.settle(sent, &left);
+                    if sent.is_empty() {
+                        return;
+                    }
+                    let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
+                    self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
+                }
+                // The refusal names no item, so each is sent by itself.
+                Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
+                    for Sent { open, .. } in sent {
+                        Box::pin(self.write(vec![open])).await;
+                    }
+                    return;
+                }
+                Err(Failure::Permanent(refusal)) if refusal.is_of_item_size() => Err(self.too_large(&sent)),
+                Err(failure) => {
+                    for sent in &mut sent {
+                        sent.open.in_doubt |= failure.leaves_doubt();
+                    }
+                    self.attempts.pause(&self.table, failure).await
+                }
+            };
+            open = sent.into_iter().map(|sent| sent.open).collect();
+            if let Err(error) = next_try {
+                return self.fail(open, &error);
+            }
+        }
+    }
+
+    /// Adds the items of an attempt to `items`. A value that cannot be stored fails.
+    fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
+        let mut sent = Vec::with_capacity(open.len());
+        for open in open {
+            // Each attempt has its own incarnation, as each attempt of a create has.
+            let incarnation = Incarnation::draw(self.attempts.rng());
+            match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
+                Ok(WholeItem { item, next, .. }) => {
+                    items.push(item);
+                    sent.push(Sent { open, next });
+                }
+                Err(error) => self.fail(vec![open], &error),
+            }
+        }
+        sent
+    }
+
+    /// Sends the items once. Returns the keys of the items that DynamoDB left.
+    async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
+        let client = self.attempts.connection().client.clone();
+        let request = PutMany { table: Arc::clone(&self.table), items };
+        // An unreadable answer counts as a lost reply, so the attempt has to see it.
+        let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
+        self.attempts.attempt_of(sent.len(), Box::pin(request)).await
+    }
+
+    /// Notes the values that were written, and returns the others.
+    fn settle(&mut self, sent: Vec<Sent<T>>, left: &[Key]) -> Vec<Sent<T>> {
+        let (open, written): (Vec<_>, Vec<_>) =
+            sent.into_iter().partition(|sent| left.contains(&sent.open.intent.key()));
+        let written = written.into_iter().map(|Sent { open, next }| {
+            let result = Ok(open.intent.into_stored(Some(next)));
+            ItemResult { index: open.index, result }
+        });
+        self.results.extend(written);
+        open
+    }
+
+    /// Notes the error of values that are not sent again. The error of a value in doubt is `Indeterminate`.
+    fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
+        for Open { index, in_doubt, .. } in open {
+            let error = match in_doubt {
+                true => self.attempts.indeterminate(&self.table, None, None, Some(error.clone())),
+                false => error.clone(),
+            };
+            self.results.push(ItemResult { index, result: Err(error) });
+        }
+    }
+
+    /// Returns the error of the only value of a request that is too large.
+    fn too_large(&self, sent: &[Sent<T>]) -> Error {
+        let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
+        match bytes.sum::<Result<usize>>() {
+            Ok(bytes) => Error::ItemTooLarge { table: Arc::clone(&self.table), bytes, spent: self.attempts.spent() },
+            Err(error) => error,
+        }
+    }
+}
+
+/// Returns the keys of the items that DynamoDB left. If one of them was not sent, the answer is unreadable.
+fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
+    const UNKNOWN: &str = "an unprocessed item was not in the request";
+    let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);
+    let keys = left.iter().map(|item| key_of(T::MODEL, item).filter(is_sent));
+    keys.collect::<Option<_>>().ok_or_else(|| Failure::Ambiguous(Unavailable::Unreadable(UNKNOWN.into())))
+}

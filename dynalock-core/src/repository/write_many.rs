@@ -1,0 +1,359 @@
+//! Calls that write many items, each with its own result.
+
+use std::{
+    collections::HashMap,
+    future::{IntoFuture, ready},
+    sync::Arc,
+    vec,
+};
+
+use super::{
+    Repository, Request,
+    import::Import,
+    in_many::{InMany, Numbered},
+    request::{BoxedCall, Checked, sealed::Sealed},
+    write::{Create, Delete, Deleted, Update},
+    write_stream::{ItemResult, Sequence, Step, WriteStream},
+};
+use crate::{
+    codec::Stored,
+    error::{Error, InvalidSetting, Result},
+    key::Key,
+    model::Versioned,
+};
+
+/// Writes of many items: [`Repository::create_many`], [`update_many`](Repository::update_many),
+/// [`delete_many`](Repository::delete_many) and [`import_unchecked`](Repository::import_unchecked). The type `K` is the kind of each
+/// write.
+///
+/// # What a call for many items promises
+///
+/// - Each item is written by a call of its own, with its own result. An error of one item ends no other item.
+/// - The items are not written together: other callers may see some of them and not the others. A [`Transaction`](crate::Transaction)
+///   writes up to 100 items together.
+/// - Items with one key are written one after the other, in the order given. All others are written in any order, up to
+///   [`concurrency`](Request::concurrency) at the same time.
+/// - The deadline and the attempts limit each item by itself, from its first request on. The whole call may take longer.
+/// - Without items, nothing is sent.
+#[derive(Debug)]
+pub struct WriteMany<K> {
+    items: Vec<K>,
+    concurrency: usize,
+}
+
+impl<K> WriteMany<K> {
+    const CONCURRENCY: usize = 16;
+
+    fn of(items: impl Iterator<Item = K>) -> Self {
+        Self { items: items.collect(), concurrency: Self::CONCURRENCY }
+    }
+}
+
+impl<T: Versioned> Repository<T> {
+    /// Creates many items, each like [`create`](Self::create). Returns one result for each value, in the order of the values, or a
+    /// [`stream`](Request::stream) of results as the items finish.
+    ///
+    /// The second of two values with one key fails with [`Error::AlreadyExists`]. Items are written one by one and not in
+    /// `BatchWriteItem` requests, which have no conditions. [`import_unchecked`](Self::import_unchecked) uses these requests.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let new = ["85123A", "22423"].map(|sku| Product { sku: sku.into(), stock: 10 });
+    /// for created in products.create_many(new).concurrency(4).await {
+    ///     match created {
+    ///         Ok(product) => println!("{} created", product.sku),
+    ///         Err(dynalock::Error::AlreadyExists(_)) => println!("was there already"),
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Each result has the errors of [`create`](Self::create). The call as a whole has none.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, each item may have been written or not. Nothing is sent after the drop, but requests that were sent
+    /// may still arrive.
+    pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
+        self.many(WriteMany::of(values.into_iter().map(Create::new)))
+    }
+
+    /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns one result for each value, in the
+    /// order of the values, or a [`stream`](Request::stream) of results as the items finish.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let mut found: Vec<_> = products.get_many(["85123A", "22423"]).await?.into_iter().flatten().collect();
+    /// for product in &mut found {
+    ///     product.stock += 10;
+    /// }
+    /// let conflicts = products.update_many(found).await.into_iter().filter(Result::is_err).count();
+    /// println!("{conflicts} products were written by another caller meanwhile");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Each result has the errors of [`update`](Self::update). The call as a whole has none.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, each item may have been written or not. Nothing is sent after the drop, but requests that were sent
+    /// may still arrive.
+    pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
+        self.many(WriteMany::of(stored.into_iter().map(Update::changes)))
+    }
+
+    /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in the order given, or a
+    /// [`stream`](Request::stream) of results as the items finish.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let sold_out = products.scan().filter(Product::ATTR.stock.eq(0)).collect().await?;
+    /// for deleted in products.delete_many(sold_out).await {
+    ///     match deleted {
+    ///         Ok(_) => {}
+    ///         Err(dynalock::Error::Conflict(_)) => println!("a product was written meanwhile, and stays"),
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Each result has the errors of [`delete`](Self::delete). The call as a whole has none.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, each item may have been deleted or not. Nothing is sent after the drop, but requests that were sent
+    /// may still arrive.
+    pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
+        self.many(WriteMany::of(stored.into_iter().map(Delete::new)))
+    }
+
+    /// Writes many values without any check, over whatever items are there, leased ones too.
+    ///
+    /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single puts. Use it to fill a table that no
+    /// other caller writes: initial data, or a copy of another table.
+    ///
+    /// - A leased item loses its lease with its old content. The holder learns it at its next write or heartbeat. With a
+    ///   [separate lease](crate::Lockable), the lease row is neither read nor written: the holder keeps its lease, and its next write
+    ///   starts from the imported item.
+    /// - Each item gets version 1 and write ids, like a created one. A value that another caller has read from the old item can
+    ///   therefore not overwrite the new one.
+    /// - Several values with one key are written one after the other, in the order given. The last one stays.
+    /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with growing pauses, until the deadline.
+    ///   Each item that is left then has an error. If DynamoDB refuses the content of a request, its items are sent one by one, so
+    ///   that the error belongs to the item that caused it.
+    /// - A request that was lost and sent again may arrive late, and then overwrites what was written meanwhile.
+    ///
+    /// [`concurrency`](Request::concurrency) counts requests. The deadline and the attempts limit the requests of up to 25 items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let all = (0..10_000).map(|number| Product { sku: format!("{number}"), stock: 100 });
+    /// let mut results = products.import_unchecked(all).stream();
+    /// let mut written = 0;
+    /// while let Some(item) = results.next().await {
+    ///     item.result?;
+    ///     written += 1;
+    /// }
+    /// println!("{written} products");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Each result has its own error. The call as a whole has none.
+    ///
+    /// - [`Error::Encode`]: the value cannot be stored.
+    /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
+    /// - [`Error::Indeterminate`]: a reply was lost, and no later request wrote the item.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, each item may have been written or not. Nothing is sent after the drop, but requests that were sent
+    /// may still arrive.
+    pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
+        self.many(WriteMany::of(values.into_iter().map(Import::new)))
+    }
+
+    fn many<K>(&self, kind: WriteMany<K>) -> Request<T, WriteMany<K>> {
+        Request::new(self.clone(), self.limits, kind)
+    }
+}
+
+impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
+    /// Limits the number of requests that are on their way at the same time, at least 1. The default is 16. A request writes one
+    /// item, or up to 25 for [`import_unchecked`](Repository::import_unchecked). With a limit of 0, each item fails with
+    /// [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>, new: Vec<Product>) {
+    /// let results = products.create_many(new).concurrency(64).await;
+    /// # }
+    /// ```
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.kind.concurrency = requests;
+        self
+    }
+
+    /// Returns the results as the items finish, for example for a progress bar.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>, new: Vec<Product>) -> dynalock::Result<()> {
+    /// let all = new.len();
+    /// let mut results = products.create_many(new).stream();
+    /// let mut done = 0;
+    /// while let Some(item) = results.next().await {
+    ///     item.result?;
+    ///     done += 1;
+    ///     print!("\r{done} of {all}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors are those of the single call. Each belongs to one item, and the stream goes on with the others.
+    ///
+    /// # Cancel safety
+    ///
+    /// The stream can be dropped at any time. Nothing is sent after that.
+    pub fn stream(self) -> WriteStream<K::Output> {
+        let settings = Arc::new(self.like(()));
+        let WriteMany { items, concurrency } = self.kind;
+        let count = items.len();
+        if concurrency == 0 {
+            let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
+            return WriteStream::new(refused, 1, count);
+        }
+        let mut chains = chains(items).into_iter();
+        let sequences = std::iter::from_fn(move || {
+            let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
+            let settings = Arc::clone(&settings);
+            (!together.is_empty()).then(|| -> Sequence<K::Output> {
+                Box::new(std::iter::from_fn(move || {
+                    let items: Vec<_> = together.iter_mut().filter_map(Iterator::next).collect();
+                    (!items.is_empty()).then(|| K::send(&settings, items))
+                }))
+            })
+        });
+        WriteStream::new(sequences, concurrency, count)
+    }
+}
+
+impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
+    type Output = Vec<Result<K::Output>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let mut stream = self.stream();
+        Box::pin(async move {
+            let mut results = Vec::new();
+            while let Some(item) = stream.next().await {
+                results.push(item);
+            }
+            results.sort_unstable_by_key(|item| item.index);
+            results.into_iter().map(|item| item.result).collect()
+        })
+    }
+}
+
+/// Groups items by their keys. The items of a group are in their order, and the groups in the order of their first items.
+fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
+    let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
+    let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
+        let place = *places.entry(item.key()).or_insert(chains.len());
+        let item = Numbered { index, item };
+        match chains.get_mut(place) {
+            Some(chain) => chain.push(item),
+            None => chains.push(vec![item]),
+        }
+    }
+    chains.into_iter().map(Vec::into_iter).collect()
+}
+
+/// The result of an item that is not sent because of a setting.
+fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
+    let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
+    let step: Step<O> = Box::pin(ready(vec![result]));
+    Box::new(std::iter::once(step))
+}
+
+macro_rules! in_many {
+    ($($kind:ident => $output:ty, $key:expr;)*) => {$(
+        impl<T: Versioned> InMany<T> for $kind<T> {
+            type Output = $output;
+
+            const MOST: usize = 1;
+
+            fn key(&self) -> Key {
+                let key: fn(&Self) -> Key = $key;
+                key(self)
+            }
+
+            fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output> {
+                let calls = items.into_iter().map(|Numbered { index, item }| Numbered { index, item: settings.like(item) });
+                let calls: Vec<_> = calls.collect();
+                Box::pin(async move {
+                    let mut results = Vec::with_capacity(calls.len());
+                    for Numbered { index, item } in calls {
+                        results.push(ItemResult { index, result: item.await });
+                    }
+                    results
+                })
+            }
+        }
+    )*};
+}
+
+in_many! {
+    Create => Stored<T>, |create| create.value.key();
+    Update => Stored<T>, |update| update.stored.key();
+    Delete => Deleted, |delete| delete.stored.key();
+}
+
+impl<K: Sealed> Sealed for WriteMany<K> {}
+impl<K: Checked> Checked for WriteMany<K> {}

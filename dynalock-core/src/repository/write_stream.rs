@@ -1,0 +1,147 @@
+//! The results of a call that writes many items.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::Stream;
+use futures_util::stream::FuturesUnordered;
+
+use super::request::BoxedCall;
+use crate::error::Result;
+
+/// The result of one item of a call that writes many: an element of a [`WriteStream`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ItemResult<O> {
+    /// The place of the item in the order in which the call was given the items, from 0.
+    pub index: usize,
+    /// The result of the item: what the single call would return.
+    pub result: Result<O>,
+}
+
+/// The results of a call that writes many items, as the items finish: [`Request::stream`](super::Request::stream).
+///
+/// Each item has one result, in any order. The stream sends requests and receives answers only while it is polled, because it starts
+/// no task. The deadlines of the items on their way run meanwhile, so poll the stream again soon. `size_hint` is exact: it is the
+/// number of items without a result.
+///
+/// # Cancel safety
+///
+/// The stream can be dropped at any time, and nothing is sent after that. The items without a result may have been written or not.
+#[must_use = "nothing is written until this is polled"]
+pub struct WriteStream<O> {
+    /// The writes that have not begun.
+    waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
+    running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
+    ready: VecDeque<ItemResult<O>>,
+    /// The largest number of requests at the same time.
+    concurrency: usize,
+    /// The number of items without a result.
+    left: usize,
+}
+
+/// Requests that are sent one after the other, because they write the same keys.
+pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
+
+/// One call of a sequence, for one or several items.
+pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
+
+/// A call that has ended, and the calls after it.
+struct Finished<O> {
+    results: Vec<ItemResult<O>>,
+    rest: Sequence<O>,
+}
+
+impl<O: Send + 'static> WriteStream<O> {
+    pub(super) fn new(
+        waiting: impl Iterator<Item = Sequence<O>> + Send + 'static,
+        concurrency: usize,
+        items: usize,
+    ) -> Self {
+        Self {
+            waiting: Box::new(waiting),
+            running: FuturesUnordered::new(),
+            ready: VecDeque::new(),
+            concurrency,
+            left: items,
+        }
+    }
+
+    /// Returns the result of the next item that finishes, or `None` after the last one. Programs without a `StreamExt` can use it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>, new: Vec<Product>) -> dynalock::Result<()> {
+    /// let mut results = products.create_many(new).stream();
+    /// while let Some(item) = results.next().await {
+    ///     println!("item {} is written: {}", item.index, item.result.is_ok());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The stream itself has no errors. Each item has the errors of its single call, and its error ends no other item.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time: no result is skipped.
+    pub async fn next(&mut self) -> Option<ItemResult<O>> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// Begins the next call of a sequence.
+    fn begin(&mut self, mut sequence: Sequence<O>) {
+        if let Some(step) = sequence.next() {
+            self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));
+        }
+    }
+}
+
+impl<O: Send + 'static> Stream for WriteStream<O> {
+    type Item = ItemResult<O>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ItemResult<O>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(result) = this.ready.pop_front() {
+                this.left = this.left.saturating_sub(1);
+                return Poll::Ready(Some(result));
+            }
+            while this.running.len() < this.concurrency {
+                let Some(sequence) = this.waiting.next() else { break };
+                this.begin(sequence);
+            }
+            match ready!(Pin::new(&mut this.running).poll_next(context)) {
+                Some(Finished { results, rest }) => {
+                    this.ready.extend(results);
+                    this.begin(rest);
+                }
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+/// The stream pins nothing in place: its futures are boxed.
+impl<O> Unpin for WriteStream<O> {}
+
+impl<O> fmt::Debug for WriteStream<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteStream").field("left", &self.left).finish_non_exhaustive()
+    }
+}

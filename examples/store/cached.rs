@@ -1,0 +1,87 @@
+//! A cache in front of a store.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use dynalock::{
+    Result, Stored,
+    query::{Page, PageToken, QuerySpec},
+    request::Deleted,
+    store::{Change, Store},
+};
+
+use crate::{Order, OrderKey};
+
+/// Keeps what `get` has read. A write forgets its item, also if it fails: its outcome may be unknown.
+///
+/// Another process may write meanwhile, so a read may be stale. An update of a stale value is a conflict, and forgets it: the next
+/// read sees the current item.
+pub(crate) struct Cached {
+    inner: Arc<dyn Store<Order>>,
+    kept: Mutex<HashMap<OrderKey, Stored<Order>>>,
+}
+
+impl Cached {
+    pub(crate) fn new(inner: Arc<dyn Store<Order>>) -> Self {
+        Self { inner, kept: Mutex::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<OrderKey, Stored<Order>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes on the result of a write, and forgets its item.
+    fn written<V>(&self, key: &OrderKey, result: Result<V>) -> Result<V> {
+        self.kept().remove(key);
+        result
+    }
+}
+
+#[async_trait]
+impl Store<Order> for Cached {
+    async fn get(&self, key: OrderKey) -> Result<Option<Stored<Order>>> {
+        if let Some(kept) = self.kept().get(&key) {
+            return Ok(Some(kept.clone()));
+        }
+        let found = self.inner.get(key.clone()).await?;
+        if let Some(found) = &found {
+            self.kept().insert(key, found.clone());
+        }
+        Ok(found)
+    }
+
+    async fn create(&self, value: Order) -> Result<Stored<Order>> {
+        let key = OrderKey::from(&value);
+        self.written(&key, self.inner.create(value).await)
+    }
+
+    async fn update(&self, stored: Stored<Order>) -> Result<Stored<Order>> {
+        let key = OrderKey::from(&*stored);
+        self.written(&key, self.inner.update(stored).await)
+    }
+
+    async fn replace(&self, stored: Stored<Order>) -> Result<Stored<Order>> {
+        let key = OrderKey::from(&*stored);
+        self.written(&key, self.inner.replace(stored).await)
+    }
+
+    async fn update_with(&self, key: OrderKey, change: &mut Change<'_, Order>) -> Result<Stored<Order>> {
+        self.written(&key.clone(), self.inner.update_with(key, change).await)
+    }
+
+    async fn delete(&self, stored: Stored<Order>) -> Result<Deleted> {
+        let key = OrderKey::from(&*stored);
+        self.written(&key, self.inner.delete(stored).await)
+    }
+
+    async fn get_many(&self, keys: Vec<OrderKey>) -> Result<Vec<Option<Stored<Order>>>> {
+        self.inner.get_many(keys).await
+    }
+
+    async fn page(&self, query: QuerySpec<Order>, token: Option<PageToken>) -> Result<Page<Stored<Order>>> {
+        self.inner.page(query, token).await
+    }
+}
