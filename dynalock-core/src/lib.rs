@@ -74,8 +74,8 @@ pub mod lock {
 /// The calls of a [`Repository`] before they are sent.
 pub mod request {
     pub use crate::repository::{
-        Checked, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import, InMany, ItemResult, Patch,
-        Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
+        Checked, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import, InMany, ItemResult,
+        Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
     };
 }
 

@@ -82,7 +82,7 @@ pub(crate) async fn open(
     }
     match mode {
         Mode::Transaction => Ok(()),
-        Mode::Update | Mode::Naive => {
+        Mode::Update | Mode::Patch | Mode::Naive => {
             let products = products.clone();
             workers::drain("opening", left_over, workers, move |product| start_anew(products.clone(), product))
                 .await

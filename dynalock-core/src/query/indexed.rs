@@ -10,16 +10,17 @@ use crate::{
 };
 
 impl<T: Versioned> Repository<T> {
-    /// Makes a query of one partition of an index, in the order of the index's sort key.
+    /// Makes a query of one partition of an index, in the order of the sort key of the index.
     ///
     /// | index | result |
     /// |---|---|
     /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like all others |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
-    /// A read of a global index is eventually consistent: it may miss recent writes, and show an item as it was before them. A checked
-    /// write of such an item fails with [`Error::Conflict`](crate::Error::Conflict). An item without the key attributes of an index is not
-    /// in it.
+    /// A read of a global index is eventually consistent. An eventually consistent read may miss
+    /// recent writes and return an earlier state of an item. A checked write of that state fails
+    /// with [`Error::Conflict`](crate::Error::Conflict). An index does not contain the items that
+    /// lack one of its key attributes.
     ///
     /// # Examples
     ///
@@ -36,7 +37,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The methods that end the query return [`Error::IndexNotFound`](crate::Error::IndexNotFound) if the table does not have the index.
+    /// The methods that send the query return [`Error::IndexNotFound`](crate::Error::IndexNotFound)
+    /// if the table does not have the index.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "`query_index(by_status, Status::Open)` reads better than with a reference"
@@ -53,9 +55,11 @@ impl<T: Versioned> Repository<T> {
 macro_rules! fetch {
     ($kind:ident) => {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
-            /// Reads the items from the table, up to 100 in a request, by the keys that the index returns. The reads are strongly
-            /// consistent: an item shows its newest state, which may no longer be that of the index. An item that was deleted
-            /// meanwhile is left out, but counts for the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys.
+            /// Reads the items from the table by the keys that the index returns, up to 100 in a
+            /// request. The reads are strongly consistent, so an item has its newest state. In its
+            /// newest state, the item may no longer belong to the queried partition. An item that
+            /// was deleted meanwhile is left out, but counts for the [`limit`](Self::limit) of a
+            /// page. [`count`](Query::count) counts the keys.
             ///
             /// # Examples
             ///

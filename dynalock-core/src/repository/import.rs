@@ -59,6 +59,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     value: item.value,
                     change: Change::Create,
                     policy: LeasePolicy::Ignoring,
+                    condition: None,
                 },
                 in_doubt: false,
             });

@@ -62,7 +62,14 @@ impl<T: Versioned, K> Request<T, K> {
     /// Returns a call of another kind with the settings of this one.
     pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
         let Self { repository, limits, delivery, policy, .. } = self;
-        Request { repository: repository.clone(), limits: *limits, delivery: *delivery, policy: policy.clone(), kind }
+        Request {
+            repository: repository.clone(),
+            limits: *limits,
+            delivery: *delivery,
+            policy: policy.clone(),
+            condition: None,
+            kind,
+        }
     }
 }
 

@@ -308,7 +308,7 @@ async fn the_bookkeeping_of_patches_is_no_content(shop: &Shop) {
     let table = baskets(shop).await;
     table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap();
     let stored = table.raw.get("a").await.unwrap();
-    assert!(stored["_p0"] != b(&[]) && stored["_p1"] == b(&[]) && stored["_p7"] == b(&[]));
+    assert!(stored["_p0"] != b([]) && stored["_p1"] == b([]) && stored["_p7"] == b([]));
     let replaced = table.items.get("a").await.unwrap().unwrap();
     table.items.replace(replaced).await.unwrap();
     assert!(!table.raw.get("a").await.unwrap().contains_key("_p0"));
@@ -316,7 +316,7 @@ async fn the_bookkeeping_of_patches_is_no_content(shop: &Shop) {
     table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap();
     put(&table, ["_version", "_writes"], []).await;
     let mut read = table.items.get("a").await.unwrap().unwrap();
-    put(&table, [], [("_p0", b(&[1]))]).await;
+    put(&table, [], [("_p0", b([1]))]).await;
     read.count = 0;
     assert_eq!(table.items.update(read).await.unwrap().version(), 1);
 }
