@@ -304,7 +304,7 @@ pub(crate) struct ItemRef {
 
 impl fmt::Debug for ItemRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subject").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("ItemRef").field("table", &self.table).finish_non_exhaustive()
     }
 }
 

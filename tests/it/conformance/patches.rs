@@ -309,6 +309,13 @@ async fn the_bookkeeping_of_patches_is_no_content(shop: &Shop) {
     table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap();
     let stored = table.raw.get("a").await.unwrap();
     assert!(stored["_p0"] != b([]) && stored["_p1"] == b([]) && stored["_p7"] == b([]));
+    for _ in 0..8 {
+        table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap();
+    }
+    let stored = table.raw.get("a").await.unwrap();
+    let of_register = stored.iter().filter(|(name, _)| name.starts_with("_p"));
+    let bytes = of_register.map(|(name, id)| name.len() + id.as_b().unwrap().as_ref().len()).sum::<usize>();
+    assert_eq!(bytes, 88);
     let replaced = table.items.get("a").await.unwrap().unwrap();
     table.items.replace(replaced).await.unwrap();
     assert!(!table.raw.get("a").await.unwrap().contains_key("_p0"));

@@ -6,6 +6,7 @@ mod keys;
 mod kinds;
 mod limits;
 mod merged;
+mod patches;
 mod reads;
 mod refused;
 mod reruns;
