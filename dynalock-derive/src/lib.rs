@@ -49,6 +49,7 @@
 //! | `partition_key` | required, on one field: the table's partition key |
 //! | `sort_key` | the table's sort key, if it has one |
 //! | `version` | a `u64` that mirrors the stored version. The version attribute has the name of this field |
+//! | `expires` | the time to live of the table: a `u64`, `i64` or `u32` of epoch seconds, or an `Option` of one |
 //!
 //! A key is a string, a whole number or bytes: any `KeyAttribute`. Its type may not depend on a
 //! type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field of

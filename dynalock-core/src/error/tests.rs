@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use super::{TransactionId, *};
 use crate::{
     key::{Key, KeyType, KeyValue},
-    model::{ItemRef, KeyModel, Model},
+    model::{ItemRef, KeyModel, Model, TimesModel},
 };
 
 const MODEL: &Model = &Model {
@@ -12,6 +12,7 @@ const MODEL: &Model = &Model {
     sort_key: None,
     version: "_version",
     version_is_field: false,
+    times: TimesModel::NONE,
     write_ids: 10,
     attributes: &["sku"],
     show_key: false,

@@ -14,7 +14,7 @@ pub use modify::{TryUpdateWith, UpdateWith, UpsertWith};
 pub use read::Get;
 pub use request::{Checked, Request};
 pub(crate) use session::Session;
-pub use table::CreateTable;
+pub use table::{CreateTable, VerifyTable};
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
@@ -197,9 +197,17 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Creates the table with the key and the indexes of `T` and on-demand billing, and waits until
-    /// the table is active. If a table with the same key exists, the call succeeds, whatever indexes
-    /// the table has. The default deadline of the wait is one minute.
+    /// Creates the table with the key and the indexes of `T`, and with its time to live if a field
+    /// has `#[dynalock(expires)]`. The billing is on-demand, unless it is
+    /// [provisioned](Request::provisioned).
+    ///
+    /// The call waits until the table has the status `ACTIVE`, each index of `T` is built, and time
+    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live; the
+    /// call does not wait for that. The default deadline of the wait is one minute.
+    ///
+    /// If a table with the same key exists, the call succeeds, whatever indexes the table has. Time
+    /// to live is switched on if it is off. All else stays as it is;
+    /// [`verify_table`](Self::verify_table) shows the differences.
     ///
     /// # Examples
     ///
@@ -208,7 +216,7 @@ impl<T> Repository<T> {
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
     /// # use shop::Product;
     /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// products.create_table().await?;
+    /// products.create_table().deletion_protection().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -216,16 +224,51 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::TableMismatch`]: the table exists with another key.
+    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is on for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not be created.
+    /// If the future is dropped, the table may or may not be created. The call can be repeated.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
     {
-        table::request(self)
+        table::creation(self)
+    }
+
+    /// Compares the table with `T`: the key, the indexes and the time to live. Nothing is changed.
+    ///
+    /// Indexes that the table has beyond those of `T` are no differences, because they may serve
+    /// other programs. Billing and deletion protection are not compared.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// for difference in products.verify_table().await?.differences() {
+    ///     println!("{difference}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The [errors of every call](Repository#errors-of-every-call) are possible. A missing table is
+    /// [`Error::TableNotFound`]. A difference is no error.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. The call changes nothing.
+    pub fn verify_table(&self) -> Request<T, VerifyTable>
+    where
+        T: Versioned,
+    {
+        table::verification(self)
     }
 
     /// Returns the item under a key, or `None` if there is no item. The read is strongly
