@@ -132,6 +132,16 @@ pub struct KeptTimes {
 impl TimesModel {
     /// A type without times.
     pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
+
+    /// Returns whether an attribute is a time that the library writes.
+    pub(crate) fn is_kept(&self, name: &str) -> bool {
+        self.kept().any(|time| time.name == name)
+    }
+
+    /// Returns the times that the library writes.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = TimeModel> {
+        self.created_at.into_iter().chain(self.updated_at)
+    }
 }
 
 /// An index of a table.

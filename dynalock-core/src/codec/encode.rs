@@ -128,7 +128,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns whether an attribute is content of the value. A field that mirrors the version is not.
+/// Returns whether an attribute is content of the value. A field that mirrors the version or a kept
+/// time is not.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -143,7 +144,7 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if name == WRITES {
         return reserved("the name is reserved for the write ids");
     }
-    Ok(true)
+    Ok(!model.times.is_kept(name))
 }
 
 fn written_twice(name: &str) -> SerdeError {

@@ -10,6 +10,7 @@ mod fingerprint;
 mod flattened;
 mod refused;
 mod stored;
+mod times;
 
 use decode::is_tracked;
 pub(crate) use decode::{decode, state_of};
@@ -18,6 +19,7 @@ pub use etag::Etag;
 pub(crate) use etag::digest_item;
 pub use stored::Stored;
 pub(crate) use stored::{Basis, Content, State};
+pub(crate) use times::{times_of_create, updated_at};
 
 use std::sync::Arc;
 

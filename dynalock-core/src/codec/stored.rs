@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::{Error, SerdeError},
-    model::{Model, Versioned},
+    model::{KeptTimes, Model, Versioned},
     version::{Incarnation, Revision},
 };
 
@@ -60,6 +60,8 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
+    /// The times that the library keeps, as the item has them.
+    pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
 }
@@ -208,18 +210,19 @@ impl<T: Versioned> Stored<T> {
     /// written.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
+        value.mirror_times(basis.times);
         Self::new(value, basis)
     }
 }
 
 impl Basis {
-    pub(super) fn read(state: State, content: Content) -> Self {
-        Self { state, before: Before::Untouched, content }
+    pub(super) fn read(state: State, content: Content, times: KeptTimes) -> Self {
+        Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the basis after a write that left the item in this revision.
-    pub(crate) fn written(revision: Revision, content: Content) -> Self {
-        Self::read(State { revision, image: None }, content)
+    /// Returns the basis after a write that left the item in this revision, with these times.
+    pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
+        Self::read(State { revision, image: None }, content, times)
     }
 
     /// Returns the basis with another incarnation, because a write created the item again.

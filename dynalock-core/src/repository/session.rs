@@ -233,7 +233,8 @@ impl<T: Versioned> Session<T> {
     }
 
     fn intent(&self, value: T, change: Change) -> IntentOf<T> {
-        IntentOf { table: Arc::clone(self.table()), value, change, policy: self.policy.clone() }
+        let at = self.repository.options.now();
+        IntentOf { table: Arc::clone(self.table()), value, change, policy: self.policy.clone(), at }
     }
 
     /// Returns the first plan of an update. The plan takes the changes, so that no value is encoded

@@ -205,7 +205,8 @@ impl Transaction {
     /// The content must have exactly the same bytes. A `HashSet` or a `HashMap` has a different
     /// order each time. The commit then fails with [`Error::TokenReused`], or with
     /// [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a `BTreeMap` or
-    /// a `Vec`.
+    /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]` differ
+    /// each time, too, so a repeated transaction with such writes fails in the same way.
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after its item was deleted. A new item would get the same incarnation, and

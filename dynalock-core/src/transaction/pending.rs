@@ -140,5 +140,6 @@ impl PendingOperation {
 
 fn write<T: Versioned>(repository: &Repository<T>, value: T, change: Change) -> OperationKind {
     let (table, policy) = (Arc::clone(&repository.table), LeasePolicy::outside(T::MODEL, repository.options));
-    OperationKind::Write(Box::new(IntentOf { table, value, change, policy }))
+    let at = repository.options.now();
+    OperationKind::Write(Box::new(IntentOf { table, value, change, policy, at }))
 }

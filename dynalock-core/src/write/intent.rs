@@ -3,6 +3,8 @@
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
+use aws_sdk_dynamodb::types::AttributeValue;
+
 use super::{
     check::{Requirement, check},
     key::checked_key,
@@ -11,12 +13,12 @@ use super::{
     update::update as update_text,
 };
 use crate::{
-    codec::{Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size},
+    codec::{Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, times_of_create, updated_at},
     error::{Error, Spent},
     expression::{Placeholders, absent, same_attributes, unchanged},
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
-    model::{ItemRef, Model, Versioned},
+    model::{ItemRef, KeptTimes, Model, Versioned},
     operation::Action,
     version::{Expected, Repeats, Revision, Ring, WRITES, revision_in},
 };
@@ -90,6 +92,9 @@ pub(crate) struct IntentOf<T> {
     pub(crate) value: T,
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
+    /// The time that the write leaves in the item, in epoch milliseconds. All attempts have the
+    /// same time, so that the result does not depend on which of them was applied.
+    pub(crate) at: u64,
 }
 
 /// The kind of a write, and the state that the write requires.
@@ -141,7 +146,7 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the value as it is stored after the write. `next` comes from the plan.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // Only a delete has no next basis.
-        let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()));
+        let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
@@ -183,10 +188,11 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the plan of an update with these changes.
     pub(crate) fn plan_changes(
         &self,
-        changes: Changes,
+        mut changes: Changes,
         stamp: WriteStamp,
         clause: &LeaseClause,
     ) -> Result<Plan, Error> {
+        changes.set.extend(self.changed_times());
         let key = self.value.key();
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
@@ -200,7 +206,20 @@ impl<T: Versioned> IntentOf<T> {
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
+    }
+
+    /// Returns the kept times of the item after the write.
+    fn times(&self) -> KeptTimes {
+        match self.change.basis() {
+            Some(basis) => basis.times.after(T::MODEL, self.at),
+            None => times_of_create(T::MODEL, self.at),
+        }
+    }
+
+    /// Returns the times that an update sets.
+    fn changed_times(&self) -> Option<(Cow<'static, str>, AttributeValue)> {
+        updated_at(T::MODEL, self.at).map(|(name, value)| (Cow::Borrowed(name), value))
     }
 
     /// Returns the content that an update with these changes leaves. After an overwrite, the
@@ -236,10 +255,12 @@ impl<T: Versioned> IntentOf<T> {
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
             }
         }
+        let times = self.times();
+        times.write_into(T::MODEL, &mut item);
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         let write = write(&self.table, key_item, Action::Put(item), Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, times)))
     }
 
     /// Returns the changes of an update that writes all attributes, and removes the attributes of
@@ -329,7 +350,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
         }
         // Only a transaction needs the size. The first plan of a single update is made elsewhere,
         // without a size.
-        let changed_bytes = changes.size();
+        let times = Changes { set: self.changed_times().into_iter().collect(), ..Changes::default() };
+        let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
     }
 
@@ -338,6 +360,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             (Change::Update(_) | Change::Touch(_) | Change::Overwrite(..), _) => Ok(self.changes()?.size()),
             (_, Some(next)) => {
                 let mut item = encode(&self.table, &self.value)?;
+                self.times().write_into(T::MODEL, &mut item);
                 next.write_into(T::MODEL.version, &mut item);
                 Ok(size(&item))
             }
@@ -372,8 +395,10 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let IntentOf { table, value, .. } = self.intent;
         let next = self.intent.next(stamp)?;
-        let left = Content::of(T::MODEL, &self.content);
         let mut content = self.content.clone();
+        let times = self.intent.times();
+        times.write_into(T::MODEL, &mut content);
+        let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
         // The put replaces the lease attributes, so the condition has to fix all of them.
@@ -386,7 +411,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let key = value.key();
         let key_item = checked_key(T::MODEL, table, &key)?;
         let write = write(table, key_item, Action::Put(content), Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left)))
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
     }
 
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
@@ -439,7 +464,7 @@ pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
 /// Returns whether an attribute is a key, or belongs to the library.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
-    is_lease || model.is_key(name) || name == model.version || name == WRITES
+    is_lease || model.is_key(name) || name == model.version || name == WRITES || model.times.is_kept(name)
 }
 
 /// Returns the conjunction of a condition and an optional second one.

@@ -29,6 +29,7 @@ mod queries;
 mod read;
 mod shapes;
 mod tables;
+mod times;
 mod transaction;
 mod unversioned;
 mod update;
