@@ -346,6 +346,20 @@ pub(crate) struct ItemRef {
     pub(crate) key: Key,
     /// The version that the item must have.
     pub(crate) expected: Option<u64>,
+    /// The rule by which the item counts as expired.
+    pub(crate) expiry: ItemExpiry,
+}
+
+/// The rule by which an item counts as expired.
+///
+/// DynamoDB deletes an expired item only some time later. Until then, the library treats it as
+/// absent. The allowed difference between clocks counts as life.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ItemExpiry {
+    /// The largest difference between two clocks.
+    pub(crate) max_skew: Duration,
+    /// The offset of this machine's clock in milliseconds, for tests.
+    pub(crate) clock_offset: i64,
 }
 
 impl fmt::Debug for ItemRef {

@@ -225,6 +225,11 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
+    /// Returns the basis of a write that replaces an item whose content is of no interest.
+    pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
+        Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
+    }
+
     /// Returns the basis with another incarnation, because a write created the item again.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);

@@ -10,7 +10,7 @@ mod operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
-pub(crate) use condition::{absent, exists, same_attributes, unchanged};
+pub(crate) use condition::{absent, exists, lives, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub use user::Condition;
 

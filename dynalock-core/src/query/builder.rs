@@ -10,10 +10,11 @@ use super::{
     token::{PageToken, Secret},
 };
 use crate::{
+    codec::ExpiredItems,
     error::{Error, InvalidSetting, Result},
     expression::{Condition, Placeholders},
     key::KeyValue,
-    model::{IndexModel, IndexScope, KeyModel, Versioned},
+    model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
     retry::Limits,
@@ -37,6 +38,8 @@ use crate::{
 /// - Each item is a [`Stored`](crate::Stored) value, and a write of it is checked like a write of any other.
 /// - The items are not read at one moment. A query may see one write and not an earlier one, if both happen while it reads.
 ///   An item that is created or deleted meanwhile may be seen or not. [`transact`](crate::transact) does not cover queries.
+/// - Expired items are no items, unless the read is [`including_expired`](Self::including_expired). An index that does not hold the
+///   field with `#[dynalock(expires)]` cannot tell: its keys, and their count, may name expired items.
 /// - Lease rows of [separate leases](crate::Lockable) are no items: they appear in no result, and in no count or limit.
 /// - Reads are strongly consistent, unless the read is [`eventually_consistent`](Self::eventually_consistent). Reads of global indexes
 ///   are always eventually consistent.
@@ -58,6 +61,7 @@ pub struct Query<T, K> {
     limit: Option<usize>,
     segments: u32,
     secret: Option<Secret>,
+    expired: ExpiredItems,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -120,6 +124,7 @@ impl<T, K> Query<T, K> {
             limit: None,
             segments: 1,
             secret: None,
+            expired: ExpiredItems::Absent,
             kind: PhantomData,
         }
     }
@@ -149,6 +154,7 @@ impl<T, K> Query<T, K> {
             limit: self.limit,
             segments: self.segments,
             secret: self.secret,
+            expired: self.expired,
             kind: PhantomData,
         }
     }
@@ -280,6 +286,25 @@ impl<T, K> Query<T, K> {
         K: Consistent,
     {
         self.consistent = false;
+        self
+    }
+
+    /// Returns also the items whose time to live is over: the time in their field with
+    /// `#[dynalock(expires)]`. Without this setting, expired items are in no result, count or limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let all = orders.query("alice").including_expired().collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn including_expired(mut self) -> Self {
+        self.expired = ExpiredItems::Included;
         self
     }
 
@@ -573,9 +598,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
         let hides_lease_rows = model.lock_in_row().is_some();
+        let expires = model.times.expires.map(|expires| expires.name);
+        let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
-            // DynamoDB would count the rows of leases.
-            Selection::Count if hides_lease_rows => Selection::Projection(projection(&keys, &mut to)),
+            // DynamoDB would count the rows of leases and the expired items.
+            Selection::Count if hides_lease_rows || expires.is_some() => {
+                Selection::Projection(projection(&keys, expires, &mut to))
+            }
             selection => selection,
         };
         let (names, values) = to.finish();
@@ -583,7 +612,18 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
-        Ok(Some(Plan { connection, limits: self.limits, model, request, keys, hides_lease_rows, fetches }))
+        let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
+        let limits = self.limits;
+        Ok(Some(Plan { connection, limits, model, request, keys, hides_lease_rows, hides_expired, fetches }))
+    }
+
+    /// Returns whether the index, if it is one, holds an attribute.
+    fn holds(&self, name: &str) -> bool {
+        self.index.is_none_or(|index| match index.projection {
+            Projection::All => true,
+            Projection::KeysOnly => index.key_attributes().any(|key| key.name == name),
+            Projection::Include(names) => names.contains(&name) || index.key_attributes().any(|key| key.name == name),
+        })
     }
 }
 
@@ -613,8 +653,10 @@ fn key_condition(
     format!("{in_partition} AND {in_range}")
 }
 
-fn projection(keys: &[KeyModel], to: &mut Placeholders) -> String {
-    let names: Vec<_> = keys.iter().map(|key| to.name(key.name).to_string()).collect();
+fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -> String {
+    let further = expires.filter(|name| keys.iter().all(|key| key.name != *name));
+    let names = keys.iter().map(|key| key.name).chain(further);
+    let names: Vec<_> = names.map(|name| to.name(name).to_string()).collect();
     names.join(", ")
 }
 
@@ -645,6 +687,7 @@ impl<T, K> Clone for Query<T, K> {
             limit: self.limit,
             segments: self.segments,
             secret: self.secret.clone(),
+            expired: self.expired,
             kind: PhantomData,
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
     key::Key,
-    model::{KeyModel, Model},
+    model::{ItemExpiry, KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart},
     retry::{Attempts, Connection, Limits},
 };
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) keys: Vec<KeyModel>,
     /// Whether rows of leases stand between the items.
     pub(super) hides_lease_rows: bool,
+    /// How expired items are recognised, which stand between the items. `None` if they are shown.
+    pub(super) hides_expired: Option<ItemExpiry>,
     /// Whether the items are read by the keys that an index returns.
     pub(super) fetches: bool,
 }
@@ -57,7 +59,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Reads the page that begins at `start`. The rows of leases are taken out of it.
+    /// Reads the page that begins at `start`. The rows of leases and expired items are taken out of it.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = Attempts::new(&self.connection, limits);
@@ -68,6 +70,9 @@ impl Plan {
             page.items.retain(|item| !self.is_lease_row(item));
             page.count = page.items.len();
         }
+        let returned = page.items.len();
+        page.items.retain(|item| !self.is_expired(item));
+        page.count -= returned - page.items.len();
         Ok(page)
     }
 
@@ -79,7 +84,8 @@ impl Plan {
         let mut seen = HashSet::new();
         let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
         let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();
-        let items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
+        let mut items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
+        items.retain(|item| !self.is_expired(item));
         let keyed = items.into_iter().filter_map(|item| Some((key_of(self.model, &item)?, item)));
         let mut found: HashMap<Key, Item> = keyed.collect();
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
@@ -93,6 +99,10 @@ impl Plan {
             }
             (error, _) => error,
         }
+    }
+
+    fn is_expired(&self, item: &Item) -> bool {
+        self.hides_expired.is_some_and(|expiry| expiry.is_over(self.model, item))
     }
 
     fn is_lease_row(&self, item: &Item) -> bool {

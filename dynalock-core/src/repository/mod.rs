@@ -26,7 +26,7 @@ use crate::{
     error::Error,
     key::Key,
     lease::LeaseOptions,
-    model::{IntoKey, ItemRef, Versioned},
+    model::{IntoKey, ItemExpiry, ItemRef, Versioned},
     retry::{Connection, Limits, Pace},
 };
 
@@ -74,6 +74,8 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
+    /// The clock skew that counts as life of an item that expires.
+    expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
 
@@ -99,6 +101,7 @@ impl<T> Repository<T> {
             table: Arc::from(T::MODEL.table),
             limits: Limits::default(),
             options: LeaseOptions::of(T::MODEL),
+            expiry_skew: ItemExpiry::DEFAULT.max_skew,
             of: PhantomData,
         }
     }
@@ -197,6 +200,27 @@ impl<T> Repository<T> {
         self
     }
 
+    /// Sets the difference between two clocks that counts as life of an item with
+    /// `#[dynalock(expires)]`. Reads and writes treat the item as absent when its time plus this
+    /// difference is past by this machine's clock. The default is two seconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let products = dynalock::Repository::<Product>::new(client).expires_skew(Duration::from_secs(30));
+    /// # }
+    /// ```
+    pub fn expires_skew(mut self, max_skew: Duration) -> Self {
+        self.expiry_skew = max_skew;
+        self
+    }
+
     /// Creates the table with the key and the indexes of `T`, and with its time to live if a field
     /// has `#[dynalock(expires)]`. The billing is on-demand, unless it is
     /// [provisioned](Request::provisioned).
@@ -272,7 +296,8 @@ impl<T> Repository<T> {
     }
 
     /// Returns the item under a key, or `None` if there is no item. The read is strongly
-    /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent).
+    /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent). An
+    /// [expired](Self::create#expired-items) item counts as absent.
     ///
     /// # Examples
     ///
@@ -305,6 +330,20 @@ impl<T> Repository<T> {
     }
 
     /// Writes a new item at version 1, and returns it.
+    ///
+    /// # Expired items
+    ///
+    /// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the
+    /// [allowed clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some
+    /// time later, up to days. Until then, reads treat it as absent, and a create writes over it:
+    /// on the condition that the item is unchanged since it was seen, in a new incarnation, and at
+    /// version 1. A lease that another caller holds on the expired item refuses the create with
+    /// [`Error::Locked`], and the fence of an ended lease stays.
+    ///
+    /// Time does not end what was read before: an `update` of a value that has expired since it was
+    /// read succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years
+    /// ago does not count, and an item without the time does not expire. A lease can be acquired on
+    /// an expired item until DynamoDB deletes the item.
     ///
     /// # Examples
     ///
@@ -644,11 +683,16 @@ impl<T> Repository<T> {
     }
 
     /// Returns the item under a key of this table, for an operation.
+    /// Returns the rule by which an item counts as expired.
+    pub(crate) fn item_expiry(&self) -> ItemExpiry {
+        ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
+    }
+
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,
     {
-        ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected }
+        ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected, expiry: self.item_expiry() }
     }
 
     fn request<K>(&self, kind: K) -> Request<T, K>
@@ -666,6 +710,7 @@ impl<T> Clone for Repository<T> {
             table: Arc::clone(&self.table),
             limits: self.limits,
             options: self.options,
+            expiry_skew: self.expiry_skew,
             of: PhantomData,
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     retry::{AfterConflict, Attempts, unexpected_condition},
     version::{Repeats, WriteId, ring_of, version_in},
     write::{
-        intent::{Change, Intent, IntentOf, PutOver, UncheckedDelete, basis_at, with_lease},
+        intent::{Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
         plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
@@ -126,31 +126,76 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    pub(super) async fn create(&mut self, value: T) -> Result<WriteResult<Stored<T>>, Error> {
-        let intent = self.intent(value, Change::Create);
-        let result = self.write(&intent).await?;
-        Ok(result.map(|applied| intent.into_stored(applied.next)))
+    /// Creates an item. `expired` is an expired item that was read under the key.
+    ///
+    /// A create that meets an expired item becomes a write over the revision of this item. The time
+    /// of day thus decides what is tried, and no condition depends on it.
+    pub(super) async fn create(
+        &mut self,
+        value: T,
+        mut expired: Option<Item>,
+    ) -> Result<WriteResult<Stored<T>>, Error> {
+        let mut intent = self.intent(value, Change::Create);
+        loop {
+            let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
+            intent.create_over(expired)?;
+            let met = match self.write_whole(&intent).await? {
+                WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
+                WriteResult::Conflict(met) => met,
+            };
+            expired = match (met, expected) {
+                (Some(item), None) if self.is_expired(&item) => Some(item),
+                // Another caller was faster, or DynamoDB has deleted the expired item.
+                (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
+                    let get = self.get(&intent.key())?;
+                    self.after_conflict(&get, &intent.key(), expected, met).await?
+                }
+                (met, _) => return Ok(WriteResult::Conflict(met)),
+            };
+            if let Some(item) = expired.take_if(|item| self.has_written(item)) {
+                let (value, basis) = decode::<T>(self.table(), item)?;
+                return Ok(WriteResult::Applied(Stored::new(value, basis)));
+            }
+            if let Some(item) = expired.take_if(|item| !self.is_expired(item)) {
+                return Ok(WriteResult::Conflict(Some(item)));
+            }
+        }
+    }
+
+    /// Returns whether the time to live of an item is over.
+    pub(super) fn is_expired(&self, item: &Item) -> bool {
+        self.repository.item_expiry().is_over(T::MODEL, item)
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
-        if T::MODEL.lock_in_item().is_none() {
-            let intent = self.intent(value, Change::Replace(basis));
-            let result = self.write(&intent).await?;
-            return Ok(result.map(|applied| intent.into_stored(applied.next)));
-        }
-        basis.check_key(self.table(), &value)?;
-        let get = self.get(&value.key())?;
-        let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
-        let intent = self.intent(value, Change::Overwrite(basis, stored));
-        let first = self.plan_changes(&intent, intent.changes()?);
-        let result = match (first, &intent.change) {
-            (Err(Error::ExpressionTooLong { .. }), Change::Overwrite(_, stored)) => {
-                let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
-                self.write(&PutOver { intent: &intent, stored, content }).await?
+        let change = match T::MODEL.lock_in_item() {
+            None => Change::Replace(basis),
+            Some(_) => {
+                basis.check_key(self.table(), &value)?;
+                let get = self.get(&value.key())?;
+                let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
+                Change::Overwrite(basis, stored)
             }
-            (first, _) => self.writer().send(&intent, first?).await?,
         };
+        let intent = self.intent(value, change);
+        let result = self.write_whole(&intent).await?;
         Ok(result.map(|applied| intent.into_stored(applied.next)))
+    }
+
+    /// Sends a write of the whole value. An item with its lease in the item is written by an update,
+    /// or by a put if the expression would be too long.
+    async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
+        let stored = match &intent.change {
+            Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
+            _ => return self.write(intent).await,
+        };
+        match self.plan_changes(intent, intent.changes()?) {
+            Err(Error::ExpressionTooLong { .. }) => {
+                let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
+                self.write(&PutOver { intent, stored, content }).await
+            }
+            first => self.writer().send(intent, first?).await,
+        }
     }
 
     /// Sends an update with these changes.
@@ -233,8 +278,9 @@ impl<T: Versioned> Session<T> {
     }
 
     fn intent(&self, value: T, change: Change) -> IntentOf<T> {
-        let at = self.repository.options.now();
-        IntentOf { table: Arc::clone(self.table()), value, change, policy: self.policy.clone(), at }
+        let (table, policy) = (Arc::clone(self.table()), self.policy.clone());
+        let (at, expiry) = (self.repository.options.now(), self.repository.item_expiry());
+        IntentOf { table, value, change, policy, at, expiry }
     }
 
     /// Returns the first plan of an update. The plan takes the changes, so that no value is encoded

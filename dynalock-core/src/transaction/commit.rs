@@ -188,7 +188,8 @@ fn refuse(
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
-/// rows refuse it, it is assembled again with their removal.
+/// rows refuse it, it is assembled again with their removal. If expired items refuse it, it is
+/// assembled again with writes over them.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -212,18 +213,36 @@ pub(super) async fn send(
         if is_given && reasons.iter().any(|reason| shows(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
         }
-        let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
         // The caller's token must not be used for other content.
-        let expired = if is_given { Vec::new() } else { refused.by_expired_lease() };
-        if expired.is_empty() || !attempts.may_go_on(Duration::ZERO) {
+        let may_pass = !is_given && pass_expired(operations, &positions, &reasons)?;
+        if !may_pass || !attempts.may_go_on(Duration::ZERO) {
+            let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
             return Err(refused.into_error(transaction, attempts.spent()));
-        }
-        for index in expired {
-            operations[index].companion = CompanionWrite::RemoveExpired;
         }
         token = Token::drawn(attempts.rng());
         assembly = assemble(operations, &mut stamps)?;
     }
+}
+
+/// Adapts the operations that were refused by an expired lease in a separate row, or by an expired
+/// item. Returns whether one of them was.
+fn pass_expired(
+    operations: &mut [Operation],
+    positions: &[WritePosition],
+    reasons: &[ActionReason],
+) -> Result<bool, Error> {
+    let leases = Refused { operations: &*operations, positions, reasons }.by_expired_lease();
+    let mut may_pass = !leases.is_empty();
+    for index in leases {
+        operations[index].companion = CompanionWrite::RemoveExpired;
+    }
+    for (operation, position) in operations.iter_mut().zip(positions) {
+        let reason = &reasons[position.write];
+        if reason.class() == Some(CancellationClass::Conflict) {
+            may_pass |= operation.meet(reason.item.as_ref())?;
+        }
+    }
+    Ok(may_pass)
 }
 
 impl TransactionSender<'_> {

@@ -13,12 +13,14 @@ use super::{
     update::update as update_text,
 };
 use crate::{
-    codec::{Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, times_of_create, updated_at},
+    codec::{
+        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, state_of, times_of_create, updated_at,
+    },
     error::{Error, Spent},
     expression::{Placeholders, absent, same_attributes, unchanged},
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
-    model::{ItemRef, KeptTimes, Model, Versioned},
+    model::{ItemExpiry, ItemRef, KeptTimes, Model, Versioned},
     operation::Action,
     version::{Expected, Repeats, Revision, Ring, WRITES, revision_in},
 };
@@ -48,8 +50,8 @@ pub(crate) trait Intent: Send + Sync {
 
     /// Returns the item that is written.
     fn item_ref(&self) -> ItemRef {
-        let Target { table, model, expected, .. } = self.target();
-        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version() }
+        let Target { table, model, expected, expiry, .. } = self.target();
+        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version(), expiry }
     }
 }
 
@@ -62,6 +64,8 @@ pub(crate) struct Target<'a> {
     pub(crate) expected: Expected<'a>,
     /// The way in which the write treats the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
+    /// The rule by which the item counts as expired.
+    pub(crate) expiry: ItemExpiry,
 }
 
 impl Target<'_> {
@@ -77,6 +81,12 @@ impl Target<'_> {
 pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create.
     fn state(&self) -> Option<&State>;
+
+    /// Returns whether the write makes a new item.
+    fn creates(&self) -> bool;
+
+    /// Makes the create of a new item over an expired one, or under a key without an item.
+    fn create_over(&mut self, expired: Option<Item>) -> Result<(), Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
     /// plan.
@@ -95,6 +105,7 @@ pub(crate) struct IntentOf<T> {
     /// The time that the write leaves in the item, in epoch milliseconds. All attempts have the
     /// same time, so that the result does not depend on which of them was applied.
     pub(crate) at: u64,
+    pub(crate) expiry: ItemExpiry,
 }
 
 /// The kind of a write, and the state that the write requires.
@@ -110,6 +121,9 @@ pub(crate) enum Change {
     /// Like `Replace`, for an item with its lease in the item. The field is the item as it was
     /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
+    /// Writes a new item over an expired one, in a new incarnation. The attributes of a lease stay.
+    /// The field is the expired item as it was read.
+    Recreate(Basis, Item),
     Delete(Basis),
 }
 
@@ -130,6 +144,13 @@ pub(crate) struct PutOver<'a, T> {
 pub(crate) struct UncheckedDelete(pub(crate) ItemRef);
 
 impl Change {
+    /// Makes the create of an item over an expired one. The content of the expired item need not
+    /// fit the type.
+    pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
+        let state = state_of(model, table, &expired)?;
+        Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
+    }
+
     fn basis(&self) -> Option<&Basis> {
         match self {
             Self::Create => None,
@@ -137,6 +158,7 @@ impl Change {
             | Self::Touch(basis)
             | Self::Replace(basis)
             | Self::Overwrite(basis, _)
+            | Self::Recreate(basis, _)
             | Self::Delete(basis) => Some(basis),
         }
     }
@@ -178,7 +200,7 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the attributes that an update or an overwrite changes.
     pub(crate) fn changes(&self) -> Result<Changes, Error> {
         match &self.change {
-            Change::Overwrite(_, stored) => self.overwrite(stored),
+            Change::Overwrite(_, stored) | Change::Recreate(_, stored) => self.overwrite(stored),
             change => {
                 change.basis().map_or_else(|| Ok(Changes::default()), |basis| basis.changes(&self.table, &self.value))
             }
@@ -211,22 +233,32 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns the kept times of the item after the write.
     fn times(&self) -> KeptTimes {
-        match self.change.basis() {
-            Some(basis) => basis.times.after(T::MODEL, self.at),
-            None => times_of_create(T::MODEL, self.at),
+        match &self.change {
+            Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
+            Change::Update(basis)
+            | Change::Touch(basis)
+            | Change::Replace(basis)
+            | Change::Overwrite(basis, _)
+            | Change::Delete(basis) => basis.times.after(T::MODEL, self.at),
         }
     }
 
     /// Returns the times that an update sets.
-    fn changed_times(&self) -> Option<(Cow<'static, str>, AttributeValue)> {
-        updated_at(T::MODEL, self.at).map(|(name, value)| (Cow::Borrowed(name), value))
+    fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
+        let named = |(name, value)| (Cow::Borrowed(name), value);
+        match &self.change {
+            Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
+            _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
+        }
     }
 
     /// Returns the content that an update with these changes leaves. After an overwrite, the
     /// content is the value alone.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
-            Change::Overwrite(..) if T::MODEL.flattens => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
+            Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
+                Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?))
+            }
             change => {
                 let after = change.basis().map(|basis| basis.content_after(T::MODEL, changes));
                 Ok(after.unwrap_or_else(|| Content::of(T::MODEL, &Item::new())))
@@ -299,12 +331,12 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns the revision after the write.
     fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
-        let next = match self.change.basis() {
-            Some(basis) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
-            None => {
+        let next = match (&self.change, self.change.basis()) {
+            (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
             }
+            (_, Some(basis)) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
         };
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
@@ -313,7 +345,9 @@ impl<T: Versioned> IntentOf<T> {
     /// changed key among its changes. An overwrite checks the key before the stored item is read.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
-            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => Ok(()),
+            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
+                Ok(())
+            }
             Change::Replace(basis) | Change::Delete(basis) => basis.check_key(&self.table, &self.value),
         }
     }
@@ -326,7 +360,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
             (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
         };
-        Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy }
+        Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy, expiry: self.expiry }
     }
 
     fn key(&self) -> Key {
@@ -337,8 +371,10 @@ impl<T: Versioned> Intent for IntentOf<T> {
         self.check_key()?;
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
+            // A put would restore an old fence of a lease in the item.
+            Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
-            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => {}
+            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
         }
         let changes = self.changes()?;
         // An update without changes becomes a check, which costs no version.
@@ -350,7 +386,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
         }
         // Only a transaction needs the size. The first plan of a single update is made elsewhere,
         // without a size.
-        let times = Changes { set: self.changed_times().into_iter().collect(), ..Changes::default() };
+        let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
     }
@@ -372,6 +408,18 @@ impl<T: Versioned> Intent for IntentOf<T> {
 impl<T: Versioned> OwnedIntent for IntentOf<T> {
     fn state(&self) -> Option<&State> {
         self.change.basis().map(|basis| &basis.state)
+    }
+
+    fn creates(&self) -> bool {
+        matches!(self.change, Change::Create | Change::Recreate(..))
+    }
+
+    fn create_over(&mut self, expired: Option<Item>) -> Result<(), Error> {
+        self.change = match expired {
+            Some(item) => Change::recreate(T::MODEL, &self.table, item)?,
+            None => Change::Create,
+        };
+        Ok(())
     }
 
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput {
@@ -425,8 +473,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
 
 impl Intent for UncheckedDelete {
     fn target(&self) -> Target<'_> {
-        let ItemRef { table, model, .. } = &self.0;
-        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring }
+        let ItemRef { table, model, expiry, .. } = &self.0;
+        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring, expiry: *expiry }
     }
 
     fn key(&self) -> Key {

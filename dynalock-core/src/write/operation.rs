@@ -30,9 +30,29 @@ impl Operation {
     pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
             Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
-            None => Requirement::Absent,
+            None => Requirement::Absent { expired: None },
         };
         Ok(Self::new(item_ref, OperationKind::Check(requirement)))
+    }
+
+    /// Adapts an operation that needs an absent item to what is stored under the key: an expired
+    /// item, or none. Returns whether the operation has changed.
+    pub(crate) fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
+        let ItemRef { table, model, expiry, .. } = &self.item_ref;
+        if met.is_some_and(|item| !expiry.is_over(model, item)) {
+            return Ok(false);
+        }
+        match (&mut self.kind, met) {
+            (OperationKind::Write(intent), _) if intent.creates() => {
+                let changes = met.is_some() || intent.state().is_some();
+                intent.create_over(met.cloned()).map(|()| changes)
+            }
+            (OperationKind::Check(Requirement::Absent { expired }), Some(item)) => {
+                *expired = Some(state_of(model, table, item)?);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Returns the intent of the operation, or `None` for a check.

@@ -314,7 +314,7 @@ impl Writer<'_> {
             Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
             Delivery::Once | Delivery::Plain => Doubt::Plain(facts.late),
         };
-        let Target { table, model, expected, policy } = intent.target();
+        let Target { table, model, expected, policy, .. } = intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
             // The item has no write ids, but its lease shows the commit: a separate release is sent

@@ -19,6 +19,7 @@ mod changes;
 mod conditions;
 mod create;
 mod etag;
+mod expiry;
 mod flattened;
 mod keys;
 mod leases;
