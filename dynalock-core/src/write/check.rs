@@ -52,13 +52,10 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
     let mut placeholders = write.placeholders();
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
-        Requirement::Exists(expired) => {
+        Requirement::Exists(over) => {
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
-                Some(expires) => {
-                    let lives = lives(expires.name, [expired.first, expired.last], &mut placeholders);
-                    format!("{exists} AND {lives}")
-                }
+                Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
                 None => exists,
             }
         }

@@ -41,6 +41,15 @@ struct Session {
     until: Option<u64>,
 }
 
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "sessions")]
+struct Moved {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(expires)]
+    ends: u64,
+}
+
 async fn described(shop: &Shop, table: &str) -> TableDescription {
     shop.plain.describe_table().table_name(table).send().await.unwrap().table.unwrap()
 }
@@ -107,14 +116,6 @@ async fn a_table_of_a_type_that_expires_has_time_to_live(shop: &Shop) {
 
 async fn time_to_live_on_another_attribute_is_refused(shop: &Shop) {
     let table = shop.table::<Session>().await;
-    #[derive(Debug, Serialize, Deserialize, Versioned)]
-    #[dynalock(table = "sessions")]
-    struct Moved {
-        #[dynalock(partition_key)]
-        id: String,
-        #[dynalock(expires)]
-        ends: u64,
-    }
     let moved = shop.named::<Moved>(table.name());
     expect_error!(moved.create_table().await, Error::Rejected(_));
     let report = moved.verify_table().await.unwrap();

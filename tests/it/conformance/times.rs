@@ -47,6 +47,7 @@ impl Note {
 }
 
 /// The time of day in epoch milliseconds.
+#[expect(clippy::disallowed_methods, reason = "the times are times of day")]
 fn millis() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
@@ -88,7 +89,13 @@ async fn each_write_sets_the_last_time_and_keeps_the_first(shop: &Shop) {
             2 => items.touch(note).await,
             3 => items.replace(note).await,
             4 => items.update_with("a", |note| note.text = "with".to_owned()).await,
-            5 => items.try_update_with::<_, Error>("a", |note| Ok(note.text = "tried".to_owned())).await,
+            5 => {
+                let tried = |note: &mut Note| {
+                    note.text = "tried".to_owned();
+                    Ok::<_, Error>(())
+                };
+                items.try_update_with("a", tried).await
+            }
             6 => items.upsert_with("a", || Note::new("a", ""), |note| note.text = "upserted".to_owned()).await,
             _ => items.update(note).exactly_once().await,
         }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// An item whose table has a global and a local index, and time to live.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[expect(clippy::duplicated_attributes, reason = "two indexes may have equal parts")]
 #[dynalock(
     table = "offers",
     index(name = "by_seller", partition_key = "seller", sort_key = "price", include(note, title)),

@@ -22,7 +22,7 @@ struct Live {
     numbers: &'static [&'static str],
     by_seller: Option<LiveIndex>,
     by_price: Option<LiveIndex>,
-    time_to_live: Option<&'static str>,
+    expiring: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ const FITTING: Live = Live {
     numbers: &["number", "price"],
     by_seller: Some(BY_SELLER),
     by_price: Some(BY_PRICE),
-    time_to_live: Some("until"),
+    expiring: Some("until"),
 };
 
 impl Live {
@@ -83,7 +83,7 @@ impl Live {
             };
         }
         create.send().await.unwrap();
-        if let Some(attribute) = self.time_to_live {
+        if let Some(attribute) = self.expiring {
             time_to_live(shop, name, attribute).await;
         }
     }
@@ -192,15 +192,16 @@ async fn a_missing_sort_key() {
     );
 }
 
+#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "lines")]
+struct WithoutSortKey {
+    #[dynalock(partition_key)]
+    order: String,
+}
+
 #[tokio::test]
 async fn an_unexpected_sort_key() {
     let (shop, table) = Shop::with_table::<crate::support::Line>().await;
-    #[derive(Debug, Serialize, Deserialize, Versioned)]
-    #[dynalock(table = "lines")]
-    struct WithoutSortKey {
-        #[dynalock(partition_key)]
-        order: String,
-    }
     let report = shop.named::<WithoutSortKey>(table.name()).verify_table().await.unwrap();
     assert_difference!(
         only(&report),
@@ -309,7 +310,7 @@ async fn the_projection_of_an_index() {
 #[tokio::test]
 async fn time_to_live_that_is_off() {
     assert_difference!(
-        Live { time_to_live: None, ..FITTING }.difference().await,
+        Live { expiring: None, ..FITTING }.difference().await,
         TableDifference::TimeToLiveOff { expected: "until", .. },
         "time to live is off: switch it on for the attribute `until`"
     );
@@ -318,7 +319,7 @@ async fn time_to_live_that_is_off() {
 #[tokio::test]
 async fn time_to_live_on_another_attribute() {
     assert_difference!(
-        Live { time_to_live: Some("price"), ..FITTING }.difference().await,
+        Live { expiring: Some("price"), ..FITTING }.difference().await,
         TableDifference::TimeToLiveAttribute { expected: "until", found, .. } if found == "price",
         "time to live is on for the attribute `price`, and that of the type is `until`"
     );
