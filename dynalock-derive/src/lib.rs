@@ -77,7 +77,7 @@
 //! filter can use them. `SystemTime` is not supported, because serde writes it as a map.
 //!
 //! `expires` is a field of the program. An item whose time is past counts as absent, although DynamoDB deletes it only some time later:
-//! `Repository::create` says what follows. A time of 0, or more than five years ago, does not count, as in DynamoDB.
+//! the documentation of `Repository` says what follows. A time of 0, or more than five years ago, does not count, as in DynamoDB.
 //!
 //! The clocks of callers differ, so a later write may have an earlier time. Versions show the order of writes, and times
 //! do not. In a transaction, the time is that of the call that recorded the operation. A transaction with a token of

@@ -58,6 +58,17 @@ use crate::{
 /// # }
 /// ```
 ///
+/// # Expired items
+///
+/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
+/// clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some time later, up
+/// to days. Until then, reads treat it as absent, and a create writes over it.
+///
+/// Time does not end what was read before: an `update` of a value that has expired since it was read
+/// succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years ago does
+/// not count, and an item without the time does not expire. A lease can be acquired on an expired
+/// item until DynamoDB deletes the item.
+///
 /// # Errors of every call
 ///
 /// | error | cause |
@@ -297,7 +308,7 @@ impl<T> Repository<T> {
 
     /// Returns the item under a key, or `None` if there is no item. The read is strongly
     /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent). An
-    /// [expired](Self::create#expired-items) item counts as absent.
+    /// [expired](Repository#expired-items) item counts as absent.
     ///
     /// # Examples
     ///
@@ -331,19 +342,10 @@ impl<T> Repository<T> {
 
     /// Writes a new item at version 1, and returns it.
     ///
-    /// # Expired items
-    ///
-    /// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the
-    /// [allowed clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some
-    /// time later, up to days. Until then, reads treat it as absent, and a create writes over it:
-    /// on the condition that the item is unchanged since it was seen, in a new incarnation, and at
-    /// version 1. A lease that another caller holds on the expired item refuses the create with
-    /// [`Error::Locked`], and the fence of an ended lease stays.
-    ///
-    /// Time does not end what was read before: an `update` of a value that has expired since it was
-    /// read succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years
-    /// ago does not count, and an item without the time does not expire. A lease can be acquired on
-    /// an expired item until DynamoDB deletes the item.
+    /// An [expired](Repository#expired-items) item under the key is written over: on the condition
+    /// that it is unchanged since it was seen, in a new incarnation, and at version 1. A lease that
+    /// another caller holds on it refuses the create with [`Error::Locked`], and the fence of an
+    /// ended lease stays.
     ///
     /// # Examples
     ///

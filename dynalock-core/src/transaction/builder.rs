@@ -315,7 +315,7 @@ impl Transaction {
     }
 
     /// Requires that the key has an item, and that the item has not
-    /// [expired](crate::Repository::create#expired-items) at the time of this call.
+    /// [expired](crate::Repository#expired-items) at the time of this call.
     ///
     /// # Examples
     ///
@@ -331,7 +331,7 @@ impl Transaction {
         self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository::create#expired-items) item
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
     /// counts as none, as long as it is unchanged since the refusal that showed it.
     ///
     /// # Examples

@@ -21,7 +21,7 @@ use crate::{
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
 ///
-/// An [expired](crate::Repository::create#expired-items) item counts as absent. The commit requires
+/// An [expired](crate::Repository#expired-items) item counts as absent. The commit requires
 /// that it is unchanged since it was read.
 ///
 /// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be
@@ -232,7 +232,7 @@ impl Tx {
     }
 
     /// Requires that the key has an item, and that the item has not
-    /// [expired](crate::Repository::create#expired-items) at the time of this call.
+    /// [expired](crate::Repository#expired-items) at the time of this call.
     ///
     /// # Examples
     ///
@@ -248,7 +248,7 @@ impl Tx {
         self.add(repository, PendingOperation::exists(repository, key.into_key()));
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository::create#expired-items) item
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
     /// counts as none, as long as it is unchanged since the refusal that showed it.
     ///
     /// # Examples
