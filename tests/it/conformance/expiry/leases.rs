@@ -15,6 +15,7 @@ cases![
     the_fence_of_a_lease_in_a_row_stays,
     a_create_takes_an_expired_lease_along,
     a_large_item_with_a_lease_is_written_over,
+    a_lease_on_an_expired_item_is_granted,
 ];
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
@@ -123,6 +124,15 @@ async fn a_create_takes_an_expired_lease_along(shop: &Shop) {
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((created.version(), stored.get("_owner")), (1, None));
     assert_eq!(stored["_fence"].as_n().unwrap(), &fence.to_string());
+}
+
+async fn a_lease_on_an_expired_item_is_granted(shop: &Shop) {
+    let (table, held) = leased(shop, Cart::of(now() + 60, 2), over_cart).await;
+    held.release().await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), None);
+    let held = table.items.lock("a").await.unwrap();
+    let revived = held.commit(|cart| cart.until = i64::try_from(now() + 60).unwrap()).await.unwrap();
+    assert_eq!(table.items.get("a").await.unwrap(), Some(revived));
 }
 
 async fn a_large_item_with_a_lease_is_written_over(shop: &Shop) {
