@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use dynalock::{Error, Transaction, error::CancellationClass};
 
 use super::{Session, now, sessions};
-use crate::support::{Product, Shop, changed, commit, expect_error};
+use crate::support::{Product, Shop, Table, changed, commit, expect_error};
 
 cases![
     a_snapshot_shows_no_expired_item,
     a_transaction_creates_over_an_expired_item,
     a_check_of_absence_passes_on_an_expired_item,
+    a_check_of_absence_fails_if_the_expired_item_is_revived,
     a_check_of_existence_fails_on_an_expired_item,
     a_transaction_under_a_token_is_refused_by_an_expired_item,
     a_unit_of_work_sees_no_expired_item_and_creates_over_it,
@@ -56,6 +57,17 @@ async fn a_check_of_absence_passes_on_an_expired_item(shop: &Shop) {
     let refused = expect_error!(tx.commit().await, Error::Cancelled(refused) => refused);
     assert_eq!(refused.reasons().filter(|reason| reason.class() == Some(CancellationClass::Conflict)).count(), 1);
     assert_eq!(products.items.get("b").await.unwrap(), None);
+}
+
+async fn a_check_of_absence_fails_if_the_expired_item_is_revived(shop: &Shop) {
+    let (table, products) = (sessions(shop).await, shop.table::<Product>().await);
+    // The first refusal shows the expired item. It is revived before the transaction is sent again.
+    revive(shop, &table, "TransactWriteItems", 1);
+    let mut tx = Transaction::new(&shop.client);
+    tx.check_absent(&table.items, "over");
+    tx.create(&products.items, Product::new("a", 1));
+    expect_error!(tx.commit().await, Error::Cancelled(_));
+    assert_eq!((products.items.get("a").await.unwrap(), shop.counts(["TransactWriteItems"])), (None, [2]));
 }
 
 async fn a_check_of_existence_fails_on_an_expired_item(shop: &Shop) {
@@ -105,10 +117,10 @@ async fn a_unit_of_work_that_did_not_read_creates_over_an_expired_item(shop: &Sh
     assert_eq!(items.get("over").await.unwrap().unwrap().version(), 1);
 }
 
-/// Revives the expired session right before the first commit.
-fn revive(shop: &Shop, table: &crate::support::Table<Session>, operation: &str) {
+/// Revives the expired session right before the `nth` request of an operation.
+fn revive(shop: &Shop, table: &Table<Session>, operation: &str, nth: usize) {
     let others = table.others.clone();
-    shop.rival.before(operation, 0, async move || {
+    shop.rival.before(operation, nth, async move || {
         let over = others.get("over").including_expired().await.unwrap().unwrap();
         others.update(changed(over, |it| it.until = Some(now() + 60))).await.unwrap();
     });
@@ -117,7 +129,7 @@ fn revive(shop: &Shop, table: &crate::support::Table<Session>, operation: &str) 
 async fn a_unit_of_work_runs_again_if_the_expired_item_was_revived(shop: &Shop) {
     let table = sessions(shop).await;
     // A single write over a revision is a plain conditional write.
-    revive(shop, &table, "PutItem");
+    revive(shop, &table, "PutItem", 0);
     let (items, runs) = (&table.items, &AtomicU32::new(0));
     let found: Result<bool, Error> = dynalock::transact(&shop.client, |tx| async move {
         runs.fetch_add(1, Ordering::Relaxed);
@@ -133,7 +145,7 @@ async fn a_unit_of_work_runs_again_if_the_expired_item_was_revived(shop: &Shop) 
 
 async fn a_decision_on_absence_holds_only_while_the_expired_item_is_unchanged(shop: &Shop) {
     let (table, products) = (sessions(shop).await, shop.table::<Product>().await);
-    revive(shop, &table, "TransactWriteItems");
+    revive(shop, &table, "TransactWriteItems", 0);
     let (items, products) = (&table.items, &products.items);
     let found: Result<bool, Error> = dynalock::transact(&shop.client, |tx| async move {
         let found = tx.get(items, "over").await?.is_some();
