@@ -3,7 +3,7 @@
 use dynalock_core::{
     Key, Versioned,
     condition::Attribute,
-    private::{AsKey, IndexModel, IndexScope, KeyModel, Model, Projection, attribute, index},
+    private::{AsKey, IndexModel, IndexScope, KeyModel, Model, Projection, TimesModel, attribute, index},
     query::{Index, InGlobalIndex, InLocalIndex, KeysAlone, NoSortKey, Partitioned, SortBounds, SortRange, Sorted, WholeItems},
     table::{KeyType, KeyValue},
 };
@@ -55,6 +55,7 @@ impl Versioned for Order {
         sort_key: Some(KeyModel { name: "number", key_type: KeyType::N }),
         version: "_version",
         version_is_field: false,
+        times: TimesModel::NONE,
         write_ids: 16,
         attributes: &["customer", "number", "placed_at", "status", "total_cents"],
         show_key: false,

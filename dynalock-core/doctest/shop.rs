@@ -1,6 +1,6 @@
 // The items of the examples in doc comments. A user derives all of this, but dynalock-core cannot
 // use the derive.
-use dynalock_core::{Key, Versioned, condition::Attribute, private::{KeyModel, Model, attribute}, table::{KeyType, KeyValue}};
+use dynalock_core::{Key, Versioned, condition::Attribute, private::{KeyModel, Model, TimesModel, attribute}, table::{KeyType, KeyValue}};
 
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Product {
@@ -39,6 +39,7 @@ impl Versioned for Product {
         sort_key: None,
         version: "_version",
         version_is_field: false,
+        times: TimesModel::NONE,
         write_ids: 16,
         attributes: &["sku", "stock"],
         show_key: false,

@@ -79,10 +79,13 @@ pub mod request {
     };
 }
 
-/// Tables and their keys.
+/// Tables and their keys: their creation, and their comparison with a type.
 pub mod table {
     pub use crate::{
         key::{KeyType, KeyValue},
-        repository::CreateTable,
+        model::IndexScope,
+        named::CreateLockTable,
+        repository::{CreateTable, VerifyTable},
+        tables::{TableDifference, TableReport},
     };
 }

@@ -34,6 +34,10 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
     /// such field, this method does nothing.
     fn mirror_version(&mut self, version: u64);
+
+    /// Writes the stored times into the fields with `#[dynalock(created_at)]` and
+    /// `#[dynalock(updated_at)]`. The method does nothing if the type has no such field.
+    fn mirror_times(&mut self, _times: KeptTimes) {}
 }
 
 /// A value that names one item of type `T`. Each value that converts into the generated key type
@@ -76,6 +80,8 @@ pub struct Model {
     pub version: &'static str,
     /// `true` if a field of the struct mirrors the version attribute.
     pub version_is_field: bool,
+    /// The fields with times.
+    pub times: TimesModel,
     /// The number of write ids that an item keeps: 4 to 16.
     pub write_ids: u8,
     /// All names under which serde reads or writes a field, sorted. Names in flattened fields are
@@ -94,6 +100,51 @@ pub struct Model {
     pub lock: Option<LockModel>,
     /// The indexes of the table.
     pub indexes: &'static [IndexModel],
+}
+
+/// The fields with times that the library writes, or that it compares with the time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimesModel {
+    /// The time of the create.
+    pub created_at: Option<TimeModel>,
+    /// The time of the last write.
+    pub updated_at: Option<TimeModel>,
+    /// The time to live of the table.
+    pub expires: Option<TimeModel>,
+}
+
+/// An attribute with an epoch time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeModel {
+    /// The name.
+    pub name: &'static str,
+    /// The unit.
+    pub unit: TimeUnit,
+}
+
+/// The times of one item that the library keeps, in the units of their fields. A time is `None` if
+/// the item does not have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptTimes {
+    /// The time of the create.
+    pub created_at: Option<i64>,
+    /// The time of the last write.
+    pub updated_at: Option<i64>,
+}
+
+impl TimesModel {
+    /// A type without times.
+    pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
+
+    /// Returns whether an attribute is a time that the library writes.
+    pub(crate) fn is_kept(&self, name: &str) -> bool {
+        self.kept().any(|time| time.name == name)
+    }
+
+    /// Returns the times that the library writes.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = TimeModel> {
+        self.created_at.into_iter().chain(self.updated_at)
+    }
 }
 
 /// An index of a table.
@@ -300,6 +351,20 @@ pub(crate) struct ItemRef {
     pub(crate) key: Key,
     /// The version that the item must have, or `None` if the operation requires no version.
     pub(crate) expected: Option<u64>,
+    /// The rule by which the item counts as expired.
+    pub(crate) expiry: ItemExpiry,
+}
+
+/// The rule by which an item counts as expired.
+///
+/// DynamoDB deletes an expired item only some time later. Until then, the library treats it as
+/// absent. The allowed difference between clocks counts as life.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ItemExpiry {
+    /// The largest difference between two clocks.
+    pub(crate) max_skew: Duration,
+    /// The offset of this machine's clock in milliseconds, for tests.
+    pub(crate) clock_offset: i64,
 }
 
 impl fmt::Debug for ItemRef {

@@ -15,8 +15,8 @@ pub use crate::{
     expression::{Attribute, BinarySet, Defaulted, Fixed, Missing, NumberSet, Opaque, Required, StringSet},
     key::{AsKey, IndexAttribute, Key, KeyAttribute, KeyType, KeyValue},
     model::{
-        Aliases, IndexModel, IndexScope, KeyModel, LockModel, LockPlace, Lockable, Model, Projection, TimeUnit,
-        Versioned,
+        Aliases, IndexModel, IndexScope, KeptTimes, KeyModel, LockModel, LockPlace, Lockable, Model, Projection,
+        TimeModel, TimeUnit, TimesModel, Versioned,
     },
     query::{
         InGlobalIndex, InLocalIndex, Index, KeysAlone, NoSortKey, Partitioned, SortBounds, SortRange, Sorted,
@@ -76,3 +76,50 @@ impl VersionField for u64 {
         *self = version;
     }
 }
+
+/// A field with a time that the library writes.
+#[diagnostic::on_unimplemented(
+    message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
+    label = "must be `u64` or `i64`, or an `Option` of one"
+)]
+pub trait KeptTimeField {
+    /// Sets the field to the stored time.
+    fn mirror(&mut self, time: Option<i64>);
+}
+
+impl KeptTimeField for i64 {
+    fn mirror(&mut self, time: Option<i64>) {
+        *self = time.unwrap_or_default();
+    }
+}
+
+impl KeptTimeField for u64 {
+    fn mirror(&mut self, time: Option<i64>) {
+        *self = time.and_then(|time| time.try_into().ok()).unwrap_or_default();
+    }
+}
+
+impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
+    fn mirror(&mut self, time: Option<i64>) {
+        *self = time.map(|time| {
+            let mut value = V::default();
+            value.mirror(Some(time));
+            value
+        });
+    }
+}
+
+/// A field with the time to live of its item.
+#[diagnostic::on_unimplemented(
+    message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
+    label = "must be `u64`, `i64` or `u32`, or an `Option` of one"
+)]
+pub trait ExpiresField {
+    /// The unit of the time, which DynamoDB decides.
+    const UNIT: TimeUnit = TimeUnit::Seconds;
+}
+
+impl ExpiresField for u32 {}
+impl ExpiresField for u64 {}
+impl ExpiresField for i64 {}
+impl<V: ExpiresField> ExpiresField for Option<V> {}

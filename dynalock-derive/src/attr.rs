@@ -12,7 +12,7 @@ use crate::{
 };
 
 const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "index", "crate"];
-const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version"];
+const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version", "created_at", "updated_at", "expires"];
 
 /// `#[dynalock(..)]` on the struct.
 #[derive(Default)]
@@ -33,6 +33,23 @@ pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
     pub(crate) sort_key: Option<Ident>,
     pub(crate) version: Option<Ident>,
+    pub(crate) created_at: Option<KeptTime>,
+    pub(crate) updated_at: Option<KeptTime>,
+    pub(crate) expires: Option<Ident>,
+}
+
+/// A field with a time that the library writes.
+pub(crate) struct KeptTime {
+    /// The word `created_at` or `updated_at`, where errors point.
+    pub(crate) word: Ident,
+    pub(crate) unit: TimeUnit,
+}
+
+/// The unit of an epoch time.
+#[derive(Clone, Copy)]
+pub(crate) enum TimeUnit {
+    Seconds,
+    Milliseconds,
 }
 
 impl StructAttrs {
@@ -87,7 +104,8 @@ impl FieldAttrs {
 
     /// Returns the roles of a field. A valid struct gives each field at most one.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &Ident> {
-        [&self.partition_key, &self.sort_key, &self.version].into_iter().flatten()
+        let kept = [&self.created_at, &self.updated_at].into_iter().flatten().map(|time| &time.word);
+        [&self.partition_key, &self.sort_key, &self.version, &self.expires].into_iter().flatten().chain(kept)
     }
 
     fn set(&mut self, Entry { key, value }: Entry, errors: &mut Errors) {
@@ -95,6 +113,9 @@ impl FieldAttrs {
             "partition_key" => once(&mut self.partition_key, &key, flag(&key, &value, errors), errors),
             "sort_key" => once(&mut self.sort_key, &key, flag(&key, &value, errors), errors),
             "version" => once(&mut self.version, &key, flag(&key, &value, errors), errors),
+            "created_at" => once(&mut self.created_at, &key, kept_time(&key, &value, errors), errors),
+            "updated_at" => once(&mut self.updated_at, &key, kept_time(&key, &value, errors), errors),
+            "expires" => once(&mut self.expires, &key, flag(&key, &value, errors), errors),
             _ => unknown(&key, FIELD_KEYS, (STRUCT_KEYS, "the struct"), errors),
         }
     }
@@ -145,6 +166,21 @@ fn path(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Path> {
 fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     let text = text(key, value, errors)?;
     text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
+}
+
+/// The time of `created_at`, `created_at = "seconds"` or `created_at = "millis"`.
+fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime> {
+    let unit = match value {
+        Value::Absent => Some(TimeUnit::Seconds),
+        Value::Text(text) if text.value() == "seconds" => Some(TimeUnit::Seconds),
+        Value::Text(text) if text.value() == "millis" => Some(TimeUnit::Milliseconds),
+        _ => None,
+    };
+    if unit.is_none() {
+        let message = format_args!("expected `{key}` for whole seconds, or `{key} = \"millis\"` for milliseconds");
+        errors.at(word(key, value), message);
+    }
+    unit.map(|unit| KeptTime { word: key.clone(), unit })
 }
 
 /// Reports `lockable` inside `#[dynalock(..)]`, because `lockable` is a separate attribute.

@@ -5,7 +5,8 @@ use quote::{quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Path, WhereClause, ext::IdentExt as _, parse_quote, spanned::Spanned as _};
 
 use crate::{
-    check::{Attribute, Item, Lock, Place, Version},
+    attr::TimeUnit,
+    check::{Attribute, Item, Lock, Place, Time, Times, Version},
     handles, indexes,
 };
 
@@ -69,6 +70,7 @@ fn versioned(item: &Item<'_>) -> TokenStream {
     let model = model(item);
     let key_values = key_values(item, &quote!(self));
     let mirror = mirror(item);
+    let mirror_times = mirror_times(item);
 
     quote! {
         #[automatically_derived]
@@ -87,6 +89,8 @@ fn versioned(item: &Item<'_>) -> TokenStream {
             }
 
             #mirror
+
+            #mirror_times
         }
     }
 }
@@ -100,6 +104,7 @@ fn model(item: &Item<'_>) -> TokenStream {
     let version_is_field = matches!(item.version, Version::Field(_));
     let lock = optional(item.lock.as_ref().map(|of| lock(krate, of)));
     let indexes = indexes::models(item);
+    let times = times(item);
     let aliases = item.aliases.iter().map(
         |(attribute, aliases)| quote!(#krate::private::Aliases { attribute: #attribute, aliases: &[#(#aliases),*] }),
     );
@@ -111,6 +116,7 @@ fn model(item: &Item<'_>) -> TokenStream {
             sort_key: #sort_key,
             version: #version,
             version_is_field: #version_is_field,
+            times: #times,
             write_ids: #write_ids,
             attributes: &[#(#attributes),*],
             show_key: #show_key,
@@ -120,6 +126,30 @@ fn model(item: &Item<'_>) -> TokenStream {
             indexes: #indexes,
         }
     }
+}
+
+fn times(item: &Item<'_>) -> TokenStream {
+    let krate = &item.krate;
+    let kept = |Time { field, unit }: &Time<'_>| {
+        let unit = match unit {
+            TimeUnit::Seconds => quote!(Seconds),
+            TimeUnit::Milliseconds => quote!(Milliseconds),
+        };
+        time_model(krate, field, &quote!(#krate::private::TimeUnit::#unit))
+    };
+    let expiring = |field: &Attribute<'_>| {
+        let ty = field.ty;
+        time_model(krate, field, &quote_spanned!(ty.span()=> <#ty as #krate::private::ExpiresField>::UNIT))
+    };
+    let Times { created_at, updated_at, expires } = &item.times;
+    let created_at = optional(created_at.as_ref().map(kept));
+    let updated_at = optional(updated_at.as_ref().map(kept));
+    let expires = optional(expires.as_ref().map(expiring));
+    quote!(#krate::private::TimesModel { created_at: #created_at, updated_at: #updated_at, expires: #expires })
+}
+
+fn time_model(krate: &Path, Attribute { name, .. }: &Attribute<'_>, unit: &TokenStream) -> TokenStream {
+    quote!(#krate::private::TimeModel { name: #name, unit: #unit })
 }
 
 fn lock(krate: &Path, lock: &Lock) -> TokenStream {
@@ -212,6 +242,30 @@ fn mirror(item: &Item<'_>) -> TokenStream {
             fn mirror_version(&mut self, _version: ::core::primitive::u64) {}
         },
     }
+}
+
+/// Returns the method that writes the kept times into their fields, if there are such fields.
+fn mirror_times(item: &Item<'_>) -> Option<TokenStream> {
+    let krate = &item.krate;
+    let Times { created_at, updated_at, .. } = &item.times;
+    let mirror = |time: &Time<'_>, word: &str| {
+        let Attribute { ident, ty, .. } = time.field;
+        let stored = Ident::new(word, Span::call_site());
+        quote_spanned! {ty.span()=>
+            <#ty as #krate::private::KeptTimeField>::mirror(&mut self.#ident, times.#stored);
+        }
+    };
+    let created_at = created_at.as_ref().map(|time| mirror(time, "created_at"));
+    let updated_at = updated_at.as_ref().map(|time| mirror(time, "updated_at"));
+    if created_at.is_none() && updated_at.is_none() {
+        return None;
+    }
+    Some(quote! {
+        fn mirror_times(&mut self, times: #krate::private::KeptTimes) {
+            #created_at
+            #updated_at
+        }
+    })
 }
 
 fn key(item: &Item<'_>) -> TokenStream {

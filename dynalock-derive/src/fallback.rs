@@ -132,6 +132,7 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
                 sort_key: ::core::option::Option::None,
                 version: "",
                 version_is_field: false,
+                times: #krate::private::TimesModel::NONE,
                 write_ids: 16,
                 attributes: &[],
                 show_key: false,

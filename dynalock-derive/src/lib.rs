@@ -50,12 +50,39 @@
 //! | `partition_key` | required, on one field: the table's partition key |
 //! | `sort_key` | the table's sort key, if it has one |
 //! | `version` | a `u64` that mirrors the stored version. The version attribute has the name of this field |
+//! | `created_at`, `updated_at` | the time of the create; the time of the last write. The library sets them: a `u64` or an `i64` of epoch seconds, or an `Option` of one |
+//! | `created_at = "millis"`, `updated_at = "millis"` | the same in epoch milliseconds |
+//! | `expires` | the time to live of the table: a `u64`, `i64` or `u32` of epoch seconds, or an `Option` of one |
 //!
 //! A key is a string, a whole number or bytes: any `KeyAttribute`. The type of a key may not depend
 //! on a type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field
 //! of type `u128` or `i128`, also inside an `Option` or a collection. If such a number is behind a
 //! type alias or inside another struct, the derive does not see it, and a write fails with
 //! `Error::Encode`.
+//!
+//! # Times
+//!
+//! A write through the library sets `created_at` and `updated_at` by the clock of the caller. A value that the program
+//! has set in these fields is overwritten, and is no change. The returned value shows the stored times.
+//!
+//! | write | `created_at` | `updated_at` |
+//! |---|---|---|
+//! | `create`, and a create by `upsert_with` | set | set |
+//! | `update`, `touch`, `replace`, `update_with` and the related calls; the writes of transactions, units of work and holders of leases | kept | set |
+//! | an update without changes, which sends nothing | kept | kept |
+//! | a lease: its grant, heartbeats and release | kept | kept |
+//! | a write of another program | as that program writes it | as that program writes it |
+//!
+//! An item that another program has created may have no `created_at`; the library does not invent one. An `Option` is
+//! then `None`. A number needs `#[serde(default)]` for such items, and is 0. The times are numbers, so that an index or a
+//! filter can use them. `SystemTime` is not supported, because serde writes it as a map.
+//!
+//! `expires` is a field of the program. An item whose time is past counts as absent, although DynamoDB deletes it only some time later:
+//! the documentation of `Repository` says what follows. A time of 0, or more than five years ago, does not count, as in DynamoDB.
+//!
+//! The clocks of callers differ, so a later write may have an earlier time. Versions show the order of writes, and times
+//! do not. In a transaction, the time is that of the call that recorded the operation. A transaction with a token of
+//! the caller that is repeated has other times, so it is another content: `Transaction::token` says what follows.
 //!
 //! # Your own key types
 //!
@@ -97,6 +124,7 @@
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
 //! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct: its fields would not be the item's attributes |
+//! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with a time: it must be an attribute under one name |
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key, the version: they must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless an `alias` reads the written name |
 //! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |

@@ -122,6 +122,13 @@ impl FieldAttrs {
         skips
     }
 
+    /// Returns the words by which serde never writes or never reads the field.
+    pub(crate) fn always_skips(&self) -> Vec<&Ident> {
+        let mut skips: Vec<&Ident> = [&self.not_written, &self.not_read].into_iter().flatten().collect();
+        skips.dedup();
+        skips
+    }
+
     /// Returns whether the field has its own function for writing, by `with` or `serialize_with`.
     pub(crate) fn written_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "deserialize_with")

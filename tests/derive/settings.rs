@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dynalock::{
     Versioned,
-    private::{Aliases, KeyModel, LockModel, LockPlace, Model, TimeUnit},
+    private::{Aliases, KeptTimes, KeyModel, LockModel, LockPlace, Model, TimeModel, TimeUnit, TimesModel},
     table::KeyType,
 };
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,7 @@ fn what_is_said_is_in_the_model() {
             sort_key: Some(KeyModel { name: "number", key_type: KeyType::N }),
             version: "rev",
             version_is_field: false,
+            times: TimesModel::NONE,
             write_ids: 8,
             attributes: &["amount", "customer", "number", "sum", "total"],
             show_key: true,
@@ -58,6 +59,7 @@ fn what_is_not_said_has_a_default() {
             sort_key: None,
             version: "_version",
             version_is_field: false,
+            times: TimesModel::NONE,
             write_ids: 16,
             attributes: &["id"],
             show_key: false,
@@ -85,6 +87,39 @@ fn a_version_field_mirrors_the_version_under_the_name_serde_writes() {
     document.mirror_version(4);
     assert_eq!(document, Document { id: "a".to_owned(), version: 4 });
     assert_eq!((Document::MODEL.version, Document::MODEL.version_is_field), ("lockVersion", true));
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Versioned)]
+#[serde(rename_all = "camelCase")]
+#[dynalock(table = "sessions")]
+struct Session {
+    #[dynalock(partition_key)]
+    id: String,
+    #[dynalock(created_at = "millis")]
+    created_at: u64,
+    #[serde(rename = "changed")]
+    #[dynalock(updated_at = "seconds")]
+    updated_at: Option<i64>,
+    #[dynalock(expires)]
+    valid_until: Option<u32>,
+}
+
+#[test]
+fn times_have_the_names_that_serde_writes_and_units() {
+    let time = |name, unit| Some(TimeModel { name, unit });
+    assert_eq!(
+        Session::MODEL.times,
+        TimesModel {
+            created_at: time("createdAt", TimeUnit::Milliseconds),
+            updated_at: time("changed", TimeUnit::Seconds),
+            expires: time("validUntil", TimeUnit::Seconds),
+        }
+    );
+    let mut session = Session { id: "a".to_owned(), created_at: 3, updated_at: None, valid_until: Some(7) };
+    session.mirror_times(KeptTimes { created_at: Some(-1), updated_at: Some(-1) });
+    assert_eq!((session.created_at, session.updated_at), (0, Some(-1)), "a `u64` shows no time before 1970");
+    session.mirror_times(KeptTimes::default());
+    assert_eq!((session.created_at, session.updated_at, session.valid_until), (0, None, Some(7)));
 }
 
 #[test]

@@ -40,6 +40,7 @@ where
 /// Spawns the future of each method, in code that knows nothing about `T`.
 async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
     spawned(items.create_table()).await.unwrap();
+    assert_eq!(spawned(items.verify_table()).await.unwrap().differences(), []);
     spawned(items.create(T::sample())).await.unwrap();
     let mut stored = spawned(items.get(T::sample_key())).await.unwrap().unwrap();
     spawned(items.get(T::sample_key()).eventually_consistent()).await.unwrap().unwrap();

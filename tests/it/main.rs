@@ -51,4 +51,5 @@ mod messages;
 mod query;
 mod queue;
 mod settings;
+mod tables;
 mod transactions;

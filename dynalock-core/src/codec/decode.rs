@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Content, Item, State, refused::refused_by_serde};
+use super::{Basis, Content, Item, State, refused::refused_by_serde, times::times_of};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -24,7 +24,8 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     strip_lease(T::MODEL, &mut item);
     strip_patches(&mut item);
     let content = Content::of(T::MODEL, &item);
-    Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content)))
+    let times = times_of(T::MODEL, &item);
+    Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }
 
 /// Returns the state of an item. Only the version and the write ids of the item must be readable.

@@ -130,7 +130,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns whether an attribute is content. The version is not content, even if a field mirrors it.
+/// Returns whether an attribute is content of the value. A field that mirrors the version or a kept
+/// time is not.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -145,7 +146,7 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if name == WRITES || PATCHES.contains(&name) {
         return reserved("the name is reserved for the ids of writes and patches");
     }
-    Ok(true)
+    Ok(!model.times.is_kept(name))
 }
 
 fn written_twice(name: &str) -> SerdeError {

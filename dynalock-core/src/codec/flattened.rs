@@ -151,8 +151,12 @@ impl<T: Versioned> Search<'_, T> {
 }
 
 /// Decodes an item without bookkeeping, and returns the attributes that serde writes for the value.
-fn read_back<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Item, Error> {
-    // The version is not content. Any number makes the item readable.
+fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
+    // The version and the kept times are not part of the content. Any number makes the item
+    // readable.
+    for time in T::MODEL.times.kept() {
+        item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
+    }
     let value: T = value_of(table, item, 1)?;
     attributes_of(table, &value)
 }

@@ -6,18 +6,22 @@ mod current;
 mod decode;
 mod encode;
 mod etag;
+mod expiry;
 mod fingerprint;
 mod flattened;
 mod refused;
 mod stored;
+mod times;
 
 use decode::is_tracked;
 pub(crate) use decode::{decode, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;
+pub(crate) use expiry::{ExpiredItems, ExpiredTimes};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, Content, State};
+pub(crate) use times::{times_of_create, updated_at};
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::{Error, SerdeError},
-    model::{Model, Versioned},
+    model::{KeptTimes, Model, Versioned},
     version::{Incarnation, Revision, Ring},
 };
 
@@ -60,6 +60,8 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
+    /// The times that the library keeps, as the item has them.
+    pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
 }
@@ -220,27 +222,31 @@ impl<T: Versioned> Stored<T> {
         // No item has this incarnation, because incarnations are drawn at random.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
-        Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new())))
+        Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
     /// Makes a `Stored` from a value that equals the stored item, because the item was just read or
     /// written.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
+        value.mirror_times(basis.times);
         Self::new(value, basis)
     }
 }
 
 impl Basis {
-    pub(super) fn read(state: State, content: Content) -> Self {
-        Self { state, before: Before::Untouched, content }
+    pub(super) fn read(state: State, content: Content, times: KeptTimes) -> Self {
+        Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the basis for the writes that follow a write with this revision.
-    pub(crate) fn written(revision: Revision, content: Content) -> Self {
-        // The write made the item tracked, so its revision identifies its state and no image is
-        // needed.
-        Self::read(State { revision, image: None }, content)
+    /// Returns the basis after a write that left the item in this revision, with these times.
+    pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
+        Self::read(State { revision, image: None }, content, times)
+    }
+
+    /// Returns the basis of a write that replaces an item whose content is of no interest.
+    pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
+        Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
     /// Returns this basis with another incarnation, because a write created the item again.

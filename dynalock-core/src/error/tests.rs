@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use super::{TransactionId, *};
 use crate::{
     key::{Key, KeyType, KeyValue},
-    model::{ItemRef, KeyModel, Model},
+    model::{ItemExpiry, ItemRef, KeyModel, Model, TimesModel},
 };
 
 const MODEL: &Model = &Model {
@@ -12,6 +12,7 @@ const MODEL: &Model = &Model {
     sort_key: None,
     version: "_version",
     version_is_field: false,
+    times: TimesModel::NONE,
     write_ids: 10,
     attributes: &["sku"],
     show_key: false,
@@ -43,7 +44,7 @@ fn refusal() -> Refusal {
 
 /// Returns a cancellation with one operation for each code.
 fn cancelled(codes: &[&str]) -> Cancelled {
-    let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1) };
+    let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1), expiry: ItemExpiry::DEFAULT };
     let reason = |code: &&str| super::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
     let operations = codes.iter().map(|code| (item_ref.clone(), reason(code))).collect();
     Cancelled::new(TransactionId::next(), operations, SPENT)

@@ -22,6 +22,12 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
+/// Returns the condition that an item has no time to live between these epoch seconds.
+pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
+    let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
+    format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
+}
+
 /// Returns the condition that the item is unchanged since it was read: it has the same version in
 /// the same incarnation.
 ///

@@ -19,7 +19,7 @@ mod user;
 pub use attribute::{Attribute, Opaque};
 pub(crate) use change::{PatchFault, PatchTexts};
 pub use comparison::{AttributeType, HasSize, Size};
-pub(crate) use condition::{absent, exists, same_attributes, unchanged};
+pub(crate) use condition::{absent, exists, lives, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use patch::PatchContent;
 pub(crate) use patch_methods::patch_methods;

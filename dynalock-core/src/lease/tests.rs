@@ -15,7 +15,7 @@ use crate::{
     codec::Item,
     expression::Placeholders,
     key::KeyType,
-    model::{KeyModel, LockModel, Model},
+    model::{KeyModel, LockModel, Model, TimesModel},
     operation::{UpdateItem, Write},
 };
 
@@ -31,6 +31,7 @@ static MODEL: Model = Model {
     sort_key: None,
     version: "version",
     version_is_field: false,
+    times: TimesModel::NONE,
     write_ids: 4,
     attributes: &[],
     indexes: &[],

@@ -485,6 +485,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Applied(stored) => {
                     if let Ok(written) = stored.origin() {
                         written.state.revision.write_into(T::MODEL.version, &mut item);
+                        written.times.write_into(T::MODEL, &mut item);
                     }
                     (self.stored, self.item) = (stored, item);
                     if ends == AfterWrite::Renew {

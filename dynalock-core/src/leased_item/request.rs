@@ -624,7 +624,7 @@ impl<T, O, Q> fmt::Debug for LeaseRequest<T, O, Q> {
     }
 }
 
-impl<T: Lockable> ClockAhead for Repository<T> {
+impl<T> ClockAhead for Repository<T> {
     fn clock_ahead_by_millis(mut self, millis: i64) -> Self {
         self.options.skew_millis = millis;
         self

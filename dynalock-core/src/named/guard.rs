@@ -13,7 +13,7 @@ use crate::{
         owner::Owner,
         row::PAYLOAD,
     },
-    model::ItemRef,
+    model::{ItemExpiry, ItemRef},
     write::guard::{Guard, sealed},
 };
 
@@ -356,7 +356,16 @@ impl sealed::Sealed for LockGuard {
     fn leased(&self) -> (ItemRef, HolderProof) {
         let grant = &self.held.grant;
         let key = Key::new(KeyValue::S(self.row_name.to_string()), None);
-        (ItemRef { table: Arc::clone(&grant.row.table), model: &MODEL, key, expected: None }, grant.guard())
+        (
+            ItemRef {
+                table: Arc::clone(&grant.row.table),
+                model: &MODEL,
+                key,
+                expected: None,
+                expiry: ItemExpiry::DEFAULT,
+            },
+            grant.guard(),
+        )
     }
 }
 

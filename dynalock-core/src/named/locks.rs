@@ -7,6 +7,7 @@ use super::{
     guard_set::LockSetGuard,
     request::Acquire,
     settings::{MODEL, Settings},
+    table::CreateLockTable,
 };
 use crate::{
     clock::ClockAhead,
@@ -17,7 +18,7 @@ use crate::{
         held_grant::{Background, HeldGrant, KeptGrant},
     },
     retry::{Connection, Limits},
-    tables,
+    tables::{self, TableReport},
 };
 
 /// Locks by name. The rows of the locks are stored in a separate table. A clone of this handle is
@@ -274,9 +275,10 @@ impl Locks {
         self
     }
 
-    /// Creates the table with on-demand billing, and waits at most a minute until the table is
-    /// active. The call also succeeds if the table exists and has the key of a lock table: a string
-    /// `name`.
+    /// Creates the table, and waits at most a minute until it is active. The billing is on-demand,
+    /// unless it is [provisioned](CreateLockTable::provisioned). If the table exists and has the key
+    /// that locks need, a string `name`, the call succeeds and changes nothing. Time to live stays
+    /// off, because it would delete fences.
     ///
     /// # Examples
     ///
@@ -295,37 +297,33 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the future is dropped, the table may have been created. The call can be repeated.
-    pub async fn create_table(&self) -> Result<()> {
-        let Settings { connection, table, limits, .. } = &self.settings;
-        let creation = Limits {
-            // The creation of a table takes seconds, whatever the settings for lock requests are.
-            deadline: Duration::from_mins(1),
-            attempt_timeout: limits.attempt_timeout.max(Duration::from_secs(10)),
-            ..*limits
-        };
-        tables::create(connection, table, &MODEL, creation, limits.deadline).await
+    pub fn create_table(&self) -> CreateLockTable {
+        CreateLockTable::new(self.settings.clone())
     }
 
-    /// Verifies that the table exists and has the key of a lock table: a string `name`.
+    /// Compares the table with what locks need: a string `name` as its key, and no time to live on
+    /// an attribute of the lease. Nothing is changed.
     ///
     /// # Examples
     ///
     /// ```
     /// # use dynalock_core as dynalock;
     /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// locks.verify_table().await?;
+    /// let report = locks.verify_table().await?;
+    /// assert!(report.differences().is_empty(), "{report}");
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    /// The [errors of every call](Locks#errors-of-every-call) are possible. A missing table is
+    /// [`Error::TableNotFound`]. A difference is no error.
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. The call changes nothing.
-    pub async fn verify_table(&self) -> Result<()> {
+    pub async fn verify_table(&self) -> Result<TableReport> {
         let Settings { connection, table, limits, .. } = &self.settings;
         tables::verify(connection, table, &MODEL, *limits).await
     }

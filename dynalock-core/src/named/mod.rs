@@ -8,6 +8,7 @@ mod locks;
 mod operator;
 mod request;
 mod settings;
+mod table;
 
 pub use guard::LockGuard;
 pub use guard_set::LockSetGuard;
@@ -15,3 +16,4 @@ pub use info::{LockInfo, QueuePlace};
 pub use list::LockList;
 pub use locks::Locks;
 pub use request::Acquire;
+pub use table::CreateLockTable;

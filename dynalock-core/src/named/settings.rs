@@ -12,7 +12,7 @@ use crate::{
         name::row_name,
         row::{LeaseSubject, Row},
     },
-    model::{KeyModel, LockModel, Model},
+    model::{KeyModel, LockModel, Model, TimesModel},
     retry::{Connection, Limits},
 };
 
@@ -24,6 +24,7 @@ pub(super) static MODEL: Model = Model {
     // A model has a version and write ids. The rows of named locks store neither.
     version: "_version",
     version_is_field: false,
+    times: TimesModel::NONE,
     write_ids: 4,
     attributes: &[],
     show_key: true,

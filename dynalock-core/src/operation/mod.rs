@@ -21,7 +21,10 @@ pub(crate) use page::{Access, ItemPage, PageRequest, PageStart, Segment, Selecti
 pub(crate) use put_many::PutMany;
 pub(crate) use reasons::ActionReasons;
 pub(crate) use scan::Scan;
-pub(crate) use table::{create_table, describe_table};
+pub(crate) use table::{
+    Billing, DeletionProtection, TableSettings, create_table, describe_table, describe_time_to_live,
+    switch_time_to_live_on,
+};
 pub(crate) use transact::Transact;
 pub(crate) use update::UpdateItem;
 pub(crate) use write::{Action, Write};

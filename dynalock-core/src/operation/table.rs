@@ -6,20 +6,68 @@ use aws_sdk_dynamodb::{
     operation::{
         create_table::{CreateTableError, builders::CreateTableFluentBuilder},
         describe_table::DescribeTableError,
+        describe_time_to_live::DescribeTimeToLiveError,
+        update_time_to_live::UpdateTimeToLiveError,
     },
     types::{
         AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType as KeyRole,
-        LocalSecondaryIndex, Projection, ProjectionType, TableDescription,
+        LocalSecondaryIndex, Projection, ProjectionType, ProvisionedThroughput, TableDescription,
+        TimeToLiveDescription, TimeToLiveSpecification, TimeToLiveStatus,
     },
 };
 
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::model::{self, IndexModel, IndexScope, KeyModel, Model};
 
-/// Sends a CreateTable with the keys and the indexes of the model, and with on-demand billing.
-/// Returns `false` if the table already exists.
-pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Model) -> Result<bool, Failure> {
-    let request = request(client, table, model).map_err(|error| Failure::not_constructed(&error))?;
+/// The settings of a new table.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TableSettings {
+    pub(crate) billing: Billing,
+    pub(crate) protection: DeletionProtection,
+}
+
+/// The billing of a table and its global indexes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Billing {
+    #[default]
+    OnDemand,
+    /// The read and write units of each second, for the table and for each global index.
+    Provisioned { read: u32, write: u32 },
+}
+
+/// Whether DynamoDB refuses to delete a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum DeletionProtection {
+    #[default]
+    Off,
+    On,
+}
+
+impl Billing {
+    fn throughput(self) -> Result<Option<ProvisionedThroughput>, BuildError> {
+        let Self::Provisioned { read, write } = self else { return Ok(None) };
+        let units =
+            ProvisionedThroughput::builder().read_capacity_units(read.into()).write_capacity_units(write.into());
+        units.build().map(Some)
+    }
+
+    fn mode(self) -> BillingMode {
+        match self {
+            Self::OnDemand => BillingMode::PayPerRequest,
+            Self::Provisioned { .. } => BillingMode::Provisioned,
+        }
+    }
+}
+
+/// Sends a CreateTable with the key and the indexes of the model. Returns `false` if the table
+/// already exists.
+pub(crate) async fn create_table(
+    client: &Client,
+    table: &Arc<str>,
+    model: &Model,
+    settings: TableSettings,
+) -> Result<bool, Failure> {
+    let request = request(client, table, model, settings).map_err(|error| Failure::not_constructed(&error))?;
     match request.send().await {
         Ok(_) => Ok(true),
         Err(SdkError::ServiceError(context)) if context.err().is_resource_in_use_exception() => Ok(false),
@@ -27,11 +75,19 @@ pub(crate) async fn create_table(client: &Client, table: &Arc<str>, model: &Mode
     }
 }
 
-fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTableFluentBuilder, BuildError> {
+fn request(
+    client: &Client,
+    table: &Arc<str>,
+    model: &Model,
+    TableSettings { billing, protection }: TableSettings,
+) -> Result<CreateTableFluentBuilder, BuildError> {
+    let throughput = billing.throughput()?;
     let mut request = client
         .create_table()
         .table_name(&**table)
-        .billing_mode(BillingMode::PayPerRequest)
+        .billing_mode(billing.mode())
+        .set_provisioned_throughput(throughput.clone())
+        .set_deletion_protection_enabled((protection == DeletionProtection::On).then_some(true))
         .set_key_schema(Some(key_schema(model.key_attributes())?));
     // DynamoDB refuses an attribute that is defined twice. One attribute may be part of several
     // keys.
@@ -47,6 +103,7 @@ fn request(client: &Client, table: &Arc<str>, model: &Model) -> Result<CreateTab
         request = match index.scope {
             IndexScope::Global => {
                 let global = GlobalSecondaryIndex::builder().index_name(index.name).set_key_schema(schema);
+                let global = global.set_provisioned_throughput(throughput.clone());
                 request.global_secondary_indexes(global.projection(projection).build()?)
             }
             IndexScope::Local => {
@@ -83,14 +140,39 @@ pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<
     client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
 }
 
-impl ServiceFailure for CreateTableError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
+/// Sends a DescribeTimeToLive. Returns the attribute whose time DynamoDB deletes items by, or
+/// `None` if time to live is off.
+pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
+    let described = client.describe_time_to_live().table_name(&**table).send().await.map_err(classify)?;
+    Ok(described.time_to_live_description.and_then(switched_on))
 }
 
-impl ServiceFailure for DescribeTableError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
+fn switched_on(described: TimeToLiveDescription) -> Option<String> {
+    let TimeToLiveDescription { time_to_live_status, attribute_name, .. } = described;
+    let is_on = matches!(time_to_live_status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));
+    attribute_name.filter(|_| is_on)
 }
+
+/// Sends an UpdateTimeToLive that switches time to live on.
+pub(crate) async fn switch_time_to_live_on(
+    client: &Client,
+    table: &Arc<str>,
+    attribute: &'static str,
+) -> Result<(), Failure> {
+    let specification = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build();
+    let specification = specification.map_err(|error| Failure::not_constructed(&error))?;
+    let request = client.update_time_to_live().table_name(&**table).time_to_live_specification(specification);
+    request.send().await.map(drop).map_err(classify)
+}
+
+macro_rules! failures_without_variants {
+    ($($failure:ty),* $(,)?) => {$(
+        impl ServiceFailure for $failure {
+            fn modelled(&mut self) -> Option<Failure> {
+                None
+            }
+        }
+    )*};
+}
+
+failures_without_variants!(CreateTableError, DescribeTableError, DescribeTimeToLiveError, UpdateTimeToLiveError);

@@ -11,10 +11,11 @@ use super::{
     token::{PageToken, Secret},
 };
 use crate::{
+    codec::ExpiredItems,
     error::{Error, InvalidSetting, Result},
     expression::{Condition, Placeholders},
     key::KeyValue,
-    model::{IndexModel, IndexScope, KeyModel, Versioned},
+    model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
     retry::Limits,
@@ -37,6 +38,8 @@ use crate::{
 ///
 /// # What a read of many items promises
 ///
+/// - Expired items are no items, unless the read is [`including_expired`](Self::including_expired). An index that does not hold the
+///   field with `#[dynalock(expires)]` cannot tell: its keys, and their count, may name expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
 ///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
@@ -64,6 +67,7 @@ pub struct Query<T, K> {
     limit: Option<usize>,
     segments: u32,
     secret: Option<Secret>,
+    expired: ExpiredItems,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -127,6 +131,7 @@ impl<T, K> Query<T, K> {
             limit: None,
             segments: 1,
             secret: None,
+            expired: ExpiredItems::Absent,
             kind: PhantomData,
         }
     }
@@ -156,6 +161,7 @@ impl<T, K> Query<T, K> {
             limit: self.limit,
             segments: self.segments,
             secret: self.secret,
+            expired: self.expired,
             kind: PhantomData,
         }
     }
@@ -291,6 +297,25 @@ impl<T, K> Query<T, K> {
         K: Consistent,
     {
         self.consistent = false;
+        self
+    }
+
+    /// Returns also the items whose time to live is over: the time in their field with
+    /// `#[dynalock(expires)]`. Without this setting, expired items are in no result, count or limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let all = orders.query("alice").including_expired().collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn including_expired(mut self) -> Self {
+        self.expired = ExpiredItems::Included;
         self
     }
 
@@ -618,10 +643,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
         let hides_lease_rows = model.lock_in_row().is_some();
+        let expires = model.times.expires.map(|expires| expires.name);
+        let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
-            // A count by DynamoDB would include the lease rows. The keys are read instead, and the
-            // library counts them.
-            Selection::Count if hides_lease_rows => Selection::Projection(projection(&keys, &mut to)),
+            // DynamoDB would count the rows of leases and the expired items.
+            Selection::Count if hides_lease_rows || expires.is_some() => {
+                Selection::Projection(projection(&keys, expires, &mut to))
+            }
             selection => selection,
         };
         let (names, values) = to.finish();
@@ -630,7 +658,18 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
-        Ok(Some(Plan { connection, limits: self.limits, model, request, keys, hides_lease_rows, fetches }))
+        let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
+        let limits = self.limits;
+        Ok(Some(Plan { connection, limits, model, request, keys, hides_lease_rows, hides_expired, fetches }))
+    }
+
+    /// Returns whether the index, if it is one, holds an attribute.
+    fn holds(&self, name: &str) -> bool {
+        self.index.is_none_or(|index| match index.projection {
+            Projection::All => true,
+            Projection::KeysOnly => index.key_attributes().any(|key| key.name == name),
+            Projection::Include(names) => names.contains(&name) || index.key_attributes().any(|key| key.name == name),
+        })
     }
 }
 
@@ -660,8 +699,10 @@ fn key_condition(
     format!("{in_partition} AND {in_range}")
 }
 
-fn projection(keys: &[KeyModel], to: &mut Placeholders) -> String {
-    let names: Vec<_> = keys.iter().map(|key| to.name(key.name).to_string()).collect();
+fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -> String {
+    let further = expires.filter(|name| keys.iter().all(|key| key.name != *name));
+    let names = keys.iter().map(|key| key.name).chain(further);
+    let names: Vec<_> = names.map(|name| to.name(name).to_string()).collect();
     names.join(", ")
 }
 
@@ -693,6 +734,7 @@ impl<T, K> Clone for Query<T, K> {
             limit: self.limit,
             segments: self.segments,
             secret: self.secret.clone(),
+            expired: self.expired,
             kind: PhantomData,
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
     key::Key,
-    model::{KeyModel, Model},
+    model::{ItemExpiry, KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart},
     retry::{Attempts, Connection, Limits},
 };
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) keys: Vec<KeyModel>,
     /// `true` if the table holds lease rows, which the read must leave out.
     pub(super) hides_lease_rows: bool,
+    /// How expired items are recognised, which stand between the items. `None` if they are shown.
+    pub(super) hides_expired: Option<ItemExpiry>,
     /// `true` if the index returns only keys and the items must be read from the table.
     pub(super) fetches: bool,
 }
@@ -60,7 +62,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Reads the page that begins at `start`, and removes the lease rows from it.
+    /// Reads the page that begins at `start`. The rows of leases and expired items are taken out of it.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = Attempts::new(&self.connection, limits);
@@ -74,6 +76,9 @@ impl Plan {
             page.items.retain(|item| !self.is_lease_row(item));
             page.count = page.items.len();
         }
+        let returned = page.items.len();
+        page.items.retain(|item| !self.is_expired(item));
+        page.count -= returned - page.items.len();
         Ok(page)
     }
 
@@ -88,7 +93,8 @@ impl Plan {
         let mut seen = HashSet::new();
         let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
         let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();
-        let items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
+        let mut items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
+        items.retain(|item| !self.is_expired(item));
         let keyed = items.into_iter().filter_map(|item| Some((key_of(self.model, &item)?, item)));
         // The answers of a BatchGetItem have no order. The items are returned in the order of the
         // index.
@@ -105,6 +111,10 @@ impl Plan {
             }
             (error, _) => error,
         }
+    }
+
+    fn is_expired(&self, item: &Item) -> bool {
+        self.hides_expired.is_some_and(|expiry| expiry.is_over(self.model, item))
     }
 
     fn is_lease_row(&self, item: &Item) -> bool {

@@ -6,7 +6,7 @@ use std::{
 
 use super::{Repository, Request, request::BoxedCall};
 use crate::{
-    codec::{Item, Stored, decode, key_of},
+    codec::{ExpiredItems, Item, Stored, decode, key_of},
     error::Result,
     key::Key,
     model::{IntoKey, Versioned},
@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug)]
 pub struct GetMany {
     keys: Vec<Key>,
+    expired: ExpiredItems,
 }
 
 impl<T: Versioned> Repository<T> {
@@ -55,13 +56,10 @@ impl<T: Versioned> Repository<T> {
     /// The future can be dropped at any time: a read changes nothing.
     pub fn get_many<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> Request<T, GetMany> {
         let keys = keys.into_iter().map(IntoKey::into_key).collect();
-        Request::new(self.clone(), self.limits, GetMany { keys })
+        Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// Makes a [`Stored`] from an item that the program has read with the SDK, for example by a
-    /// query that this library does not offer. The writes of this value are checked like those of a
-    /// value from [`get`](Self::get). The item must have all its attributes. If a projection left
-    /// attributes out, an `update` would not see them.
+    /// write of it is checked like a write of any other. An expired item is returned, too. The item must be complete: a projection that leaves attributes out
     ///
     /// # Examples
     ///
@@ -89,13 +87,33 @@ impl<T: Versioned> Repository<T> {
     }
 }
 
+impl<T> Request<T, GetMany> {
+    /// Returns also the items whose time to live is over: [`Request::<T, Get>::including_expired`](Request::including_expired).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let products = products.get_many(["85123A", "22423"]).including_expired().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn including_expired(mut self) -> Self {
+        self.kind.expired = ExpiredItems::Included;
+        self
+    }
+}
+
 impl<T: Versioned> IntoFuture for Request<T, GetMany> {
     type Output = Result<Vec<Option<Stored<T>>>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { repository, limits, kind: GetMany { keys }, .. } = self;
+            let Self { repository, limits, kind: GetMany { keys, expired }, .. } = self;
             let mut seen = HashSet::new();
             let different = keys.iter().filter(|key| seen.insert(*key));
             let different = different.map(|key| checked_key(T::MODEL, &repository.table, key));
@@ -103,7 +121,10 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let repeats = different.len() < keys.len();
             let table = Arc::clone(&repository.table);
             let items = Attempts::new(&repository.connection, limits).read_many(&table, different).await?;
-            let keyed = items.into_iter().filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
+            let expiry = repository.item_expiry();
+            let is_shown = |item: &Item| expired == ExpiredItems::Included || !expiry.is_over(T::MODEL, item);
+            let items = items.into_iter().filter(is_shown);
+            let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()

@@ -49,6 +49,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Stored<T>> {
         let Request { repository, limits, .. } = settings;
         let (connection, table, limits) = (Arc::clone(&repository.connection), Arc::clone(&repository.table), *limits);
+        let (at, expiry) = (repository.options.now(), repository.item_expiry());
         Box::pin(async move {
             let mut attempts = Attempts::new(&connection, limits);
             let open = items.into_iter().map(|Numbered { index, item }| Open {
@@ -60,6 +61,8 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     change: Change::Create,
                     policy: LeasePolicy::Ignoring,
                     condition: None,
+                    at,
+                    expiry,
                 },
                 in_doubt: false,
             });

@@ -22,7 +22,7 @@ pub use patch::Patch;
 pub use read::Get;
 pub use request::{Checked, Conditional, Request};
 pub(crate) use session::Session;
-pub use table::CreateTable;
+pub use table::{CreateTable, VerifyTable};
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 pub use write_many::WriteMany;
 pub use write_stream::{ItemResult, WriteStream};
@@ -36,7 +36,7 @@ use crate::{
     error::Error,
     key::Key,
     lease::LeaseOptions,
-    model::{IntoKey, ItemRef, Versioned},
+    model::{IntoKey, ItemExpiry, ItemRef, Versioned},
     retry::{Connection, Limits, Pace},
 };
 
@@ -69,6 +69,17 @@ use crate::{
 /// # }
 /// ```
 ///
+/// # Expired items
+///
+/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
+/// clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some time later, up
+/// to days. Until then, reads treat it as absent, and a create writes over it.
+///
+/// Time does not end what was read before: an `update` of a value that has expired since it was read
+/// succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years ago does
+/// not count, and an item without the time does not expire. A lease can be acquired on an expired
+/// item until DynamoDB deletes the item.
+///
 /// # Errors of every call
 ///
 /// | error | cause |
@@ -85,6 +96,8 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
+    /// The clock skew that counts as life of an item that expires.
+    expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
 
@@ -110,6 +123,7 @@ impl<T> Repository<T> {
             table: Arc::from(T::MODEL.table),
             limits: Limits::default(),
             options: LeaseOptions::of(T::MODEL),
+            expiry_skew: ItemExpiry::DEFAULT.max_skew,
             of: PhantomData,
         }
     }
@@ -208,9 +222,38 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Creates the table with the key and the indexes of `T` and on-demand billing, and waits until
-    /// the table is active. The call also succeeds if a table with the same key exists, even if it
-    /// has other indexes. The default deadline of the wait is one minute.
+    /// Sets the difference between two clocks that counts as life of an item with
+    /// `#[dynalock(expires)]`. Reads and writes treat the item as absent when its time plus this
+    /// difference is past by this machine's clock. The default is two seconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// use std::time::Duration;
+    ///
+    /// let products = dynalock::Repository::<Product>::new(client).expires_skew(Duration::from_secs(30));
+    /// # }
+    /// ```
+    pub fn expires_skew(mut self, max_skew: Duration) -> Self {
+        self.expiry_skew = max_skew;
+        self
+    }
+
+    /// Creates the table with the key and the indexes of `T`, and with its time to live if a field
+    /// has `#[dynalock(expires)]`. The billing is on-demand, unless it is
+    /// [provisioned](Request::provisioned).
+    ///
+    /// The call waits until the table has the status `ACTIVE`, each index of `T` is built, and time
+    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live; the
+    /// call does not wait for that. The default deadline of the wait is one minute.
+    ///
+    /// If a table with the same key exists, the call succeeds, whatever indexes the table has. Time
+    /// to live is switched on if it is off. All else stays as it is;
+    /// [`verify_table`](Self::verify_table) shows the differences.
     ///
     /// # Examples
     ///
@@ -219,7 +262,7 @@ impl<T> Repository<T> {
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
     /// # use shop::Product;
     /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// products.create_table().await?;
+    /// products.create_table().deletion_protection().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -227,20 +270,56 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::TableMismatch`]: the table exists with another key.
+    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is on for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not be created.
+    /// If the future is dropped, the table may or may not be created. The call can be repeated.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
     {
-        table::request(self)
+        table::creation(self)
+    }
+
+    /// Compares the table with `T`: the key, the indexes and the time to live. Nothing is changed.
+    ///
+    /// Indexes that the table has beyond those of `T` are no differences, because they may serve
+    /// other programs. Billing and deletion protection are not compared.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// for difference in products.verify_table().await?.differences() {
+    ///     println!("{difference}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The [errors of every call](Repository#errors-of-every-call) are possible. A missing table is
+    /// [`Error::TableNotFound`]. A difference is no error.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future can be dropped at any time. The call changes nothing.
+    pub fn verify_table(&self) -> Request<T, VerifyTable>
+    where
+        T: Versioned,
+    {
+        table::verification(self)
     }
 
     /// Returns the item with this key, or `None` if there is no item. The read is strongly
-    /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent).
+    /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent). An
+    /// [expired](Repository#expired-items) item counts as absent.
     ///
     /// # Examples
     ///
@@ -273,6 +352,11 @@ impl<T> Repository<T> {
     }
 
     /// Writes a new item at version 1, and returns it.
+    ///
+    /// An [expired](Repository#expired-items) item under the key is written over: on the condition
+    /// that it is unchanged since it was seen, in a new incarnation, and at version 1. A lease that
+    /// another caller holds on it refuses the create with [`Error::Locked`], and the fence of an
+    /// ended lease stays.
     ///
     /// # Examples
     ///
@@ -614,11 +698,16 @@ impl<T> Repository<T> {
     }
 
     /// Returns the item with this key of this table, for an operation.
+    /// Returns the rule by which an item counts as expired.
+    pub(crate) fn item_expiry(&self) -> ItemExpiry {
+        ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
+    }
+
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,
     {
-        ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected }
+        ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected, expiry: self.item_expiry() }
     }
 
     fn request<K>(&self, kind: K) -> Request<T, K>
@@ -636,6 +725,7 @@ impl<T> Clone for Repository<T> {
             table: Arc::clone(&self.table),
             limits: self.limits,
             options: self.options,
+            expiry_skew: self.expiry_skew,
             of: PhantomData,
         }
     }

@@ -161,6 +161,7 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
+            let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
@@ -179,7 +180,7 @@ impl<T: Versioned> Session<T> {
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }
-                    self.create(value).await?
+                    self.create(value, expired).await?
                 }
             };
             item = match result {

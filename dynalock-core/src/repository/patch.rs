@@ -14,7 +14,7 @@ use crate::{
     key::Key,
     lease::LeasePolicy,
     model::{IntoKey, Versioned},
-    write::patch::{PatchIntent, SharedPatch},
+    write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
 /// Atomic changes of one item, without a read: [`Repository::patch`].
@@ -91,8 +91,13 @@ impl<T: Versioned> Repository<T> {
 
     /// Returns a patch of an item, for a transaction.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
-        let policy = LeasePolicy::outside(T::MODEL, self.options);
-        PatchIntent::new(self.table.clone(), key, content, policy)
+        self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
+    }
+
+    /// Returns a patch of an item by a call with this lease policy.
+    pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
+        let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
+        PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }
     }
 }
 

@@ -2,7 +2,7 @@ use std::future::IntoFuture;
 
 use super::{Request, request::BoxedCall, session::Session};
 use crate::{
-    codec::{Stored, decode},
+    codec::{ExpiredItems, Stored, decode},
     error::Result,
     key::Key,
     model::Versioned,
@@ -13,11 +13,12 @@ use crate::{
 pub struct Get {
     key: Key,
     consistent: bool,
+    expired: ExpiredItems,
 }
 
 impl Get {
     pub(super) fn new(key: Key) -> Self {
-        Self { key, consistent: true }
+        Self { key, consistent: true, expired: ExpiredItems::Absent }
     }
 }
 
@@ -40,6 +41,26 @@ impl<T> Request<T, Get> {
         self.kind.consistent = false;
         self
     }
+
+    /// Returns the item even if its time to live is over: the time in its field with
+    /// `#[dynalock(expires)]`. Without this setting, an expired item counts as absent, although
+    /// DynamoDB deletes it only some time later.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let product = products.get("85123A").including_expired().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn including_expired(mut self) -> Self {
+        self.kind.expired = ExpiredItems::Included;
+        self
+    }
 }
 
 impl<T: Versioned> IntoFuture for Request<T, Get> {
@@ -48,10 +69,13 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (mut session, Get { key, consistent }) = Session::<T>::new(self);
+            let (mut session, Get { key, consistent, expired }) = Session::<T>::new(self);
             let mut get = session.get(&key)?;
             get.consistent = consistent;
             let Some(item) = session.read(&get).await? else { return Ok(None) };
+            if expired == ExpiredItems::Absent && session.is_expired(&item) {
+                return Ok(None);
+            }
             let (value, basis) = decode(session.table(), item)?;
             Ok(Some(Stored::new(value, basis)))
         })

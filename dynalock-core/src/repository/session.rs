@@ -16,7 +16,7 @@ use crate::{
     write::{
         intent::{Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
-        patch::{PatchIntent, SharedPatch},
+        patch::SharedPatch,
         plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
         stamp::WriteStamps,
@@ -158,31 +158,76 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    pub(super) async fn create(&mut self, value: T) -> Result<WriteResult<Stored<T>>, Error> {
-        let intent = self.intent(value, Change::Create);
-        let result = self.write(&intent).await?;
-        Ok(result.map(|applied| intent.into_stored(applied.next)))
+    /// Creates an item. `expired` is an expired item that was read under the key.
+    ///
+    /// A create that meets an expired item becomes a write over the revision of this item. The time
+    /// of day thus decides what is tried, and no condition depends on it.
+    pub(super) async fn create(
+        &mut self,
+        value: T,
+        mut expired: Option<Item>,
+    ) -> Result<WriteResult<Stored<T>>, Error> {
+        let mut intent = self.intent(value, Change::Create);
+        loop {
+            let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
+            intent.meet(expired.as_ref())?;
+            let met = match self.write_whole(&intent).await? {
+                WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
+                WriteResult::Conflict(met) => met,
+            };
+            expired = match (met, expected) {
+                (Some(item), None) if self.is_expired(&item) => Some(item),
+                // Another caller was faster, or DynamoDB has deleted the expired item.
+                (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
+                    let get = self.get(&intent.key())?;
+                    self.after_conflict(&get, &intent.key(), expected, met).await?
+                }
+                (met, _) => return Ok(WriteResult::Conflict(met)),
+            };
+            if let Some(item) = expired.take_if(|item| self.has_written(item)) {
+                let (value, basis) = decode::<T>(self.table(), item)?;
+                return Ok(WriteResult::Applied(Stored::new(value, basis)));
+            }
+            if let Some(item) = expired.take_if(|item| !self.is_expired(item)) {
+                return Ok(WriteResult::Conflict(Some(item)));
+            }
+        }
+    }
+
+    /// Returns whether the time to live of an item is over.
+    pub(super) fn is_expired(&self, item: &Item) -> bool {
+        self.repository.item_expiry().is_over(T::MODEL, item)
     }
 
     pub(super) async fn replace(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
-        if T::MODEL.lock_in_item().is_none() {
-            let intent = self.intent(value, Change::Replace(basis));
-            let result = self.write(&intent).await?;
-            return Ok(result.map(|applied| intent.into_stored(applied.next)));
-        }
-        basis.check_key(self.table(), &value)?;
-        let get = self.get(&value.key())?;
-        let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
-        let intent = self.intent(value, Change::Overwrite(basis, stored));
-        let first = self.plan_changes(&intent, intent.changes()?);
-        let result = match (first, &intent.change) {
-            (Err(Error::ExpressionTooLong { .. }), Change::Overwrite(_, stored)) => {
-                let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
-                self.write(&PutOver { intent: &intent, stored, content }).await?
+        let change = match T::MODEL.lock_in_item() {
+            None => Change::Replace(basis),
+            Some(_) => {
+                basis.check_key(self.table(), &value)?;
+                let get = self.get(&value.key())?;
+                let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
+                Change::Overwrite(basis, stored)
             }
-            (first, _) => self.writer().send(&intent, first?).await?,
         };
+        let intent = self.intent(value, change);
+        let result = self.write_whole(&intent).await?;
         Ok(result.map(|applied| intent.into_stored(applied.next)))
+    }
+
+    /// Sends a write of the whole value. An item with its lease in the item is written by an update,
+    /// or by a put if the expression would be too long.
+    async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
+        let stored = match &intent.change {
+            Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
+            _ => return self.write(intent).await,
+        };
+        match self.plan_changes(intent, intent.changes()?) {
+            Err(Error::ExpressionTooLong { .. }) => {
+                let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
+                self.write(&PutOver { intent, stored, content }).await
+            }
+            first => self.writer().send(intent, first?).await,
+        }
     }
 
     /// Sends an update with these changes.
@@ -279,8 +324,9 @@ impl<T: Versioned> Session<T> {
     }
 
     fn intent(&self, value: T, change: Change) -> IntentOf<T> {
-        let (policy, condition) = (self.policy.clone(), self.condition.clone());
-        IntentOf { table: Arc::clone(self.table()), value, change, policy, condition }
+        let (table, policy) = (Arc::clone(self.table()), self.policy.clone());
+        let (at, expiry) = (self.repository.options.now(), self.repository.item_expiry());
+        IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
     /// Returns the first plan of an update. The plan takes the changes, so that each value is
@@ -292,15 +338,15 @@ impl<T: Versioned> Session<T> {
 
     /// Sends a patch, and returns the item after it.
     pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
-        let mut intent = PatchIntent::new(Arc::clone(self.table()), key, content, self.policy.clone());
+        let mut intent = self.repository.patch_under(key, content, self.policy.clone());
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
                 WriteResult::Applied(_) => return self.read_back(&intent.key).await,
                 WriteResult::Conflict(met) => met,
             };
-            let Some(item) = met else { return Err(self.not_found(&intent.key)) };
-            if intent.adapt(Some(&item)) {
+            let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
+            if intent.meet(Some(&item))? {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {

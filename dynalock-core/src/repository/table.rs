@@ -1,19 +1,71 @@
 use std::{future::IntoFuture, time::Duration};
 
 use super::{Repository, Request, request::BoxedCall};
-use crate::{error::Result, model::Versioned, tables::create};
+use crate::{
+    error::Result,
+    model::Versioned,
+    operation::{Billing, DeletionProtection, TableSettings},
+    tables::{self, Creation, TableReport},
+};
 
 /// The creation of a table: [`Repository::create_table`].
 #[derive(Debug)]
-pub struct CreateTable(());
+pub struct CreateTable(TableSettings);
+
+/// The comparison of a table with its type: [`Repository::verify_table`].
+#[derive(Debug)]
+pub struct VerifyTable(());
 
 /// Returns a request with a longer deadline, because the creation of a table takes longer than a
 /// write.
-pub(super) fn request<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
-    let mut request = repository.request(CreateTable(()));
+pub(super) fn creation<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
+    let mut request = repository.request(CreateTable(TableSettings::default()));
     request.limits.deadline = Duration::from_mins(1);
     request.limits.attempt_timeout = request.limits.attempt_timeout.max(Duration::from_secs(10));
     request
+}
+
+pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<T, VerifyTable> {
+    repository.request(VerifyTable(()))
+}
+
+impl<T> Request<T, CreateTable> {
+    /// Bills the new table, and each of its global indexes, for these read and write units of each
+    /// second, whether they are used or not. The default is on-demand billing. An existing table
+    /// keeps its billing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.create_table().provisioned(20, 5).await
+    /// # }
+    /// ```
+    pub fn provisioned(mut self, read: u32, write: u32) -> Self {
+        self.kind.0.billing = Billing::Provisioned { read, write };
+        self
+    }
+
+    /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
+    /// switched off. An existing table keeps its setting.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.create_table().deletion_protection().await
+    /// # }
+    /// ```
+    pub fn deletion_protection(mut self) -> Self {
+        self.kind.0.protection = DeletionProtection::On;
+        self
+    }
 }
 
 impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
@@ -22,9 +74,23 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { repository, limits, .. } = self;
+            let Self { repository, limits, kind: CreateTable(settings), .. } = self;
+            let Repository { connection, table, .. } = &repository;
             let patience = limits.deadline.min(repository.limits.deadline);
-            create(&repository.connection, &repository.table, T::MODEL, limits, patience).await
+            let creation = Creation { connection, table, model: T::MODEL, settings, limits, patience };
+            tables::create(creation).await
+        })
+    }
+}
+
+impl<T: Versioned> IntoFuture for Request<T, VerifyTable> {
+    type Output = Result<TableReport>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { repository: Repository { connection, table, .. }, limits, .. } = self;
+            tables::verify(&connection, &table, T::MODEL, limits).await
         })
     }
 }

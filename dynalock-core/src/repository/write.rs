@@ -117,7 +117,7 @@ impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
         Box::pin(async move {
             let (mut session, Create { value }) = Session::<T>::new(self);
             let key = value.key();
-            match session.create(value).await? {
+            match session.create(value, None).await? {
                 WriteResult::Applied(stored) => Ok(stored),
                 WriteResult::Conflict(met) => Err(Error::AlreadyExists(session.conflict(key, None, met))),
             }

@@ -22,7 +22,6 @@ use crate::{
     write::{
         Guard,
         assembly::assemble,
-        check::Requirement,
         intent::OperationOutput,
         operation::{Operation, OperationKind},
     },
@@ -203,10 +202,12 @@ impl Transaction {
     /// An item keeps the write id of a transaction during its next 15 writes. After more writes,
     /// compare the items with the intended result before you commit again.
     ///
-    /// The repeated content must have exactly the same bytes. A `HashSet` or a `HashMap` has a
-    /// different order each time. With another order, the commit fails with [`Error::TokenReused`],
-    /// or with [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec`.
+    /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]` differ
+    /// each time, too, so a repeated transaction with such writes fails in the same way.
+    /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the time of day, with the same result.
+    ///
+    /// A create or a check that meets an expired item is usually sent again with other content. A
+    /// token has only one content, so the commit fails with [`Error::Cancelled`] instead.
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after an item of its transaction was deleted. A new item would get the same
@@ -311,7 +312,8 @@ impl Transaction {
         self.add(repository, PendingOperation::check(repository, stored))
     }
 
-    /// Requires that the key has an item.
+    /// Requires that the key has an item, and that the item has not
+    /// [expired](crate::Repository#expired-items) at the time of this call.
     ///
     /// # Examples
     ///
@@ -324,10 +326,11 @@ impl Transaction {
     /// # }
     /// ```
     pub fn check_exists<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
-        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Exists))
+        self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Requires that the key has no item.
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
+    /// counts as none, as long as it is unchanged since the refusal that showed it.
     ///
     /// # Examples
     ///
@@ -340,11 +343,10 @@ impl Transaction {
     /// # }
     /// ```
     pub fn check_absent<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, ()> {
-        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent))
+        self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Requires that a condition is true for the item with this key. If another operation writes
-    /// the item, the condition applies to its state before this write.
+    /// Requires that a condition holds for the item under the key, expired or not. If another operation writes the
     ///
     /// # Examples
     ///

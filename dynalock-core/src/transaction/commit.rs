@@ -15,7 +15,7 @@ use crate::{
     write::{
         assembly::{Assembly, WritePosition, assemble},
         intent::Target,
-        operation::{Operation, OperationKind},
+        operation::Operation,
         send::WriteResult,
         stamp::WriteStamps,
     },
@@ -192,7 +192,8 @@ fn refuse(
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
-/// rows made the transaction fail, a new transaction removes these leases as well.
+/// rows refuse it, it is assembled again with their removal. If expired items refuse it, it is
+/// assembled again with writes over them.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -218,17 +219,11 @@ pub(super) async fn send(
         if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
         }
-        let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
         // The caller's token must not be used for other content.
-        let expired = if is_given { Vec::new() } else { refused.by_expired_lease() };
-        let may_go_on = !is_given && attempts.may_go_on(Duration::ZERO);
-        let adapted = if may_go_on { adapt(operations, &positions, &reasons) } else { Adapted::No };
-        if !may_go_on || (expired.is_empty() && adapted == Adapted::No) {
+        let may_pass = !is_given && pass_expired(operations, &positions, &reasons)?;
+        if !may_pass || !attempts.may_go_on(Duration::ZERO) {
             let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
             return Err(refused.into_error(transaction, attempts.spent()));
-        }
-        for index in expired {
-            operations[index].companion = CompanionWrite::RemoveExpired;
         }
         // The removal of a lease row is other content, so the request needs another token.
         token = Token::drawn(attempts.rng());
@@ -236,26 +231,25 @@ pub(super) async fn send(
     }
 }
 
-/// Whether a patch has another plan for the item that refused it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Adapted {
-    Yes,
-    No,
-}
-
-/// Adapts the patches whose items refused them.
-fn adapt(operations: &mut [Operation], positions: &[WritePosition], reasons: &[ActionReason]) -> Adapted {
-    let mut adapted = Adapted::No;
+/// Adapts the operations that were refused by an expired lease in a separate row, or by an expired
+/// item. Returns whether one of them was.
+fn pass_expired(
+    operations: &mut [Operation],
+    positions: &[WritePosition],
+    reasons: &[ActionReason],
+) -> Result<bool, Error> {
+    let leases = Refused { operations: &*operations, positions, reasons }.by_expired_lease();
+    let mut may_pass = !leases.is_empty();
+    for index in leases {
+        operations[index].companion = CompanionWrite::RemoveExpired;
+    }
     for (operation, position) in operations.iter_mut().zip(positions) {
         let reason = &reasons[position.write];
-        if let OperationKind::Write(intent) = &mut operation.kind
-            && reason.class() == Some(CancellationClass::Conflict)
-            && intent.adapt(reason.item.as_ref())
-        {
-            adapted = Adapted::Yes;
+        if reason.class() == Some(CancellationClass::Conflict) {
+            may_pass |= operation.meet(reason.item.as_ref())?;
         }
     }
-    adapted
+    Ok(may_pass)
 }
 
 impl TransactionSender<'_> {

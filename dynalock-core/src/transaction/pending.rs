@@ -89,7 +89,15 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Check, state }
     }
 
-    pub(super) fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
+    pub(super) fn exists<T: Versioned>(repository: &Repository<T>, key: Key) -> Self {
+        Self::require(repository, key, Requirement::Exists(repository.item_expiry().times()))
+    }
+
+    pub(super) fn absent<T: Versioned>(repository: &Repository<T>, key: Key) -> Self {
+        Self::require(repository, key, Requirement::Absent { expired: None })
+    }
+
+    fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
         let state = PendingState::Ready(OperationKind::Check(requirement));
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
@@ -150,5 +158,6 @@ impl PendingOperation {
 
 fn write<T: Versioned>(repository: &Repository<T>, value: T, change: Change) -> OperationKind {
     let (table, policy) = (Arc::clone(&repository.table), LeasePolicy::outside(T::MODEL, repository.options));
-    OperationKind::Write(Box::new(IntentOf { table, value, change, policy, condition: None }))
+    let (at, expiry) = (repository.options.now(), repository.item_expiry());
+    OperationKind::Write(Box::new(IntentOf { table, value, change, policy, condition: None, at, expiry }))
 }

@@ -169,10 +169,10 @@ impl TransactionGet {
             }
         }
         let read = fetch(&mut attempts, &different).await?;
-        let items = item_refs
-            .iter()
-            .zip(positions)
-            .map(|(item_ref, position)| (Arc::clone(&item_ref.table), read[position].clone()));
+        let items = item_refs.iter().zip(positions).map(|(item_ref, position)| {
+            let item = item_ref.expiry.alive(item_ref.model, read[position].clone());
+            (Arc::clone(&item_ref.table), item)
+        });
         Ok(Snapshot { id, items: items.collect() })
     }
 }

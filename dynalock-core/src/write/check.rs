@@ -8,9 +8,9 @@ use super::{
     plan::{check_size, write},
 };
 use crate::{
-    codec::State,
+    codec::{ExpiredTimes, State},
     error::Error,
-    expression::{Placeholders, absent, exists, unchanged},
+    expression::{Placeholders, absent, exists, lives, unchanged},
     lease::clause::{HolderProof, LeaseClause},
     model::ItemRef,
     operation::{Action, Write},
@@ -20,10 +20,10 @@ use crate::{
 pub(crate) enum Requirement {
     /// The item must be in this state.
     Unchanged(State),
-    /// The key must have an item.
-    Exists,
-    /// The key must not have an item.
-    Absent,
+    /// The key has an item, and the time to live of the item is none of these times.
+    Exists(ExpiredTimes),
+    /// The key has no item, or an expired item in this state.
+    Absent { expired: Option<State> },
     /// The holder with this proof has the lease of the item.
     Guard(HolderProof),
     /// A condition of the caller must be true.
@@ -52,8 +52,18 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
     let mut placeholders = write.placeholders();
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
-        Requirement::Exists => exists(model, &mut placeholders),
-        Requirement::Absent => absent(model, &mut placeholders),
+        Requirement::Exists(over) => {
+            let exists = exists(model, &mut placeholders);
+            match model.times.expires {
+                Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
+                None => exists,
+            }
+        }
+        Requirement::Absent { expired: None } => absent(model, &mut placeholders),
+        Requirement::Absent { expired: Some(state) } => {
+            let absent = absent(model, &mut placeholders);
+            format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
+        }
         Requirement::Guard(holder) => {
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);

@@ -3,6 +3,8 @@
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
+use aws_sdk_dynamodb::types::AttributeValue;
+
 use super::{
     check::{Requirement, check},
     key::checked_key,
@@ -11,12 +13,14 @@ use super::{
     update::update as update_text,
 };
 use crate::{
-    codec::{Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size},
+    codec::{
+        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, state_of, times_of_create, updated_at,
+    },
     error::{Error, Spent},
     expression::{Condition, Placeholders, absent, same_attributes, unchanged},
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
-    model::{ItemRef, Model, Versioned},
+    model::{ItemExpiry, ItemRef, KeptTimes, Model, Versioned},
     operation::Action,
     version::{Expected, PATCHES, Repeats, Revision, Ring, WRITES, revision_in},
 };
@@ -58,8 +62,8 @@ pub(crate) trait Intent: Send + Sync {
 
     /// Returns the item that is written.
     fn item_ref(&self) -> ItemRef {
-        let Target { table, model, expected, .. } = self.target();
-        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version() }
+        let Target { table, model, expected, expiry, .. } = self.target();
+        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version(), expiry }
     }
 }
 
@@ -72,6 +76,8 @@ pub(crate) struct Target<'a> {
     pub(crate) expected: Expected<'a>,
     /// The way in which the write treats the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
+    /// The rule by which the item counts as expired.
+    pub(crate) expiry: ItemExpiry,
 }
 
 impl Target<'_> {
@@ -88,10 +94,9 @@ pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
 
-    /// Adapts the plan to the item that refused it. Returns whether another plan may succeed.
-    fn adapt(&mut self, _met: Option<&Item>) -> bool {
-        false
-    }
+    /// Adapts the plan to the item that is stored under the key. Returns whether the plan has
+    /// changed.
+    fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
     /// plan.
@@ -109,6 +114,10 @@ pub(crate) struct IntentOf<T> {
     pub(crate) policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     pub(crate) condition: Option<Condition<T>>,
+    /// The time that the write leaves in the item, in epoch milliseconds. All attempts have the
+    /// same time, so that the result does not depend on which of them was applied.
+    pub(crate) at: u64,
+    pub(crate) expiry: ItemExpiry,
 }
 
 /// The kind of a write, and the state that the write requires.
@@ -125,6 +134,9 @@ pub(crate) enum Change {
     /// The write replaces an item that contains its lease. The second field is the item as it was
     /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
+    /// Writes a new item over an expired one, in a new incarnation. The attributes of a lease stay.
+    /// The field is the expired item as it was read.
+    Recreate(Basis, Item),
     Delete(Basis),
 }
 
@@ -157,6 +169,13 @@ pub(crate) struct UncheckedDelete<T> {
 }
 
 impl Change {
+    /// Makes the create of an item over an expired one. The content of the expired item need not
+    /// fit the type.
+    pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
+        let state = state_of(model, table, &expired)?;
+        Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
+    }
+
     fn basis(&self) -> Option<&Basis> {
         match self {
             Self::Create => None,
@@ -164,6 +183,7 @@ impl Change {
             | Self::Touch(basis)
             | Self::Replace(basis)
             | Self::Overwrite(basis, _)
+            | Self::Recreate(basis, _)
             | Self::Delete(basis) => Some(basis),
         }
     }
@@ -173,7 +193,7 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the value as it is stored after the write. `next` comes from the plan.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // Only a delete has no next basis.
-        let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()));
+        let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
@@ -205,7 +225,7 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the attributes that an update or an overwrite changes.
     pub(crate) fn changes(&self) -> Result<Changes, Error> {
         match &self.change {
-            Change::Overwrite(_, stored) => self.overwrite(stored),
+            Change::Overwrite(_, stored) | Change::Recreate(_, stored) => self.overwrite(stored),
             change => {
                 change.basis().map_or_else(|| Ok(Changes::default()), |basis| basis.changes(&self.table, &self.value))
             }
@@ -215,10 +235,11 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the plan of an update with these changes.
     pub(crate) fn plan_changes(
         &self,
-        changes: Changes,
+        mut changes: Changes,
         stamp: WriteStamp,
         clause: &LeaseClause,
     ) -> Result<Plan, Error> {
+        changes.set.extend(self.changed_times());
         let key = self.value.key();
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
@@ -233,14 +254,37 @@ impl<T: Versioned> IntentOf<T> {
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content)))
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
+    }
+
+    /// Returns the kept times of the item after the write.
+    fn times(&self) -> KeptTimes {
+        match &self.change {
+            Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
+            Change::Update(basis)
+            | Change::Touch(basis)
+            | Change::Replace(basis)
+            | Change::Overwrite(basis, _)
+            | Change::Delete(basis) => basis.times.after(T::MODEL, self.at),
+        }
+    }
+
+    /// Returns the times that an update sets.
+    fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
+        let named = |(name, value)| (Cow::Borrowed(name), value);
+        match &self.change {
+            Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
+            _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
+        }
     }
 
     /// Returns the content of the item after an update with these changes. After an overwrite, the
     /// item contains only the attributes of the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
-            Change::Overwrite(..) if T::MODEL.flattens => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
+            Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
+                Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?))
+            }
             change => {
                 let after = change.basis().map(|basis| basis.content_after(T::MODEL, changes));
                 Ok(after.unwrap_or_else(|| Content::of(T::MODEL, &Item::new())))
@@ -275,9 +319,11 @@ impl<T: Versioned> IntentOf<T> {
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
             }
         }
+        let times = self.times();
+        times.write_into(T::MODEL, &mut item);
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
-        Ok(WholeItem { key, item, next: Basis::written(next, content) })
+        Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
 
     /// Returns the changes of an update that writes all attributes, and removes the attributes of
@@ -323,12 +369,12 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns the revision after the write.
     fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
-        let next = match self.change.basis() {
-            Some(basis) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
-            None => {
+        let next = match (&self.change, self.change.basis()) {
+            (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
             }
+            (_, Some(basis)) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
         };
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
@@ -337,7 +383,9 @@ impl<T: Versioned> IntentOf<T> {
     /// changed key among its changes. An overwrite checks the key before the stored item is read.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
-            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => Ok(()),
+            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
+                Ok(())
+            }
             Change::Replace(basis) | Change::Delete(basis) => basis.check_key(&self.table, &self.value),
         }
     }
@@ -350,7 +398,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
             (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
         };
-        Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy }
+        Target { table: &self.table, model: T::MODEL, expected, policy: &self.policy, expiry: self.expiry }
     }
 
     fn key(&self) -> Key {
@@ -361,8 +409,10 @@ impl<T: Versioned> Intent for IntentOf<T> {
         self.check_key()?;
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
+            // A put would restore an old fence of a lease in the item.
+            Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
-            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) => {}
+            Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
         }
         let changes = self.changes()?;
         // An update without changes becomes a check, which costs no version.
@@ -380,7 +430,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
         }
         // Only a transaction needs the size. The first plan of a single update is made elsewhere,
         // without a size.
-        let changed_bytes = changes.size();
+        let times = Changes { set: self.changed_times(), ..Changes::default() };
+        let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
     }
 
@@ -394,6 +445,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             (Change::Update(_) | Change::Touch(_) | Change::Overwrite(..), _) => Ok(self.changes()?.size()),
             (_, Some(next)) => {
                 let mut item = encode(&self.table, &self.value)?;
+                self.times().write_into(T::MODEL, &mut item);
                 next.write_into(T::MODEL.version, &mut item);
                 Ok(size(&item))
             }
@@ -405,6 +457,20 @@ impl<T: Versioned> Intent for IntentOf<T> {
 impl<T: Versioned> OwnedIntent for IntentOf<T> {
     fn state(&self) -> Option<&State> {
         self.change.basis().map(|basis| &basis.state)
+    }
+
+    /// A create is made over an expired item, or under a key without an item.
+    fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
+        let creates = matches!(self.change, Change::Create | Change::Recreate(..));
+        if !creates || met.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
+            return Ok(false);
+        }
+        let has_changed = met.is_some() || self.change.basis().is_some();
+        self.change = match met {
+            Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
+            None => Change::Create,
+        };
+        Ok(has_changed)
     }
 
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput {
@@ -428,8 +494,10 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let IntentOf { table, value, .. } = self.intent;
         let next = self.intent.next(stamp)?;
-        let left = Content::of(T::MODEL, &self.content);
         let mut content = self.content.clone();
+        let times = self.intent.times();
+        times.write_into(T::MODEL, &mut content);
+        let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
         // The put replaces the lease attributes, so the condition has to fix all of them.
@@ -443,7 +511,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let key = value.key();
         let key_item = checked_key(T::MODEL, table, &key)?;
         let write = write(table, key_item, Action::Put(content), Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left)))
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
     }
 
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
@@ -457,8 +525,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
 
 impl<T: Versioned> Intent for UncheckedDelete<T> {
     fn target(&self) -> Target<'_> {
-        let ItemRef { table, model, .. } = &self.item_ref;
-        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring }
+        let ItemRef { table, model, expiry, .. } = &self.item_ref;
+        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring, expiry: *expiry }
     }
 
     fn key(&self) -> Key {
@@ -498,7 +566,12 @@ pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
 /// Returns whether an attribute is a key, or belongs to the library.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
-    is_lease || model.is_key(name) || name == model.version || name == WRITES || PATCHES.contains(&name)
+    is_lease
+        || model.is_key(name)
+        || name == model.version
+        || name == WRITES
+        || PATCHES.contains(&name)
+        || model.times.is_kept(name)
 }
 
 /// Returns the conjunction of a condition and an optional second one.

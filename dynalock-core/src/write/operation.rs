@@ -30,9 +30,23 @@ impl Operation {
     pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
             Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
-            None => Requirement::Absent,
+            None => Requirement::Absent { expired: None },
         };
         Ok(Self::new(item_ref, OperationKind::Check(requirement)))
+    }
+
+    /// Adapts the operation to the item that is stored under the key. Returns whether the operation
+    /// has changed.
+    pub(crate) fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
+        let ItemRef { table, model, expiry, .. } = &self.item_ref;
+        match (&mut self.kind, met) {
+            (OperationKind::Write(intent), _) => intent.meet(met),
+            (OperationKind::Check(Requirement::Absent { expired }), Some(item)) if expiry.is_over(model, item) => {
+                *expired = Some(state_of(model, table, item)?);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Returns the intent of the operation, or `None` for a check.

@@ -17,15 +17,15 @@ use super::{
     stamp::WriteStamp,
 };
 use crate::{
-    codec::{Basis, Item, State},
+    codec::{Basis, ExpiredTimes, Item, State, updated_at},
     error::{Conflict, Error, Spent},
-    expression::{Joined, PatchContent, PatchFault, PatchTexts, Placeholders},
+    expression::{Joined, PatchContent, PatchFault, PatchTexts, Placeholders, lives},
     key::Key,
     lease::{
         LeasePolicy,
         clause::{LeaseClause, LeaseUpdate},
     },
-    model::{Model, Versioned},
+    model::{ItemExpiry, Model, Versioned},
     operation::Action,
     version::{Expected, PATCHES, Revision, WRITES, version_in},
 };
@@ -40,6 +40,9 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
+    /// The time of the patch, in epoch milliseconds. All attempts write the same time.
+    pub(crate) at: u64,
+    pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
 }
 
@@ -65,8 +68,9 @@ impl<T> SharedPatch<T> {
 }
 
 impl<T: Versioned> PatchIntent<T> {
-    pub(crate) fn new(table: Arc<str>, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> Self {
-        Self { table, key, content, policy, seen: SeenItem::default() }
+    /// Returns the item that refused the patch, or `None` if there was no item or it has expired.
+    pub(crate) fn alive(&self, met: Option<Item>) -> Option<Item> {
+        self.expiry.alive(T::MODEL, met)
     }
 
     /// Returns the error of a patch that this item refused, or `None` if the item fits the patch.
@@ -97,15 +101,23 @@ impl<T: Versioned> PatchIntent<T> {
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
         if self.seen.has_stray_ids {
-            return format!(
-                "attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})"
-            );
+            let condition =
+                format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
+            return self.with_life(condition, to);
         }
         let (least, most) = (to.value(number(0)), to.value(number(u64::MAX - 1)));
-        format!(
+        let condition = format!(
             "attribute_exists({key}) AND ({version} BETWEEN {least} AND {most} \
              OR attribute_not_exists({version}) AND attribute_not_exists({writes}))"
-        )
+        );
+        self.with_life(condition, to)
+    }
+
+    /// Adds the condition that the item has not expired.
+    fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
+        let Some(expires) = T::MODEL.times.expires else { return condition };
+        let ExpiredTimes { first, last } = self.expiry.times();
+        format!("{condition} AND {}", lives(expires.name, [first, last], to))
     }
 
     fn text(&self, stamp: WriteStamp, texts: PatchTexts, lease: LeaseUpdate, to: &mut Placeholders) -> String {
@@ -126,6 +138,9 @@ impl<T: Versioned> PatchIntent<T> {
             let name = to.name(name);
             set.push(format_args!("{name}=if_not_exists({before},{none})"));
             before = name;
+        }
+        if let Some((name, time)) = updated_at(T::MODEL, self.at) {
+            set.push(format_args!("{}={}", to.name(name), to.value(time)));
         }
         for (name, value) in lease.set {
             set.push(format_args!("{name}={value}"));
@@ -159,7 +174,13 @@ fn number(number: u64) -> AttributeValue {
 
 impl<T: Versioned> Intent for PatchIntent<T> {
     fn target(&self) -> Target<'_> {
-        Target { table: &self.table, model: T::MODEL, expected: Expected::Present, policy: &self.policy }
+        Target {
+            table: &self.table,
+            model: T::MODEL,
+            expected: Expected::Present,
+            policy: &self.policy,
+            expiry: self.expiry,
+        }
     }
 
     fn key(&self) -> Key {
@@ -194,13 +215,13 @@ impl<T: Versioned> OwnedIntent for PatchIntent<T> {
         None
     }
 
-    fn adapt(&mut self, met: Option<&Item>) -> bool {
-        let Some(item) = met else { return false };
+    fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
+        let Some(item) = met else { return Ok(false) };
         let has_stray_ids = !item.contains_key(T::MODEL.version) && item.contains_key(WRITES);
         let seen = SeenItem { nulls: self.content.lock().nulls(item), has_stray_ids };
         let is_new = seen != self.seen;
         self.seen = seen;
-        is_new
+        Ok(is_new)
     }
 
     fn into_output(self: Box<Self>, _: Option<Basis>) -> OperationOutput {

@@ -348,7 +348,7 @@ impl Writer<'_> {
             Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
             Delivery::Once | Delivery::Plain => Doubt::Plain(facts.late),
         };
-        let Target { table, model, expected, policy } = intent.target();
+        let Target { table, model, expected, policy, .. } = intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {

@@ -4,6 +4,7 @@ use syn::{LitStr, Type};
 
 use super::Attribute;
 use crate::{
+    attr::FieldAttrs,
     model::{Field, Struct},
     serde::{self, DefaultAttr},
 };
@@ -90,7 +91,10 @@ fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
 /// that serde can read are unknown.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
-    field.attrs.roles().next().is_some() || (reads_by_other_code && !field.serde.written_by_other_code())
+    let FieldAttrs { partition_key, sort_key, version, created_at, updated_at, .. } = &field.attrs;
+    let is_key = [partition_key, sort_key, version].into_iter().any(Option::is_some);
+    let is_kept = created_at.is_some() || updated_at.is_some();
+    is_key || is_kept || (reads_by_other_code && !field.serde.written_by_other_code())
 }
 
 /// Returns whether serde reads a missing attribute as `None`.

@@ -18,6 +18,7 @@ pub(crate) use self::{
 };
 use self::{indexes::TableKey, roles::Roles};
 use crate::{
+    attr::TimeUnit,
     errors::Errors,
     model::{Field, Struct},
 };
@@ -39,6 +40,7 @@ pub(crate) struct Item<'a> {
     pub(crate) partition_key: Attribute<'a>,
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
+    pub(crate) times: Times<'a>,
     pub(crate) write_ids: u8,
     /// All names under which serde reads or writes a field. Names in flattened fields are not
     /// included.
@@ -61,6 +63,20 @@ pub(crate) struct Attribute<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
     pub(crate) name: String,
+}
+
+/// The fields with times.
+pub(crate) struct Times<'a> {
+    pub(crate) created_at: Option<Time<'a>>,
+    pub(crate) updated_at: Option<Time<'a>>,
+    /// The time to live, in seconds.
+    pub(crate) expires: Option<Attribute<'a>>,
+}
+
+/// A field with an epoch time.
+pub(crate) struct Time<'a> {
+    pub(crate) field: Attribute<'a>,
+    pub(crate) unit: TimeUnit,
 }
 
 /// The version attribute.
@@ -97,6 +113,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     let write_ids = write_ids(model, errors);
     let roles = Roles::of(model, understood, errors);
     let version = roles.version(model, errors);
+    let times = roles::times(model, errors);
     let lock = lock::check(model, version.name(), errors);
     names::check(model, version.name(), errors);
     numbers::check(model, errors);
@@ -111,6 +128,7 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
         partition_key: Attribute::of(roles.partition_key?),
         sort_key: roles.sort_key.map(Attribute::of),
         version,
+        times,
         write_ids: write_ids?,
         attributes: names::all(model),
         show_key: model.attrs.show_key.is_some(),

@@ -1,15 +1,16 @@
-//! Checks the fields with a role: the keys and the version. The repository itself reads and writes
-//! these fields.
+//! Checks the fields with a role: the keys, the version and the times, which the repository reads
+//! or writes itself.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericParam, Type};
 
 use super::{
-    Attribute, PATCHES, VERSION, Version, WRITE_IDS,
+    Attribute, PATCHES, Time, Times, VERSION, Version, WRITE_IDS,
     names::{name_place, rename_place},
 };
 use crate::{
+    attr::{FieldAttrs, KeptTime},
     errors::Errors,
     model::{Field, Struct},
 };
@@ -50,6 +51,35 @@ impl<'m, 'a> Roles<'m, 'a> {
             None => Version::Attribute(version_attribute(model, errors)),
         }
     }
+}
+
+/// Returns the fields with times.
+pub(super) fn times<'a>(model: &Struct<'a>, errors: &mut Errors) -> Times<'a> {
+    let created_at = kept_time(model, |attrs| attrs.created_at.as_ref(), errors);
+    let updated_at = kept_time(model, |attrs| attrs.updated_at.as_ref(), errors);
+    let expires = only(model, |field| field.attrs.expires.as_ref(), errors);
+    if let Some(field) = expires {
+        time_field("the time to live", field, model, errors);
+    }
+    Times { created_at, updated_at, expires: expires.map(Attribute::of) }
+}
+
+fn kept_time<'a>(
+    model: &Struct<'a>,
+    time: impl for<'f> Fn(&'f FieldAttrs) -> Option<&'f KeptTime>,
+    errors: &mut Errors,
+) -> Option<Time<'a>> {
+    let field = only(model, |field| time(&field.attrs).map(|time| &time.word), errors)?;
+    let KeptTime { word, unit } = time(&field.attrs)?;
+    time_field(&format!("`{word}`"), field, model, errors);
+    Some(Time { field: Attribute::of(field), unit: *unit })
+}
+
+fn time_field(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
+    for word in field.serde.always_skips() {
+        errors.at(word, format_args!("{role} cannot be skipped"));
+    }
+    under_one_name(role, field, model, errors);
 }
 
 /// Returns the first field with a role, and reports each further field with this role.
@@ -122,10 +152,15 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
 /// Reports serde attributes on a key or the version that would allow it to be missing, to have two
 /// names, or to have another form.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
-    let serde = &field.serde;
-    for word in serde.skips() {
+    for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));
     }
+    under_one_name(role, field, model, errors);
+}
+
+/// Reports serde attributes by which a field could have two names, or another form than its type's.
+fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
+    let serde = &field.serde;
     if let Some(word) = &serde.flatten {
         errors.at(word, format_args!("{role} cannot be flattened: it is one attribute"));
     }

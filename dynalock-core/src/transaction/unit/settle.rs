@@ -152,6 +152,11 @@ impl Unit {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         let asked = pending.iter().any(|operation| operation.purpose == Purpose::Check);
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
+        for operation in &mut operations {
+            if let Some(held) = known.read_of(&operation.item_ref) {
+                operation.meet(held.item.as_ref())?;
+            }
+        }
         add_checks(&mut operations, known)?;
 
         let (mut stamps, token) = Token::or_drawn(None, attempts);

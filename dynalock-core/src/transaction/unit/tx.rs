@@ -16,10 +16,13 @@ use crate::{
     repository::Repository,
     retry::Attempts,
     transaction::{Op, pending::PendingOperation},
-    write::{Guard, check::Requirement, key::checked_key},
+    write::{Guard, key::checked_key},
 };
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
+///
+/// An [expired](crate::Repository#expired-items) item counts as absent. The commit requires
+/// that it is unchanged since it was read.
 ///
 /// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be
 /// dropped before the closure ends. Writes are recorded, and sent after the closure has ended. A
@@ -78,7 +81,7 @@ impl Tx {
         self.run().session.link.meet(&repository.connection);
         async move {
             let known = self.run().look_up(&item_ref.table, &item_ref.key)?.map(|held| held.item.clone());
-            let table = Arc::clone(&item_ref.table);
+            let (table, expiry) = (Arc::clone(&item_ref.table), item_ref.expiry);
             let item = match known {
                 Some(item) => item,
                 None => {
@@ -87,7 +90,7 @@ impl Tx {
                     self.run().take_in(item_ref, item)?
                 }
             };
-            item.map(|item| stored(&table, item)).transpose()
+            expiry.alive(T::MODEL, item).map(|item| stored(&table, item)).transpose()
         }
     }
 
@@ -140,6 +143,7 @@ impl Tx {
             let mut items = Vec::with_capacity(item_refs.len());
             for item_ref in &item_refs {
                 let item = self.run().look_up(&item_ref.table, &item_ref.key)?.and_then(|held| held.item.clone());
+                let item = item_ref.expiry.alive(T::MODEL, item);
                 items.push(item.map(|item| stored(&table, item)).transpose()?);
             }
             Ok(items)
@@ -231,7 +235,8 @@ impl Tx {
         self.add(repository, PendingOperation::check(repository, stored));
     }
 
-    /// Requires that the key has an item.
+    /// Requires that the key has an item, and that the item has not
+    /// [expired](crate::Repository#expired-items) at the time of this call.
     ///
     /// # Examples
     ///
@@ -244,10 +249,11 @@ impl Tx {
     /// # }
     /// ```
     pub fn check_exists<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
-        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Exists));
+        self.add(repository, PendingOperation::exists(repository, key.into_key()));
     }
 
-    /// Requires that the key has no item.
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
+    /// counts as none, as long as it is unchanged since the refusal that showed it.
     ///
     /// # Examples
     ///
@@ -260,13 +266,10 @@ impl Tx {
     /// # }
     /// ```
     pub fn check_absent<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) {
-        self.add(repository, PendingOperation::require(repository, key.into_key(), Requirement::Absent));
+        self.add(repository, PendingOperation::absent(repository, key.into_key()));
     }
 
-    /// Requires that a condition is true for the item with this key. If the condition is false and
-    /// the item has changed since the closure read it, the closure runs again. If the item has not
-    /// changed, the unit of work fails with [`Error::Cancelled`], because another run would have
-    /// the same result.
+    /// Requires that a condition holds for the item under the key, expired or not. If the condition is false and
     ///
     /// # Examples
     ///

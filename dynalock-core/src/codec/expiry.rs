@@ -1,0 +1,83 @@
+//! The time to live of items.
+
+use std::time::Duration;
+
+use super::Item;
+use crate::{
+    clock,
+    model::{ItemExpiry, Model},
+    number,
+};
+
+/// Whether a read returns expired items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExpiredItems {
+    Absent,
+    Included,
+}
+
+/// The times, in epoch seconds, that are over: from `first` to `last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExpiredTimes {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+impl ItemExpiry {
+    /// The default skew is the same as for leases.
+    pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
+
+    /// DynamoDB ignores a time that is more than five years ago, so that 0 means "never".
+    const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
+
+    /// Returns whether an item has expired.
+    pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
+        let Some(expires) = model.times.expires else { return false };
+        let time = item.get(expires.name).and_then(|time| number::rounded_up(time.as_n().ok()?));
+        time.is_some_and(|time| self.times().contain(time))
+    }
+
+    /// Returns the item, or `None` if it has expired.
+    pub(crate) fn alive(&self, model: &Model, item: Option<Item>) -> Option<Item> {
+        item.filter(|item| !self.is_over(model, item))
+    }
+
+    /// Returns the times that are over now.
+    pub(crate) fn times(&self) -> ExpiredTimes {
+        let now = Duration::from_millis(clock::epoch_millis().saturating_add_signed(self.clock_offset));
+        ExpiredTimes::at(now.saturating_sub(self.max_skew))
+    }
+}
+
+impl ExpiredTimes {
+    fn at(now: Duration) -> Self {
+        let last = now.as_secs().saturating_sub(1);
+        Self { first: now.saturating_sub(ItemExpiry::OLDEST).as_secs(), last }
+    }
+
+    fn contain(self, time: u64) -> bool {
+        (self.first..=self.last).contains(&time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_over_after_its_second_and_for_five_years() {
+        const YEARS: u64 = 5 * 365 * 24 * 3600;
+        let now = ExpiredTimes::at(Duration::from_millis(1_800_000_000_999));
+        for (time, is_over) in [
+            (1_800_000_001, false),
+            (1_800_000_000, false),
+            (1_799_999_999, true),
+            (1_800_000_000 - YEARS, true),
+            (1_800_000_000 - YEARS - 1, false),
+            (0, false),
+        ] {
+            assert_eq!(now.contain(time), is_over, "{time}");
+        }
+        assert!(!ExpiredTimes::at(Duration::ZERO).contain(1));
+    }
+}

@@ -1,0 +1,100 @@
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    time::Duration,
+};
+
+use super::settings::{MODEL, Settings};
+use crate::{
+    error::Result,
+    operation::{Billing, DeletionProtection, TableSettings},
+    retry::Limits,
+    tables::{self, Creation},
+};
+
+/// The creation of a table of locks, made by [`Locks::create_table`](super::Locks::create_table).
+/// Change its settings, then `.await` it.
+#[must_use = "a table is created only when this is awaited"]
+pub struct CreateLockTable {
+    locks: Settings,
+    table: TableSettings,
+    deadline: Duration,
+}
+
+impl CreateLockTable {
+    pub(super) fn new(locks: Settings) -> Self {
+        Self { locks, table: TableSettings::default(), deadline: Duration::from_mins(1) }
+    }
+
+    /// Bills the new table for these read and write units of each second, whether they are used or
+    /// not. The default is on-demand billing. An existing table keeps its billing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// locks.create_table().provisioned(20, 20).await
+    /// # }
+    /// ```
+    pub fn provisioned(mut self, read: u32, write: u32) -> Self {
+        self.table.billing = Billing::Provisioned { read, write };
+        self
+    }
+
+    /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
+    /// switched off. An existing table keeps its setting.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// locks.create_table().deletion_protection().await
+    /// # }
+    /// ```
+    pub fn deletion_protection(mut self) -> Self {
+        self.table.protection = DeletionProtection::On;
+        self
+    }
+
+    /// Limits the time of the call. The default is one minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// locks.create_table().deadline(Duration::from_mins(5)).await
+    /// # }
+    /// ```
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+}
+
+impl IntoFuture for CreateLockTable {
+    type Output = Result<()>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { locks: Settings { connection, table, limits, .. }, table: settings, deadline } = self;
+            let patience = deadline.min(limits.deadline);
+            let attempt_timeout = limits.attempt_timeout.max(Duration::from_secs(10));
+            let limits = Limits { deadline, attempt_timeout, ..limits };
+            let (connection, table) = (&connection, &table);
+            tables::create(Creation { connection, table, model: &MODEL, settings, limits, patience }).await
+        })
+    }
+}
+
+impl fmt::Debug for CreateLockTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateLockTable").field("table", &self.locks.table).finish_non_exhaustive()
+    }
+}

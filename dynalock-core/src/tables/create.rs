@@ -1,0 +1,105 @@
+//! Creates a table, and waits until it can be used.
+
+use std::{sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::types::{IndexStatus, TableDescription, TableStatus};
+
+use super::compare::key_differences;
+use crate::{
+    error::{Error, Result, Unavailable},
+    model::Model,
+    operation::{self, TableSettings},
+    retry::{Attempts, Backoff, Connection, Limits},
+};
+
+/// The creation of one table.
+#[derive(Clone, Copy)]
+pub(crate) struct Creation<'a> {
+    pub(crate) connection: &'a Arc<Connection>,
+    pub(crate) table: &'a Arc<str>,
+    pub(crate) model: &'static Model,
+    pub(crate) settings: TableSettings,
+    /// The limits of the whole call, with its wait.
+    pub(crate) limits: Limits,
+    /// The deadline of the first request, which is shorter, so that a server that does not answer
+    /// is reported soon.
+    pub(crate) patience: Duration,
+}
+
+/// Creates a table, and waits until the table and its indexes are active and its time to live is
+/// switched on.
+pub(crate) async fn create(creation: Creation<'_>) -> Result<()> {
+    let Creation { connection, table, model, settings, limits, patience } = creation;
+    let client = &connection.client;
+    let mut attempts = Attempts::new(connection, Limits { deadline: patience, ..limits });
+    attempts.repeat(table, || operation::create_table(client, table, model, settings)).await?;
+
+    let mut attempts = Attempts::new(connection, limits);
+    let described = until_active(&mut attempts, creation).await?;
+    if let Some(difference) = key_differences(model, &described).first() {
+        return Err(Error::TableMismatch { table: Arc::clone(table), reason: difference.to_string() });
+    }
+    match model.times.expires {
+        Some(expires) => until_time_to_live_is_on(&mut attempts, creation, expires.name).await,
+        None => Ok(()),
+    }
+}
+
+async fn until_active(attempts: &mut Attempts, creation: Creation<'_>) -> Result<TableDescription> {
+    let Creation { connection, table, model, .. } = creation;
+    let mut backoff = Backoff::default();
+    loop {
+        let described = attempts.repeat(table, || operation::describe_table(&connection.client, table)).await;
+        let described = match described {
+            // DynamoDB can describe a table only some time after it accepted the create.
+            Err(Error::TableNotFound { .. }) => None,
+            described => described?,
+        };
+        match described {
+            Some(described) if is_active(model, &described) => return Ok(described),
+            Some(_) | None => attempts.wait(&mut backoff, not_active()).await?,
+        }
+    }
+}
+
+/// Returns whether the table is active, and none of the type's indexes is still being built.
+fn is_active(model: &Model, described: &TableDescription) -> bool {
+    let is_of_type = |name: Option<&str>| model.indexes.iter().any(|index| Some(index.name) == name);
+    let is_built = described
+        .global_secondary_indexes()
+        .iter()
+        .filter(|index| is_of_type(index.index_name()))
+        .all(|index| index.index_status() != Some(&IndexStatus::Creating));
+    described.table_status == Some(TableStatus::Active) && is_built
+}
+
+/// Switches time to live on if it is off. DynamoDB refuses a second request, also of another
+/// caller, so the state of the table decides about the result.
+async fn until_time_to_live_is_on(
+    attempts: &mut Attempts,
+    Creation { connection, table, .. }: Creation<'_>,
+    attribute: &'static str,
+) -> Result<()> {
+    let client = &connection.client;
+    let mut backoff = Backoff::default();
+    let mut switched = None;
+    loop {
+        let on = attempts.repeat(table, || operation::describe_time_to_live(client, table)).await?;
+        if on.as_deref() == Some(attribute) {
+            return Ok(());
+        }
+        switched = match switched {
+            None => Some(attempts.repeat(table, || operation::switch_time_to_live_on(client, table, attribute)).await),
+            Some(Err(refused)) => return Err(refused),
+            // DescribeTimeToLive may show the change only some time later.
+            Some(Ok(())) => {
+                attempts.wait(&mut backoff, not_active()).await?;
+                Some(Ok(()))
+            }
+        };
+    }
+}
+
+fn not_active() -> Error {
+    Error::Unavailable(Unavailable::NotActive)
+}

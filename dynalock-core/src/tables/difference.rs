@@ -1,0 +1,353 @@
+use std::{fmt, sync::Arc};
+
+use crate::{key::KeyType, model::IndexScope};
+
+/// The comparison of a table with its type: [`Repository::verify_table`](crate::Repository::verify_table).
+/// `Display` writes a sentence for each difference, on a line of its own.
+///
+/// # Examples
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+/// # use shop::Product;
+/// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+/// let report = products.verify_table().await?;
+/// assert!(report.differences().is_empty(), "{report}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "the report says whether the table fits its type"]
+pub struct TableReport {
+    table: Arc<str>,
+    differences: Vec<TableDifference>,
+}
+
+/// A difference between a table and its type. `Display` writes a sentence that says what to do.
+///
+/// A field `expected` is what the type needs, and a field `found` is what the table has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableDifference {
+    /// The table is being created, deleted or archived.
+    #[non_exhaustive]
+    TableNotActive {
+        /// The status of the table, in DynamoDB's words.
+        status: String,
+    },
+    /// The partition key has another name.
+    #[non_exhaustive]
+    PartitionKeyName {
+        /// The name in the type.
+        expected: &'static str,
+        /// The name in the table.
+        found: String,
+    },
+    /// The partition key has another type.
+    #[non_exhaustive]
+    PartitionKeyType {
+        /// The name of the partition key.
+        attribute: &'static str,
+        /// The type of the field.
+        expected: KeyType,
+        /// The type in the table, or `None` if this library does not know it.
+        found: Option<KeyType>,
+    },
+    /// The type has a sort key, and the table has none.
+    #[non_exhaustive]
+    SortKeyMissing {
+        /// The sort key of the type.
+        expected: &'static str,
+    },
+    /// The table has a sort key, and the type has none.
+    #[non_exhaustive]
+    SortKeyUnexpected {
+        /// The sort key of the table.
+        found: String,
+    },
+    /// The sort key has another name.
+    #[non_exhaustive]
+    SortKeyName {
+        /// The name in the type.
+        expected: &'static str,
+        /// The name in the table.
+        found: String,
+    },
+    /// The sort key has another type.
+    #[non_exhaustive]
+    SortKeyType {
+        /// The name of the sort key.
+        attribute: &'static str,
+        /// The type of the field.
+        expected: KeyType,
+        /// The type in the table, or `None` if this library does not know it.
+        found: Option<KeyType>,
+    },
+    /// The table does not have an index of the type.
+    #[non_exhaustive]
+    IndexMissing {
+        /// The index.
+        index: &'static str,
+        /// Whether the index of the type is global or local.
+        scope: IndexScope,
+    },
+    /// An index is local, and that of the type is global, or the reverse.
+    #[non_exhaustive]
+    IndexScope {
+        /// The index.
+        index: &'static str,
+        /// The scope in the type.
+        expected: IndexScope,
+    },
+    /// The partition key of an index has another name.
+    #[non_exhaustive]
+    IndexPartitionKey {
+        /// The index.
+        index: &'static str,
+        /// The name in the type.
+        expected: &'static str,
+        /// The name in the table.
+        found: String,
+    },
+    /// The sort key of an index has another name, or only one of both has a sort key.
+    #[non_exhaustive]
+    IndexSortKey {
+        /// The index.
+        index: &'static str,
+        /// The name in the type, or `None` if its index has no sort key.
+        expected: Option<&'static str>,
+        /// The name in the table, or `None` if its index has no sort key.
+        found: Option<String>,
+    },
+    /// A key of an index has another type.
+    #[non_exhaustive]
+    IndexKeyType {
+        /// The index.
+        index: &'static str,
+        /// The name of the key.
+        attribute: &'static str,
+        /// The type of the field.
+        expected: KeyType,
+        /// The type in the table, or `None` if this library does not know it.
+        found: Option<KeyType>,
+    },
+    /// An index holds other attributes.
+    #[non_exhaustive]
+    IndexProjection {
+        /// The index.
+        index: &'static str,
+        /// The projection in the type: `ALL`, `KEYS_ONLY`, or `INCLUDE` with the names in order.
+        expected: String,
+        /// The projection in the table.
+        found: String,
+    },
+    /// A global index is being built or deleted.
+    #[non_exhaustive]
+    IndexNotActive {
+        /// The index.
+        index: &'static str,
+        /// The status of the index, in DynamoDB's words.
+        status: String,
+    },
+    /// The type has a field with `#[dynalock(expires)]`, and time to live is off.
+    #[non_exhaustive]
+    TimeToLiveOff {
+        /// The attribute of the field.
+        expected: &'static str,
+    },
+    /// Time to live is on for another attribute than that of the type.
+    #[non_exhaustive]
+    TimeToLiveAttribute {
+        /// The attribute of the field with `#[dynalock(expires)]`.
+        expected: &'static str,
+        /// The attribute in the table.
+        found: String,
+    },
+    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items that
+    /// the library still reads.
+    #[non_exhaustive]
+    TimeToLiveUndeclared {
+        /// The attribute.
+        found: String,
+    },
+    /// Time to live is on for an attribute of the lease. DynamoDB would delete items or locks after
+    /// a lease has ended, together with their fence.
+    #[non_exhaustive]
+    TimeToLiveOfLease {
+        /// The attribute.
+        found: String,
+    },
+}
+
+impl TableReport {
+    pub(super) fn new(table: Arc<str>, differences: Vec<TableDifference>) -> Self {
+        Self { table, differences }
+    }
+
+    /// Returns the name of the table.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(report: dynalock::table::TableReport) {
+    /// println!("{} has {} differences", report.table(), report.differences().len());
+    /// # }
+    /// ```
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Returns the differences. There are none if the table fits its type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(report: dynalock::table::TableReport) {
+    /// use dynalock::table::TableDifference;
+    ///
+    /// let is_tolerable = |difference: &TableDifference| matches!(difference, TableDifference::IndexNotActive { .. });
+    /// assert!(report.differences().iter().all(is_tolerable), "{report}");
+    /// # }
+    /// ```
+    pub fn differences(&self) -> &[TableDifference] {
+        &self.differences
+    }
+}
+
+impl fmt::Display for TableReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, differences } = self;
+        if differences.is_empty() {
+            return write!(f, "table `{table}` fits its type");
+        }
+        write!(f, "table `{table}` differs from its type:")?;
+        differences.iter().try_for_each(|difference| write!(f, "\n- {difference}"))
+    }
+}
+
+impl fmt::Display for TableDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ANOTHER_TABLE: &str = "DynamoDB cannot change the key of a table: change the type, or use another table";
+        match self {
+            Self::TableNotActive { status } => {
+                write!(f, "the table has the status {status}: wait until it is ACTIVE")
+            }
+            Self::PartitionKeyName { expected, found } => {
+                write!(f, "the partition key of the table is `{found}`, that of the type `{expected}`; {ANOTHER_TABLE}")
+            }
+            Self::SortKeyName { expected, found } => {
+                write!(f, "the sort key of the table is `{found}`, that of the type `{expected}`; {ANOTHER_TABLE}")
+            }
+            Self::PartitionKeyType { attribute, expected, found } => {
+                let found = shown(*found);
+                write!(
+                    f,
+                    "the partition key `{attribute}` is {found} in the table, and {expected:?} in the type; {ANOTHER_TABLE}"
+                )
+            }
+            Self::SortKeyType { attribute, expected, found } => {
+                let found = shown(*found);
+                write!(
+                    f,
+                    "the sort key `{attribute}` is {found} in the table, and {expected:?} in the type; {ANOTHER_TABLE}"
+                )
+            }
+            Self::SortKeyMissing { expected } => {
+                write!(f, "the table has no sort key, and the type has `{expected}`; {ANOTHER_TABLE}")
+            }
+            Self::SortKeyUnexpected { found } => {
+                write!(f, "the table has the sort key `{found}`, and the type has none; {ANOTHER_TABLE}")
+            }
+            Self::TimeToLiveOff { expected } => write!(
+                f,
+                "time to live is off: switch it on for the attribute `{expected}` with `create_table` or UpdateTimeToLive"
+            ),
+            Self::TimeToLiveAttribute { expected, found } => write!(
+                f,
+                "time to live is on for the attribute `{found}`, and that of the type is `{expected}`: switch it off, wait an \
+                 hour, and switch it on for `{expected}` with UpdateTimeToLive"
+            ),
+            Self::TimeToLiveUndeclared { found } => write!(
+                f,
+                "time to live is on for the attribute `{found}`: add `#[dynalock(expires)]` to its field, or switch time to \
+                 live off with UpdateTimeToLive"
+            ),
+            Self::TimeToLiveOfLease { found } => write!(
+                f,
+                "time to live is on for the attribute `{found}` of the lease, and would delete fences: switch it off with \
+                 UpdateTimeToLive"
+            ),
+            of_index => of_index.describe_index(f),
+        }
+    }
+}
+
+impl TableDifference {
+    /// Writes the sentence of a difference of an index.
+    fn describe_index(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ANEW: &str = "delete the index and create it again with UpdateTable";
+        match self {
+            Self::IndexMissing { index, scope: IndexScope::Global } => {
+                write!(f, "the table has no index `{index}`: add the global index with UpdateTable")
+            }
+            Self::IndexMissing { index, scope: IndexScope::Local } => {
+                write!(
+                    f,
+                    "the table has no index `{index}`: a local index is created with its table, so use another table"
+                )
+            }
+            Self::IndexScope { index, expected: IndexScope::Global } => write!(
+                f,
+                "the index `{index}` is local in the table, and global in the type: add `local` to the type, or use another table"
+            ),
+            Self::IndexScope { index, expected: IndexScope::Local } => write!(
+                f,
+                "the index `{index}` is global in the table, and local in the type: remove `local` from the type, or use \
+                 another table"
+            ),
+            Self::IndexPartitionKey { index, expected, found } => write!(
+                f,
+                "the partition key of the index `{index}` is `{found}` in the table, and `{expected}` in the type: {ANEW}"
+            ),
+            Self::IndexSortKey { index, expected, found } => {
+                let (expected, found) = (named(*expected), named(found.as_deref()));
+                write!(
+                    f,
+                    "the sort key of the index `{index}` is {found} in the table, and {expected} in the type: {ANEW}"
+                )
+            }
+            Self::IndexKeyType { index, attribute, expected, found } => {
+                let found = shown(*found);
+                write!(
+                    f,
+                    "the key `{attribute}` of the index `{index}` is {found} in the table, and {expected:?} in the type: change \
+                     the type of the field, or {ANEW}"
+                )
+            }
+            Self::IndexProjection { index, expected, found } => {
+                write!(f, "the index `{index}` holds {found} in the table, and {expected} in the type: {ANEW}")
+            }
+            Self::IndexNotActive { index, status } => {
+                write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
+            }
+            // The other differences are not of an index.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn shown(found: Option<KeyType>) -> &'static str {
+    match found {
+        Some(KeyType::S) => "S",
+        Some(KeyType::N) => "N",
+        Some(KeyType::B) => "B",
+        None => "of an unknown type",
+    }
+}
+
+fn named(attribute: Option<&str>) -> String {
+    attribute.map_or_else(|| "missing".to_owned(), |attribute| format!("`{attribute}`"))
+}
