@@ -1,4 +1,4 @@
-//! Every world that can be reached, each once.
+//! The search: it visits each world that can be reached once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Setup,
+    Setup, Tokens,
     client::{Event, Step},
     world::{Violation, World},
 };
@@ -18,13 +18,13 @@ pub(super) struct Counterexample {
     trace: Vec<(u8, Event)>,
 }
 
-/// How a world was reached first: from which, by what.
+/// The first way to a world: the world before it and the event.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// How many worlds there are, if none of them has a violation that the setup looks for.
+/// Returns the number of worlds, or the shortest way to a violation that the setup looks for.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();
@@ -54,6 +54,9 @@ fn successors(setup: &Setup, world: &World, steps: &mut Vec<Step>) {
     }
     let arrivals = world.arrivals(setup);
     steps.extend(arrivals.map(|(call, next)| (call, Event::ArrivesLate, next)));
+    if setup.tokens == Tokens::AreForgotten && !world.are_tokens_forgotten {
+        steps.push((0, Event::TenMinutesPass, world.ten_minutes_later()));
+    }
 }
 
 fn trace(visits: &[Visit]) -> Vec<(u8, Event)> {
