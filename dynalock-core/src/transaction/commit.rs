@@ -308,10 +308,6 @@ impl TransactionSender<'_> {
         }
     }
 
-    fn has_patch(&self) -> bool {
-        self.operations.iter().filter_map(Operation::intent).any(Intent::is_relative)
-    }
-
     /// Decides what a cancellation shows. After a lost reply, the reason of each write is
     /// interpreted like the refusal of a single write under a token. One write is enough for a
     /// decision about the whole transaction: either it shows the id of this transaction, or its
@@ -380,6 +376,10 @@ impl TransactionSender<'_> {
             }
         }
         Ok(is_evicted)
+    }
+
+    fn has_patch(&self) -> bool {
+        self.operations.iter().filter_map(Operation::intent).any(Intent::is_relative)
     }
 
     fn refused<'r>(&'r self, reasons: &'r [ActionReason]) -> Refused<'r> {
