@@ -60,8 +60,8 @@ impl<T: Versioned> Repository<T> {
     /// reached DynamoDB cannot be told from it.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
-    /// a token, at twice the write units, and repeats it under that token. A refusal after a lost
-    /// reply remains [`Error::Indeterminate`].
+    /// a token, at twice the write units, and repeats it under that token for up to ten minutes. A
+    /// refusal after a lost reply remains [`Error::Indeterminate`].
     ///
     /// # Errors
     ///

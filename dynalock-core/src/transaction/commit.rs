@@ -14,7 +14,7 @@ use crate::{
     version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, shows, verdict},
     write::{
         assembly::{Assembly, WritePosition, assemble},
-        intent::Target,
+        intent::{Intent, Target},
         operation::Operation,
         send::WriteResult,
         stamp::WriteStamps,
@@ -303,6 +303,10 @@ impl TransactionSender<'_> {
                 }
             };
             match paused {
+                // Without the token, another attempt could apply a patch twice.
+                Ok(()) if in_doubt && self.has_patch() && !self.attempts.tokens_are_known() => {
+                    return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
+                }
                 Ok(()) => {}
                 Err(stop) if in_doubt => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(stop)));
@@ -380,6 +384,10 @@ impl TransactionSender<'_> {
             }
         }
         Ok(is_evicted)
+    }
+
+    fn has_patch(&self) -> bool {
+        self.operations.iter().filter_map(Operation::intent).any(Intent::is_relative)
     }
 
     fn refused<'r>(&'r self, reasons: &'r [ActionReason]) -> Refused<'r> {

@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adoption_in_doubt_is_unknown_when_somebody_else_was_there() {
+    fn an_adoption_in_doubt_is_unknown_after_another_write() {
         let was = Revision { version: None, ring: None };
         let now = at(1, ring(8, &[1]));
         assert_eq!(verdict(Expected::Unchanged(&was), id(99), IN_DOUBT, Some(&was)), Verdict::Unknown);

@@ -148,6 +148,10 @@ impl Writer<'_> {
                     // While the outcome under a token is unknown, the token must not get other
                     // content. The same request is therefore sent again.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
+                        // Without the token, another attempt could apply a patch twice.
+                        if self.in_doubt && intent.is_relative() && !self.attempts.tokens_are_known() {
+                            return Err(self.stop(intent, self.attempts.too_late()));
+                        }
                         request = PlannedRequest { content: WireForm::Transact(transact), facts };
                         continue;
                     }

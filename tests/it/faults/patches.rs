@@ -273,6 +273,27 @@ async fn a_transaction_of_patches_is_applied_once_over_lost_replies() {
     assert_eq!((stock("a").await, stock("b").await), (0, 10));
 }
 
+/// DynamoDB forgets a token after ten minutes.
+#[tokio::test(start_paused = true)]
+async fn a_patch_in_doubt_is_not_repeated_after_the_life_of_its_token() {
+    let shop = Shop::without_faults();
+    let table = one_product(&shop).await;
+    shop.faults.always(Fault::ErrorAfterApply);
+    let faults = shop.faults.clone();
+    let outage = tokio::spawn(async move {
+        travel(secs(30)).await;
+        faults.clear();
+        faults.always(Fault::ServerError);
+        travel(secs(11 * 60)).await;
+        faults.clear();
+    });
+    let patch = table.items.patch("a").add(Product::ATTR.stock, 1).exactly_once();
+    let error = patch.deadline(secs(20 * 60)).await.unwrap_err();
+    assert!(matches!(error, Error::Indeterminate { .. }), "{error:?}");
+    outage.await.unwrap();
+    assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 6);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_patch_without_any_answer_ends_at_its_deadline() {
     let shop = Shop::without_faults();

@@ -1,10 +1,10 @@
-//! The actions of a client, and the actions of the network on its requests.
+//! The steps of a client, and the faults of the network.
 
 use std::rc::Rc;
 
 use super::{
     Sending, Setup,
-    rules::Drawn,
+    rules::{Drawn, LostPatch, Patch},
     world::{Change, Request, World, write_id},
 };
 use crate::version::{Doubt, LateCopies, Verdict};
@@ -13,62 +13,68 @@ use crate::version::{Doubt, LateCopies, Verdict};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
-    /// The call reads the item and writes it once.
+    /// Reads, and writes once.
     Update,
-    /// The call reads and writes the item until a write is applied.
+    /// Reads and writes until a write is applied.
     Modify,
-    /// The call reads and writes the item like `Modify`, and creates a missing item.
+    /// Like `Modify`, but creates a missing item.
     Upsert,
     Delete,
-    /// A call of another program: one request, which is answered.
+    /// Writes without a read.
+    Patch,
+    /// A call of another program. It is one request, which is always answered.
     Foreign(Foreign),
 }
 
-/// A write of a program that does not know write ids.
+/// An act of a program that does not know write ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
-    /// An update that increments the version and does not change the ids.
+    /// An update that increments the version and leaves the ids unchanged.
     Count,
-    /// A put over the item, with the next version and without ids.
+    /// A put over the item, with the next version and without any ids.
     Put,
     /// A put of a new item, at version 1 and without ids.
     PutNew,
     /// An update that removes the version.
     Strip,
+    /// An update that removes the ids of patches, and leaves the version unchanged.
+    Wipe,
     Delete,
 }
 
-/// The result of a call.
+/// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Open,
     Applied,
-    /// A delete with `certain: false`. The item of this incarnation no longer exists.
+    /// A delete with `certain: false`. The item of this life is gone.
     Gone {
         life: Option<u8>,
     },
-    /// The error `Conflict`, `AlreadyExists` or `NotFound`, or `Exhausted` after one of them.
+    /// An error that says that nothing was written: `Conflict`, `AlreadyExists`, `NotFound`,
+    /// `Throttled`, or `Exhausted` after one of them.
     Conflict,
     Indeterminate,
 }
 
-/// The current state of a client.
+/// The state of a client.
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
-    /// The number of the client's calls that have begun or ended.
+    /// The number of its calls that have ended.
     done: u8,
     phase: Phase,
 }
 
 #[derive(Clone, Hash)]
 enum Phase {
-    /// The client is between two calls, or before a read after a conflict.
+    /// The client is between two calls, or before a read that follows a conflict.
     Reading {
         attempts: u8,
     },
     Sending(Attempt),
-    /// The condition was false, and the answer had no item. The client reads the item.
+    /// The client is about to read the item, because the condition was false and the answer had no
+    /// item.
     Looking(Attempt),
 }
 
@@ -80,19 +86,22 @@ struct Attempt {
     in_doubt: bool,
 }
 
-/// A step, for a trace.
+/// An event, for a trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     Reads,
     IsAnswered,
+    IsThrottled,
     IsRefusedWithoutItem,
     GetsNoAnswer,
     GetsNoAnswerForWhatIsLost,
     Looks,
     ArrivesLate,
+    TenMinutesPass,
+    GivesUp,
 }
 
-/// One transition: the client, its step, and the world after the step.
+/// One transition: the number of the client or call, the event, and the world after it.
 pub(super) type Step = (u8, Event, World);
 
 impl Client {
@@ -100,7 +109,7 @@ impl Client {
         Self { number, done: 0, phase: Phase::Reading { attempts: 0 } }
     }
 
-    /// Returns all possible next steps of this client.
+    /// Adds the next possible steps of this client.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
         if let Call::Foreign(act) = call {
@@ -115,9 +124,19 @@ impl Client {
                 let next = self.start(setup, world.clone(), call, *attempts);
                 steps.push((self.number, Event::Reads, next));
             }
+            Phase::Sending(attempt) if is_lost_patch(setup, attempt) && !has_token(setup, attempt) => {
+                self.judge(setup, world, call, attempt, |next| steps.push((self.number, Event::Looks, next)));
+            }
+            Phase::Sending(attempt) if is_lost_patch(setup, attempt) && world.are_tokens_forgotten => {
+                let next = self.ends(setup, world.clone(), End::Indeterminate);
+                steps.push((self.number, Event::GivesUp, next));
+            }
             Phase::Sending(attempt) => {
                 self.is_answered(setup, world, call, attempt, steps);
                 self.gets_no_answer(setup, world, attempt, steps);
+                if call == Call::Patch {
+                    steps.push((self.number, Event::IsThrottled, self.after_throttling(setup, world.clone(), attempt)));
+                }
             }
             Phase::Looking(attempt) => {
                 self.judge(setup, world, call, attempt, |next| steps.push((self.number, Event::Looks, next)));
@@ -125,16 +144,22 @@ impl Client {
         }
     }
 
-    /// Starts from the current item, which was read or was returned by a refusal.
-    fn start(&self, setup: &Setup, mut world: World, call: Call, sent: u8) -> World {
+    /// Returns the world in which the client sends its first request, computed from the current item.
+    fn start(&self, setup: &Setup, world: World, call: Call, sent: u8) -> World {
         let change = match (call, world.basis()) {
             (Call::Create, _) | (Call::Upsert, None) => Change::Create,
             (Call::Delete, Some(basis)) => Change::Delete(basis),
             (Call::Update | Call::Modify | Call::Upsert, Some(basis)) => Change::Update(basis),
+            (Call::Patch, _) => Change::Patch(Patch::default()),
             (Call::Update | Call::Modify | Call::Delete | Call::Foreign(_), _) => {
                 return self.ends(setup, world, End::Conflict);
             }
         };
+        self.sends(setup, world, change, sent)
+    }
+
+    /// Returns the world in which the client sends this change, with no attempt in doubt.
+    fn sends(&self, setup: &Setup, mut world: World, change: Change, sent: u8) -> World {
         let request = Request {
             call: self.call(setup),
             change,
@@ -150,7 +175,7 @@ impl Client {
     fn is_answered(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, steps: &mut Vec<Step>) {
         let mut next = world.clone();
         let Some(applied) = next.receive(&attempt.request, setup) else { return };
-        next.comes_again(&attempt.request, setup.creates);
+        next.comes_again(&attempt.request, setup.duplicates);
         if applied {
             steps.push((self.number, Event::IsAnswered, self.ends(setup, next, End::Applied)));
             return;
@@ -163,17 +188,21 @@ impl Client {
         steps.push((self.number, Event::IsRefusedWithoutItem, next));
     }
 
+    /// Returns the world after the server has refused the request because of its load.
+    fn after_throttling(&self, setup: &Setup, world: World, attempt: &Attempt) -> World {
+        let again = Attempt { sent: attempt.sent + 1, ..attempt.clone() };
+        match (again.sent == setup.attempts, again.in_doubt) {
+            (true, true) => self.ends(setup, world, End::Indeterminate),
+            (true, false) => self.ends(setup, world, End::Conflict),
+            (false, _) => self.sends_again(setup, world, &again),
+        }
+    }
+
     fn gets_no_answer(&self, setup: &Setup, world: &World, attempt: &Attempt, steps: &mut Vec<Step>) {
-        let sent = attempt.sent + 1;
-        let mut next = match sent == setup.attempts {
+        let again = Attempt { sent: attempt.sent + 1, in_doubt: true, ..attempt.clone() };
+        let mut next = match again.sent == setup.attempts {
             true => self.ends(setup, world.clone(), End::Indeterminate),
-            false => {
-                let request = Rc::new(marked(setup, Request::clone(&attempt.request), sent));
-                let mut next = world.clone();
-                let again = Attempt { request, sent, in_doubt: true };
-                next.clients[usize::from(self.number)].phase = Phase::Sending(again);
-                next
-            }
+            false => self.sends_again(setup, world.clone(), &again),
         };
         if attempt.request.change == Change::Create {
             steps.push((self.number, Event::GetsNoAnswerForWhatIsLost, next.clone()));
@@ -182,7 +211,13 @@ impl Client {
         steps.push((self.number, Event::GetsNoAnswer, next));
     }
 
-    /// Interprets a false condition with the current item.
+    fn sends_again(&self, setup: &Setup, mut world: World, again: &Attempt) -> World {
+        let request = Rc::new(marked(setup, Request::clone(&again.request), again.sent));
+        world.clients[usize::from(self.number)].phase = Phase::Sending(Attempt { request, ..*again });
+        world
+    }
+
+    /// Interprets a false condition, or a lost reply to a patch, by the current item.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -190,11 +225,16 @@ impl Client {
         let world = world.clone();
         let doubt = match attempt.in_doubt {
             false => Doubt::None,
-            true if setup.sending.has_token(&request.change) => Doubt::UnderToken,
+            true if has_token(setup, attempt) && !world.are_tokens_forgotten => Doubt::UnderToken,
             true => Doubt::Plain(LateCopies::MayPass),
         };
-        match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
-            // A unit of work has no result for a delete whose certainty is unknown.
+        let verdict = match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
+            _ if item.as_ref().is_some_and(|item| item.shows_patch(request)) => Verdict::Applied,
+            Verdict::Unknown if matches!(request.change, Change::Patch(_)) => setup.rules.absent_patch,
+            verdict => verdict,
+        };
+        match verdict {
+            // A unit of work has no result for a delete that is not certain.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -206,7 +246,10 @@ impl Client {
                 step(later);
                 step(self.start(setup, world, call, attempt.sent));
             }
-            Verdict::Conflict => step(self.ends(setup, world, End::Conflict)),
+            Verdict::Conflict => match item.filter(|_| call == Call::Patch && attempt.sent < setup.attempts) {
+                Some(item) => step(self.sends(setup, world, Change::Patch(item.patch()), attempt.sent)),
+                None => step(self.ends(setup, world, End::Conflict)),
+            },
         }
     }
 
@@ -225,13 +268,26 @@ impl Client {
     }
 }
 
+fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
+    setup.sending.has_token(&attempt.request.change)
+}
+
+/// Returns whether an attempt is a patch in doubt, which is not sent again without a token.
+fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
+    let is_patch = matches!(attempt.request.change, Change::Patch(_));
+    is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
+}
+
 /// Returns the request with the id and the incarnation of its attempt.
 fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
     let mark = |drawn| match drawn {
         Drawn::PerCall => 16 * request.call,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // With a token, all attempts have the same bytes.
-    let incarnations = if setup.sending.has_token(&request.change) { Drawn::PerCall } else { setup.rules.incarnations };
+    // All attempts under one token are equal.
+    let incarnations = match setup.sending.has_token(&request.change) {
+        true => setup.rules.tokens,
+        false => setup.rules.incarnations,
+    };
     Request { id: mark(setup.rules.ids), incarnation: mark(incarnations), ..request }
 }

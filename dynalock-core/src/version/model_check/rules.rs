@@ -1,24 +1,55 @@
-//! The rules of the library, and weaker rules.
+//! The rules of the library, and broken variants of them.
 
 use super::world::Item;
 use crate::version::{
-    Doubt, Expected, Incarnation, Revision, Ring, SMALLEST_RING, Verdict, WriteId, nothing_fell_between, same_life,
-    verdict,
+    Doubt, Expected, Incarnation, Revision, Ring, Verdict, WriteId, nothing_fell_between, same_life, verdict,
 };
 
-/// The rules that a writer follows.
+/// The rules of a writer.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Returns whether an item is the item that was read.
+    /// Returns whether the condition of an update or a delete is true.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     /// Returns the revision after an update.
     pub(super) next: fn(&Revision, WriteId, Incarnation, u8) -> Option<Revision>,
+    /// Returns the revision after a patch, or `None` if its condition is false.
+    pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
+    pub(super) register: Register,
+    pub(super) lost_patch: LostPatch,
+    /// The verdict on a patch in doubt whose id is not in the item.
+    pub(super) absent_patch: Verdict,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
+    /// How often a token is drawn. An attempt under another token has another incarnation.
+    pub(super) tokens: Drawn,
 }
 
-/// The number of random draws of a kind.
+/// What a patch knows about the item from an earlier refusal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Patch {
+    /// Whether the item has write ids without a version.
+    pub(super) has_stray_ids: bool,
+}
+
+/// The next step after a lost reply to a patch whose token the server does not remember.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LostPatch {
+    /// The client reads the item. If the token has been forgotten, the client gives up.
+    IsLookedFor,
+    /// The client sends the patch again.
+    IsSentAgain,
+}
+
+/// The condition of a patch on the ids of patches in the item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Register {
+    /// The item must not have the id of the patch.
+    IsCompared,
+    IsIgnored,
+}
+
+/// How often a random value is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     PerCall,
@@ -30,17 +61,25 @@ pub(super) const REAL: Rules = Rules {
     verdict,
     unchanged: same_state,
     next: Revision::next,
+    patched,
+    register: Register::IsCompared,
+    lost_patch: LostPatch::IsLookedFor,
+    absent_patch: Verdict::Unknown,
     ids: Drawn::PerCall,
     incarnations: Drawn::PerAttempt,
+    tokens: Drawn::PerCall,
 };
 
-/// Returns whether two items are the same for the condition of an update or a delete. The condition
-/// compares version and incarnation, or the whole content.
+/// The smallest number of ids that a ring can be configured to keep.
+const SMALLEST_RING: usize = 4;
+
+/// Evaluates the condition of an update or a delete. The condition compares the version and the
+/// incarnation, or the whole content without the ids of patches.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
         true => was.revision.version == now.revision.version && life(was) == life(now),
-        false => was == now,
+        false => was.has_content_of(now),
     }
 }
 
@@ -48,11 +87,35 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// A rule that takes an item without write ids for the item that was read, if it has the same
-/// version and no ids.
+/// Takes an item without write ids for the item that was read if it has the same version.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
+}
+
+/// Evaluates the condition of a patch on the version and the ring, and its effect on them. They are
+/// the texts of `PatchIntent::own_condition` and `PatchIntent::text`.
+fn patched(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
+    let ring = match (was.version, &was.ring) {
+        (None, Some(_)) if patch.has_stray_ids => Ring::new(begins),
+        (None, Some(_)) => return None,
+        (Some(_) | None, _) if patch.has_stray_ids => return None,
+        (Some(_), Some(ring)) => ring.clone(),
+        (Some(_) | None, None) => Ring::new(begins),
+    };
+    let version = was.number().checked_add(1)?;
+    Some(Revision { version: Some(version), ring: Some(ring) })
+}
+
+pub(super) fn a_patch_keeps_stray_ids(_: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
+    let ring = was.ring.clone().unwrap_or(Ring::new(begins));
+    let version = was.number().checked_add(1)?;
+    Some(Revision { version: Some(version), ring: Some(ring) })
+}
+
+pub(super) fn a_patch_leaves_the_version(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
+    let version = was.version.or(Some(1));
+    Some(Revision { version, ..patched(patch, was, begins)? })
 }
 
 pub(super) fn adoption_keeps_the_incarnation(
@@ -75,13 +138,13 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// A rule that reports a conflict where the library's rules prove none.
+/// Returns a conflict if the rules of the library decide nothing and the broken rule sees a proof.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
 
-/// The weakness of a rule: the cases in which it reports a conflict, and the rules of the library
-/// do not.
+/// Defines broken rules. Each takes more cases for a proof of a conflict than the rules of the
+/// library.
 macro_rules! too_much_is_proven {
     ($($name:ident: |$expected:pat_param, $found:pat_param| $proven:expr;)*) => {$(
         pub(super) fn $name(
@@ -104,6 +167,9 @@ too_much_is_proven! {
     gap_rule_without_the_incarnation:
         |Expected::Unchanged(Revision { ring: Some(read), .. }), Some(Revision { ring: Some(now), .. })|
         nothing_fell_between(read, now);
+    a_short_ring_is_complete_without_the_incarnation:
+        |Expected::Unchanged(Revision { ring: Some(read), .. }), Some(Revision { ring: Some(now), .. })|
+        read.ids().len() == 0 && now.ids().len() < SMALLEST_RING;
     delete_rule_without_the_incarnation:
         |Expected::Deleted(_), Some(Revision { ring: Some(_), .. })| true;
     no_gap_rule:
@@ -114,8 +180,7 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// A rule that takes the answer of a token for more than it proves: an attempt that was not applied
-/// may still be applied later.
+/// Takes a refusal under a token for a proof that no attempt will be applied later.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -125,7 +190,7 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// A rule that takes the absence of an item for the success of its delete, even with a token.
+/// Takes the absence of the item of a delete for a success, under a token too.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

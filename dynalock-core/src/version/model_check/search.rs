@@ -1,4 +1,4 @@
-//! Visits each reachable world once.
+//! The search: it visits each world that can be reached once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -7,24 +7,24 @@ use std::{
 };
 
 use super::{
-    Setup,
+    Setup, Tokens,
     client::{Event, Step},
     world::{Violation, World},
 };
 
-/// The shortest path to a violation.
+/// The shortest way to a violation.
 pub(super) struct Counterexample {
     pub(super) violation: Violation,
     trace: Vec<(u8, Event)>,
 }
 
-/// The first step to a world: its previous world, and the step.
+/// The first way to a world: the world before it and the event.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// Returns the number of worlds if none of them has a violation that the setup looks for.
+/// Returns the number of worlds, or the shortest way to a violation that the setup looks for.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();
@@ -54,6 +54,9 @@ fn successors(setup: &Setup, world: &World, steps: &mut Vec<Step>) {
     }
     let arrivals = world.arrivals(setup);
     steps.extend(arrivals.map(|(call, next)| (call, Event::ArrivesLate, next)));
+    if setup.tokens == Tokens::AreForgotten && !world.are_tokens_forgotten {
+        steps.push((0, Event::TenMinutesPass, world.ten_minutes_later()));
+    }
 }
 
 fn trace(visits: &[Visit]) -> Vec<(u8, Event)> {

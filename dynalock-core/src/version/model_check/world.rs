@@ -1,4 +1,4 @@
-//! One item, the requests that can still arrive, and the facts that only an outside observer knows.
+//! One item, the requests that may still arrive, and facts about both that no client can see.
 
 use std::{
     hash::{Hash, Hasher},
@@ -6,21 +6,23 @@ use std::{
 };
 
 use super::{
-    Creates, Deletes, Setup,
+    Deletes, Duplicates, Setup,
     client::{Client, End, Foreign},
-    rules::Rules,
+    rules::{Patch, Register, Rules},
 };
 use crate::version::{Expected, ID_LEN, Incarnation, Revision, Ring, WriteId};
 
-/// The complete state at one moment.
+/// The whole state at one moment.
 #[derive(Clone, Hash)]
 pub(super) struct World {
     pub(super) item: Option<Rc<Item>>,
     pub(super) clients: Vec<Client>,
-    /// The requests that no client waits for any more, and that may still arrive.
+    /// Requests that may still arrive, although their client no longer waits for them.
     late: Vec<Request>,
-    /// The requests that the server has applied and recognises by their token.
+    /// The requests that the server applied and whose tokens it remembers.
     tokens: Vec<Request>,
+    /// Whether ten minutes have passed, so that the server has forgotten the tokens.
+    pub(super) are_tokens_forgotten: bool,
     ghost: Ghost,
 }
 
@@ -28,43 +30,45 @@ pub(super) struct World {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
-    /// The content of the item. Each call writes another content.
+    /// The attributes of the caller. Each call writes another value.
     content: u8,
+    /// The ids of the last patches, newest first.
+    patches: Vec<u8>,
 }
 
-/// The facts that no client can see.
+/// Facts that no client can see.
 #[derive(Clone, Hash)]
 struct Ghost {
     /// The number of times that the write of each call was applied.
     applied: Vec<u8>,
-    /// The result of each call.
+    /// The end of each call.
     ends: Vec<End>,
     /// The number of writes so far. It identifies the state of the item.
     writes: u8,
-    /// The number of deletes so far. It identifies the incarnation of the item.
+    /// The number of deletes so far. It identifies the life of the item.
     deletes: u8,
     /// The call that created the item.
     creator: Option<u8>,
-    /// The first violation at the application of a request.
+    /// The first violation that the server saw when it applied a request.
     broken: Option<Violation>,
 }
 
-/// A violation. Its number is the number of a call.
+/// An event that must not happen. The number identifies the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
-    /// A write was applied to another state of the item than the state that it was computed from.
+    /// A write was applied to another state of the item than the one it was computed from.
     LostUpdate(u8),
-    /// An update or a delete was applied twice.
+    /// An update, a delete or a patch was applied again.
     AppliedTwice(u8),
-    /// A create was applied twice.
+    /// A create was applied again.
     CreatedTwice(u8),
-    /// A call reported success, but its write was not applied.
+    /// A call reported success and its write was not applied.
     FalseSuccess(u8),
-    /// A call reported a conflict, but its write was applied before or after.
+    /// A call reported a conflict and its write was applied, before or after.
     FalseConflict(u8),
 }
 
-/// The state that a change requires.
+/// The state of the item from which a change was computed.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Basis {
     item: Rc<Item>,
@@ -77,9 +81,10 @@ pub(super) enum Change {
     Create,
     Update(Basis),
     Delete(Basis),
+    Patch(Patch),
 }
 
-/// The content of a request.
+/// One request.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
@@ -88,6 +93,9 @@ pub(super) struct Request {
     pub(super) incarnation: u8,
     pub(super) keep: u8,
 }
+
+/// The number of patch ids that an item keeps. The library keeps eight.
+const REGISTER: usize = 2;
 
 impl Hash for Revision {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -110,22 +118,29 @@ impl Request {
             Change::Create => Expected::Absent,
             Change::Update(basis) => Expected::Unchanged(&basis.item.revision),
             Change::Delete(basis) => Expected::Deleted(&basis.item.revision),
+            Change::Patch(_) => Expected::Present,
         }
     }
 
-    /// Returns the incarnation of the item that the write requires.
+    /// Returns the life of the item that the write requires.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
 
     fn basis(&self) -> Option<&Basis> {
         match &self.change {
-            Change::Create => None,
+            Change::Create | Change::Patch(_) => None,
             Change::Update(basis) | Change::Delete(basis) => Some(basis),
         }
     }
 
-    /// Sorts the sets of a world, so that worlds that differ only in the order of a set are equal.
+    /// Returns whether the condition of the request can be true at any later time.
+    fn may_always_pass(&self) -> bool {
+        matches!(self.change, Change::Create | Change::Patch(_))
+    }
+
+    /// Returns the place of the request in a sorted list. Worlds that differ only in the order of
+    /// their requests are then equal.
     fn order(&self) -> impl Ord + use<> {
         (self.call, self.id, self.incarnation, self.basis().map(|basis| basis.writes))
     }
@@ -134,19 +149,54 @@ impl Request {
         match (&self.change, item) {
             (Change::Create, item) => item.is_none(),
             (Change::Update(basis) | Change::Delete(basis), Some(now)) => (rules.unchanged)(&basis.item, now),
-            (Change::Update(_) | Change::Delete(_), None) => false,
+            (Change::Patch(patch), Some(now)) => {
+                let is_refused = rules.register == Register::IsCompared && now.patches.contains(&self.id);
+                !is_refused && self.patched(*patch, now, rules).is_some()
+            }
+            (Change::Update(_) | Change::Delete(_) | Change::Patch(_), None) => false,
         }
     }
 
+    fn patched(&self, patch: Patch, now: &Item, rules: &Rules) -> Option<Revision> {
+        (rules.patched)(patch, &now.revision, incarnation(self.incarnation))
+    }
+
     /// Returns the item after the write.
-    fn next(&self, rules: &Rules) -> Option<Item> {
+    fn next(&self, now: Option<&Item>, rules: &Rules) -> Option<Item> {
         let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
-        let revision = match &self.change {
-            Change::Create => Revision { version: Some(1), ring: Some(Ring::new(begins).push(id, self.keep)) },
-            Change::Update(Basis { item, .. }) => (rules.next)(&item.revision, id, begins, self.keep)?,
-            Change::Delete(_) => return None,
-        };
-        Some(Item { revision, content: self.call + 1 })
+        let patches = now.map(|now| now.patches.clone()).unwrap_or_default();
+        let item = |revision, patches| Item { revision, content: self.call + 1, patches };
+        match (&self.change, now) {
+            (Change::Create, _) => {
+                let ring = Ring::new(begins).push(id, self.keep);
+                Some(item(Revision { version: Some(1), ring: Some(ring) }, Vec::new()))
+            }
+            (Change::Update(Basis { item: was, .. }), _) => {
+                Some(item((rules.next)(&was.revision, id, begins, self.keep)?, patches))
+            }
+            (Change::Patch(patch), Some(now)) => {
+                let register = std::iter::once(self.id).chain(patches).take(REGISTER).collect();
+                Some(item(self.patched(*patch, now, rules)?, register))
+            }
+            (Change::Delete(_) | Change::Patch(_), _) => None,
+        }
+    }
+}
+
+impl Item {
+    /// Returns whether another item has the same revision and the same attributes of the caller.
+    pub(super) fn has_content_of(&self, other: &Self) -> bool {
+        self.revision == other.revision && self.content == other.content
+    }
+
+    /// Returns whether the item has the id of a patch.
+    pub(super) fn shows_patch(&self, request: &Request) -> bool {
+        matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
+    }
+
+    /// Returns what a refused patch learns from the item that refused it.
+    pub(super) fn patch(&self) -> Patch {
+        Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
 }
 
@@ -160,8 +210,8 @@ impl World {
             creator: None,
             broken: None,
         };
-        let item = item.map(|revision| Rc::new(Item { revision, content: 0 }));
-        Self { item, clients, late: Vec::new(), tokens: Vec::new(), ghost }
+        let item = item.map(|revision| Rc::new(Item { revision, content: 0, patches: Vec::new() }));
+        Self { item, clients, late: Vec::new(), tokens: Vec::new(), are_tokens_forgotten: false, ghost }
     }
 
     pub(super) fn basis(&self) -> Option<Basis> {
@@ -169,8 +219,8 @@ impl World {
         Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
     }
 
-    /// Returns whether the answer to a request is a success. If the condition of the request is
-    /// true, the request is applied. Returns `None` if the request may not arrive yet.
+    /// Applies a request if its condition is true. Returns whether the answer is a success, or
+    /// `None` if the request may not arrive yet.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
             return Some(true);
@@ -186,16 +236,25 @@ impl World {
             self.tokens.sort_by_key(Request::order);
         }
         self.note(request, setup);
-        self.item = request.next(&setup.rules).map(Rc::new);
+        self.item = request.next(self.item.as_deref(), &setup.rules).map(Rc::new);
         Some(true)
     }
 
-    /// Applies the write of a program that does not know write ids. Returns `None` if the write is
-    /// not allowed, or if it finds no item.
+    /// Returns the world after the act of a program that does not know write ids. Returns `None` if
+    /// the act is not allowed or changes nothing.
     pub(super) fn foreign(&self, call: u8, act: Foreign, setup: &Setup) -> Option<Self> {
         let mut world = self.clone();
         let version = self.item.as_ref().map(|item| item.revision.number());
         let ring = self.item.as_ref().and_then(|item| item.revision.ring.clone());
+        let mut patches = self.item.as_ref().map(|item| item.patches.clone()).unwrap_or_default();
+        if act == Foreign::Wipe {
+            let item = self.item.as_deref().filter(|_| !patches.is_empty())?;
+            world.item = Some(Rc::new(Item { patches: Vec::new(), ..item.clone() }));
+            return Some(world);
+        }
+        if act == Foreign::Put {
+            patches.clear();
+        }
         let revision = match (act, version) {
             (Foreign::Count, Some(version)) => Some(Revision { version: Some(version + 1), ring }),
             (Foreign::Put, Some(version)) => Some(Revision { version: Some(version + 1), ring: None }),
@@ -207,7 +266,7 @@ impl World {
         world.ghost.writes += 1;
         world.ghost.deletes += u8::from(revision.is_none());
         world.ghost.creator = world.ghost.creator.filter(|_| self.item.is_some());
-        world.item = revision.map(|revision| Rc::new(Item { revision, content: call + 1 }));
+        world.item = revision.map(|revision| Rc::new(Item { revision, content: call + 1, patches }));
         Some(world)
     }
 
@@ -220,14 +279,14 @@ impl World {
             Change::Update(basis) | Change::Delete(basis) if basis.writes != ghost.writes => {
                 Some(Violation::LostUpdate(call))
             }
-            Change::Update(_) | Change::Delete(_) => again.then_some(Violation::AppliedTwice(call)),
+            Change::Update(_) | Change::Delete(_) | Change::Patch(_) => again.then_some(Violation::AppliedTwice(call)),
         };
         ghost.broken = ghost.broken.or(broken.filter(setup.looks_for));
         ghost.applied[usize::from(call)] += 1;
         ghost.writes += 1;
         match request.change {
             Change::Create => ghost.creator = Some(call),
-            Change::Update(_) => {}
+            Change::Update(_) | Change::Patch(_) => {}
             Change::Delete(_) => ghost.deletes += 1,
         }
     }
@@ -244,26 +303,26 @@ impl World {
     }
 
     /// Adds a second copy of a request that was answered.
-    pub(super) fn comes_again(&mut self, request: &Request, creates: Creates) {
-        if request.change != Change::Create || creates == Creates::ComeTwice {
+    pub(super) fn comes_again(&mut self, request: &Request, duplicates: Duplicates) {
+        if !request.may_always_pass() || duplicates == Duplicates::OfAll {
             self.is_late(request);
         }
     }
 
-    /// Adds a request whose sender no longer waits for it.
+    /// Adds a request whose client no longer waits for it.
     pub(super) fn is_late(&mut self, request: &Request) {
         let known = self.late.contains(request);
-        if !known || request.change == Change::Create {
+        if !known || request.may_always_pass() {
             self.late.push(request.clone());
             self.late.sort_by_key(Request::order);
         }
     }
 
-    /// Returns the worlds after the arrival of one more late request. A late create arrives once,
-    /// and any other request arrives any number of times.
+    /// Returns the worlds in which one more late request has arrived. A late create or patch arrives
+    /// once. Any other request may arrive any number of times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
-            let once = request.change == Change::Create;
+            let once = request.may_always_pass();
             if !once && !request.holds(self.item.as_deref(), &setup.rules) {
                 return None;
             }
@@ -274,6 +333,12 @@ impl World {
             world.receive(request, setup)?;
             Some((request.call, world))
         })
+    }
+
+    /// Returns the world ten minutes later. The server has forgotten the tokens. No copy of a
+    /// request arrives so late.
+    pub(super) fn ten_minutes_later(&self) -> Self {
+        Self { late: Vec::new(), tokens: Vec::new(), are_tokens_forgotten: true, ..self.clone() }
     }
 
     pub(super) fn end(&mut self, call: u8, end: End) {
