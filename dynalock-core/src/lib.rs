@@ -55,7 +55,7 @@ pub use transaction::{Transaction, Tx, transact};
 pub mod condition {
     pub use crate::expression::{
         AsBound, AsOperand, AsPart, AsPrefix, Attribute, AttributeType, BinarySet, Changeable, Condition, Defaulted,
-        Fixed, HasSize, List, Map, Nested, Number, NumberSet, Opaque, Path, Place, Removable, Required, Set,
+        Fixed, HasSize, List, Map, Nested, Number, NumberSet, Opaque, Path, Place, Removable, Required, Role, Set,
         SetElement, Size, StringSet,
     };
 }

@@ -180,7 +180,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
         Values::Opaque => quote!(#krate::private::Opaque),
         Values::Set(name) => {
             let name = Ident::new(name, generated(handle.attribute.ident.span()));
-            quote!(#krate::private::#name)
+            let ty = outside(handle.attribute.ty, input);
+            quote!(#krate::private::#name<#ty>)
         }
     }
 }

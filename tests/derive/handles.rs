@@ -134,7 +134,7 @@ fn what_other_code_writes_is_opaque() {
 
 #[test]
 fn what_serde_dynamo_writes_as_a_set_is_a_set() {
-    let colours: Attribute<Chosen, StringSet> = Chosen::ATTR.colours;
+    let colours: Attribute<Chosen, StringSet<HashSet<String>>> = Chosen::ATTR.colours;
     let _ = colours.contains("red").and(colours.size().ge(1));
 }
 

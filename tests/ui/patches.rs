@@ -21,7 +21,18 @@ struct Product {
     tags: HashSet<String>,
     #[serde(with = "serde_bytes")]
     digest: Vec<u8>,
+    #[serde(with = "serde_dynamo::number_set")]
+    sizes: HashSet<u8>,
+    #[serde(deserialize_with = "not_empty")]
+    lines: Vec<String>,
+    #[dynalock(updated_at)]
+    changed: u64,
     address: Address,
+}
+
+fn not_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let lines = Vec::<String>::deserialize(from)?;
+    if lines.is_empty() { Err(serde::de::Error::custom("no line")) } else { Ok(lines) }
 }
 
 #[derive(Serialize, Deserialize, Attributes)]
@@ -59,6 +70,9 @@ fn values(products: &Repository<Product>) {
     let _ = products.patch("x").set(a.stock, "many");
     let _ = products.patch("x").set(a.digest, vec![1]);
     let _ = products.patch("x").remove(a.stock);
+    let _ = products.patch("x").set(a.lines, vec!["one".to_owned()]);
+    let _ = products.patch("x").remove(a.lines.index(0));
+    let _ = products.patch("x").set(a.changed, 1);
 }
 
 fn collections(products: &Repository<Product>) {
@@ -67,6 +81,8 @@ fn collections(products: &Repository<Product>) {
     let _ = products.patch("x").append(a.history, [1]);
     let _ = products.patch("x").insert(a.colours, ["red"]);
     let _ = products.patch("x").insert(a.tags, [1]);
+    let _ = products.patch("x").insert(a.sizes, [-1_i32]);
+    let _ = products.patch("x").append(a.digest, [1]);
     let _ = products.patch("x").delete(a.tags, ["new"]);
 }
 

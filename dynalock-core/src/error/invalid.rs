@@ -104,6 +104,15 @@ pub enum InvalidPatch {
         /// The later change.
         second: String,
     },
+    /// The patch inserts into a set inside of an attribute, or deletes from it.
+    #[error(
+        "`{attribute}` is inside of an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
+    )]
+    #[non_exhaustive]
+    NestedSet {
+        /// The path of the set.
+        attribute: String,
+    },
     /// The number that the patch adds is larger than the range of the attribute's type.
     #[error("no stored value of `{attribute}` stays in its range after this addition; add a smaller number")]
     #[non_exhaustive]

@@ -2,12 +2,12 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     FieldName, Missing, Required,
-    path::{List, Map, Nested, Path, Place},
+    path::{Defaulted, List, Map, Nested, Path, Place, Role},
 };
 
 /// The handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]`
 /// makes a handle for each field, for example `Product::ATTR.stock`. The role `R` says whether a
-/// patch may change or remove the attribute: [`Required`], [`Defaulted`](super::Defaulted) or
+/// patch may change or remove the attribute: [`Required`], [`Defaulted`] or
 /// [`Fixed`](super::Fixed).
 ///
 /// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A
@@ -66,24 +66,27 @@ impl<T, V, R> Attribute<T, V, R> {
     }
 
     /// Returns the path of a field in this struct: [`Path::at`].
-    pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, P::Role>
+    pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
+        R: Role,
         V: Nested<P::Item>,
     {
         self.into_path().at(field)
     }
 
     /// Returns the path of an element in this list: [`Path::index`].
-    pub fn index(self, index: usize) -> Path<T, V::Element, super::Defaulted>
+    pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
+        R: Role,
         V: List,
     {
         self.into_path().index(index)
     }
 
     /// Returns the path of an entry in this map: [`Path::key`].
-    pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, super::Defaulted>
+    pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
+        R: Role,
         V: Map,
     {
         self.into_path().key(key)

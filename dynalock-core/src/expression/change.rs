@@ -64,16 +64,15 @@ pub(crate) enum PatchFault {
 
 const MISSING: &str = "it is missing, and its struct requires it";
 const OTHER_TYPE: &str = "it is stored with another type than its struct says";
-const NO_PARENT: &str = "the struct or map that contains it is missing";
-const NO_ELEMENT: &str = "the list does not have this element";
-const ALIAS: &str =
-    "it is stored under an alias; read and write the item once with `update_with` and `touch`, which renames it";
+const NO_PARENT: &str = "the struct or map that contains it is missing, or is stored with another type";
+const NO_ELEMENT: &str = "the list is missing or does not have this element";
+const ALIAS: &str = "it is stored under an alias; change this attribute with `update_with`, or call `replace`, which stores it under its name";
 
 impl PatchChange {
     pub(super) fn treats_null_as_absent(&self) -> bool {
         match &self.kind {
             ChangeKind::SetIfAbsent(_) => true,
-            ChangeKind::Add(sum, presence) => *presence == Presence::Optional && sum.start.is_some(),
+            ChangeKind::Add(sum, presence) => *presence == Presence::Optional && sum.from_null.is_some(),
             ChangeKind::Extend(_, _, start) => start.is_some(),
             ChangeKind::Set(_)
             | ChangeKind::Insert(..)
@@ -88,7 +87,7 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
-        if let (true, Some(value)) = (is_null, self.value_if_absent()) {
+        if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
             self.require(texts, to);
@@ -101,7 +100,7 @@ impl PatchChange {
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
-                let Sum { delta, range, start } = &**sum;
+                let Sum { delta, range, start, .. } = &**sum;
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -161,19 +160,13 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value after the change of an attribute that is absent or a null.
-    fn value_if_absent(&self) -> Option<AttributeValue> {
+    /// Returns the value with which the change replaces a null. A null counts as zero or as an empty
+    /// list, even if the field has another default.
+    fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
-            ChangeKind::Add(sum, _) => sum.start.as_ref().map(|(_, sum)| sum.clone()),
-            ChangeKind::Extend(end, elements, start) => {
-                let start = start.clone()?;
-                let (first, second) = match end {
-                    ListEnd::Front => (elements.clone(), start),
-                    ListEnd::Back => (start, elements.clone()),
-                };
-                Some(AttributeValue::L([first, second].concat()))
-            }
+            ChangeKind::Add(sum, _) => sum.from_null.clone(),
+            ChangeKind::Extend(_, elements, _) => Some(AttributeValue::L(elements.clone())),
             ChangeKind::Set(_)
             | ChangeKind::Insert(..)
             | ChangeKind::Delete(_)
@@ -207,6 +200,7 @@ impl PatchChange {
         match &self.kind {
             ChangeKind::Add(sum, presence) => match value {
                 None if *presence == Presence::Optional && sum.start.is_none() => Some(PatchFault::OutOfRange),
+                Some(AttributeValue::Null(_)) if *presence == Presence::Optional => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::N(_)) => {
                     let fits =
                         sum.range.as_ref().zip(value).is_some_and(|((low, high), value)| is_between(value, low, high));

@@ -24,7 +24,7 @@ pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use patch::PatchContent;
 pub(crate) use patch_methods::patch_methods;
 use path::FieldName;
-pub use path::{Changeable, Defaulted, Fixed, List, Map, Missing, Nested, Path, Place, Removable, Required};
+pub use path::{Changeable, Defaulted, Fixed, List, Map, Missing, Nested, Path, Place, Removable, Required, Role};
 pub(crate) use path::{DocumentPath, PathRequirement};
 pub use update_operand::{BinarySet, Number, NumberSet, Set, SetElement, StringSet};
 pub use user::Condition;
@@ -40,6 +40,8 @@ use crate::codec::Item;
 pub(crate) struct Placeholders {
     names: Vec<String>,
     values: Vec<AttributeValue>,
+    /// Whether keys of maps, which are content, are replaced by `[..]`.
+    hides_keys: bool,
     /// The numbers of name and value placeholders in the other expressions of the request.
     before: (usize, usize),
 }
@@ -66,6 +68,16 @@ impl Placeholders {
         Name(self.before.0 + index)
     }
 
+    /// Makes placeholders for a text that a program may show.
+    pub(crate) fn without_content() -> Self {
+        Self { hides_keys: true, ..Self::default() }
+    }
+
+    /// Returns the placeholder of a key in a map.
+    pub(crate) fn key(&mut self, key: &str) -> Name {
+        self.name(if self.hides_keys { "[..]" } else { key })
+    }
+
     pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
         self.values.push(value);
         Value(self.before.1 + self.values.len() - 1)
@@ -84,7 +96,7 @@ impl Placeholders {
     /// Returns the names and the values for a request. An empty map becomes `None`, because
     /// DynamoDB refuses empty maps.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
-        let Self { names, values, before } = self;
+        let Self { names, values, before, .. } = self;
         let names = (!names.is_empty())
             .then(|| (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name)).collect());
         let values = (!values.is_empty())

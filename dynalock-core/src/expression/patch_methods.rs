@@ -4,8 +4,21 @@
 /// `change(&self, impl FnOnce(&mut PatchContent<T>))`, and `T` is the type of the item.
 macro_rules! patch_methods {
     () => {
-        /// Sets a value. A `None` is stored as a null, as serde writes it; use `remove` to remove the
-        /// attribute.
+        /// Sets a value. A `None` is stored as a null, also if the field has
+        /// `#[serde(skip_serializing_if)]`. To remove the attribute, use `remove`: DynamoDB refuses a
+        /// null in the key of an index.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// products.patch("85123A").set(Product::ATTR.stock, 10).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn set<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
@@ -16,6 +29,20 @@ macro_rules! patch_methods {
 
         /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is then
         /// sent a second time.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # use dynalock::{condition::*, private::attribute};
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// # let note: Attribute<Product, Option<String>, Defaulted> = attribute("note");
+        /// products.patch("85123A").set_if_absent(note, "new".to_owned()).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn set_if_absent<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
@@ -25,10 +52,23 @@ macro_rules! patch_methods {
         }
 
         /// Adds to a number. The delta is an `i128` for integers, and an `f64` for floats. A missing
-        /// `Option` or entry of a map counts as zero, and a missing field as its serde default.
+        /// field counts as its serde default. Without a default, a missing `Option` or entry of a map
+        /// counts as zero. A stored null counts as zero.
         ///
         /// The result stays in the range of the type: otherwise nothing is written, and the call fails
         /// with [`Error::OutOfRange`](crate::Error::OutOfRange).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// products.patch("85123A").add(Product::ATTR.stock, -3).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn add<P>(self, place: P, delta: <P::Value as $crate::expression::Number>::Delta) -> Self
         where
             P: $crate::expression::Place<
@@ -41,7 +81,21 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Appends elements to a list.
+        /// Appends elements to a list. Without elements, the call adds no change to the patch.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # use dynalock::{condition::*, private::attribute};
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// # let history: Attribute<Product, Vec<String>> = attribute("history");
+        /// products.patch("85123A").append(history, ["sold 3"]).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn append<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
             P: $crate::expression::Place<
@@ -55,7 +109,22 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements at the front of a list, in this order.
+        /// Inserts elements at the front of a list, in this order. Without elements, the call adds no
+        /// change to the patch.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # use dynalock::{condition::*, private::attribute};
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// # let history: Attribute<Product, Vec<String>> = attribute("history");
+        /// products.patch("85123A").prepend(history, ["sold 3"]).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn prepend<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
             P: $crate::expression::Place<
@@ -70,7 +139,22 @@ macro_rules! patch_methods {
         }
 
         /// Inserts elements into a set. The field has `#[serde(with = "serde_dynamo::string_set")]`,
-        /// `number_set` or `binary_set`.
+        /// `number_set` or `binary_set`. DynamoDB changes only sets that are attributes, and no sets inside
+        /// of attributes.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # use dynalock::{condition::*, private::attribute};
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// # let tags: Attribute<Product, StringSet<Vec<String>>> = attribute("tags");
+        /// products.patch("85123A").insert(tags, ["sale"]).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn insert<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
             P: $crate::expression::Place<
@@ -86,6 +170,20 @@ macro_rules! patch_methods {
 
         /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field needs
         /// `#[serde(default)]`.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # use dynalock::{condition::*, private::attribute};
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// # let tags: Attribute<Product, StringSet<Vec<String>>, Defaulted> = attribute("tags");
+        /// products.patch("85123A").delete(tags, ["sale"]).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn delete<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
             P: $crate::expression::Place<Item = T, Value: $crate::expression::Set, Role: $crate::expression::Removable>,
@@ -97,6 +195,20 @@ macro_rules! patch_methods {
 
         /// Removes an attribute, an entry of a map or an element of a list. The field is an `Option`, or
         /// has a serde default.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # use dynalock::{condition::*, private::attribute};
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// # let note: Attribute<Product, Option<String>, Defaulted> = attribute("note");
+        /// products.patch("85123A").remove(note).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn remove<P>(self, place: P) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Removable>,
@@ -107,6 +219,19 @@ macro_rules! patch_methods {
 
         /// Requires a condition. Several conditions must all be true. If one is false, nothing is
         /// written.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use dynalock_core as dynalock;
+        /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+        /// # use shop::Product;
+        /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+        /// let a = Product::ATTR;
+        /// products.patch("85123A").add(a.stock, -3).when(a.stock.ge(3)).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn when(self, condition: $crate::expression::Condition<T>) -> Self {
             self.change(|patch| patch.when(condition));
             self

@@ -20,16 +20,16 @@ pub enum Required {}
 #[derive(Debug, Clone, Copy)]
 pub enum Defaulted {}
 
-/// The role of an attribute that a patch cannot change: a key, the version, or a field with
-/// `#[serde(deserialize_with)]`.
+/// The role of an attribute that a patch cannot change: a key, the version, a time that the
+/// repository keeps, or a field with `#[serde(deserialize_with)]`.
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
 /// The roles of the attributes that a patch can change.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot change this attribute",
-    label = "a key, a version, or a field with `deserialize_with`",
-    note = "the repository writes keys and versions itself: to change a key, create an item under the new key and delete this one",
+    label = "a key, a version, a kept time, or a field with `deserialize_with`",
+    note = "the repository writes keys, versions and kept times itself: to change a key, create an item under the new key and delete this one",
     note = "what `deserialize_with` can read is not known: change such a field with `update_with`"
 )]
 pub trait Changeable: sealed::Sealed {}
@@ -45,6 +45,25 @@ pub trait Removable: Changeable {}
 impl Changeable for Required {}
 impl Changeable for Defaulted {}
 impl Removable for Defaulted {}
+
+/// A role of an attribute that contains other values.
+pub trait Role: sealed::Sealed {
+    /// The role of a value inside the attribute, if the value alone would have the role `R`.
+    type Inside<R>;
+}
+
+impl Role for Required {
+    type Inside<R> = R;
+}
+
+impl Role for Defaulted {
+    type Inside<R> = R;
+}
+
+/// Nothing inside an attribute can be changed if the attribute itself cannot be changed.
+impl Role for Fixed {
+    type Inside<R> = Self;
+}
 
 /// A place in an item: an [`Attribute`], or a [`Path`] into one.
 pub trait Place: sealed::Sealed {
@@ -65,6 +84,7 @@ mod sealed {
 
 impl sealed::Sealed for Required {}
 impl sealed::Sealed for Defaulted {}
+impl sealed::Sealed for Fixed {}
 impl<T, V, R> sealed::Sealed for Attribute<T, V, R> {}
 impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 
@@ -225,8 +245,9 @@ impl<T, V, R> Path<T, V, R> {
 
     /// Returns the path of a field in this struct. The struct derives
     /// [`Attributes`](https://docs.rs/dynalock).
-    pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, P::Role>
+    pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
+        R: Role,
         V: Nested<P::Item>,
     {
         let Path { document: inner, missing, .. } = field.into_path();
@@ -238,22 +259,24 @@ impl<T, V, R> Path<T, V, R> {
 
     /// Returns the path of an element in this list. The first index is 0. A patch of an element
     /// that does not exist is refused.
-    pub fn index(self, index: usize) -> Path<T, V::Element, Defaulted>
+    pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
+        R: Role,
         V: List,
     {
         self.step(Step::Index(index), Missing::Refused)
     }
 
     /// Returns the path of an entry in this map.
-    pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, Defaulted>
+    pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
+        R: Role,
         V: Map,
     {
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
-    fn step<W>(self, step: Step, missing: Missing<W>) -> Path<T, W, Defaulted> {
+    fn step<W, C>(self, step: Step, missing: Missing<W>) -> Path<T, W, C> {
         let mut document = self.document;
         document.steps.push(step);
         Path { document, missing, of: PhantomData }
@@ -286,7 +309,7 @@ impl DocumentPath {
         let root = to.name(self.root.name).to_string();
         self.steps.iter().fold(root, |path, step| match step {
             Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
-            Step::Key(key) => format!("{path}.{}", to.name(key)),
+            Step::Key(key) => format!("{path}.{}", to.key(key)),
             Step::Index(index) => format!("{path}[{index}]"),
         })
     }
@@ -300,6 +323,11 @@ impl DocumentPath {
             (AttributeValue::L(list), Step::Index(index)) => list.get(*index),
             _ => None,
         })
+    }
+
+    /// Returns whether the path is an attribute of the item.
+    pub(crate) fn is_top_level(&self) -> bool {
+        self.steps.is_empty()
     }
 
     /// Returns whether one of the paths leads to a part of the other, or both are equal. DynamoDB

@@ -3,12 +3,13 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    marker::PhantomData,
 };
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use serde::Serialize;
 
-use super::{AsPart, HasSize, Opaque};
+use super::{AsOperand, AsPart, HasSize, Opaque};
 use crate::{codec::encode_attribute, number};
 
 /// A number that a patch can add to: an integer of at most 64 bits, a float, or an `Option` of one.
@@ -25,17 +26,17 @@ pub trait Number: sealed::Addition<Self::Delta> {
     type Delta;
 }
 
-/// An attribute that serde writes as a set by `#[serde(with = "serde_dynamo::string_set")]`.
-#[derive(Debug, Clone, Copy)]
-pub enum StringSet {}
+/// The type of an attribute with `#[serde(with = "serde_dynamo::string_set")]`, whose field is a `C`.
+#[derive(Debug)]
+pub struct StringSet<C>(PhantomData<fn() -> C>);
 
-/// An attribute that serde writes as a set by `#[serde(with = "serde_dynamo::number_set")]`.
-#[derive(Debug, Clone, Copy)]
-pub enum NumberSet {}
+/// The type of an attribute with `#[serde(with = "serde_dynamo::number_set")]`, whose field is a `C`.
+#[derive(Debug)]
+pub struct NumberSet<C>(PhantomData<fn() -> C>);
 
-/// An attribute that serde writes as a set by `#[serde(with = "serde_dynamo::binary_set")]`.
-#[derive(Debug, Clone, Copy)]
-pub enum BinarySet {}
+/// The type of an attribute with `#[serde(with = "serde_dynamo::binary_set")]`, whose field is a `C`.
+#[derive(Debug)]
+pub struct BinarySet<C>(PhantomData<fn() -> C>);
 
 /// A set to which a patch can insert elements, and from which it can delete them.
 #[diagnostic::on_unimplemented(
@@ -46,9 +47,13 @@ pub enum BinarySet {}
 )]
 pub trait Set: sealed::SetType {}
 
-/// An element of a set: a string for a [`StringSet`], a number for a [`NumberSet`], bytes for a
-/// [`BinarySet`].
-#[diagnostic::on_unimplemented(message = "`{Self}` is not an element of a `{S}`", label = "not an element of the set")]
+/// An element of a set: a value of the element type, or a reference to one. A `&str` is an element
+/// of a set of strings.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element of a `{S}`",
+    label = "not an element of the set",
+    note = "the elements have the type of the elements of the field"
+)]
 pub trait SetElement<S> {
     /// Returns the element in a form that serde writes as an element of the set.
     fn as_element(&self) -> impl Serialize;
@@ -64,6 +69,9 @@ pub struct Sum {
     /// The number from which a missing attribute starts, and the result of the addition to it.
     /// `None` if the result is out of range.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
+    /// The result of the addition to zero, with which a stored null is replaced. `None` if the
+    /// result is out of range.
+    pub(super) from_null: Option<AttributeValue>,
 }
 
 pub(super) mod sealed {
@@ -107,6 +115,7 @@ macro_rules! integers {
                     delta: digits(delta),
                     range: (low <= high).then(|| (digits(low), digits(high))),
                     start: sum.map(|sum| (digits(start), digits(sum))),
+                    from_null: (least..=most).contains(&delta).then(|| digits(delta)),
                 })
             }
         }
@@ -159,6 +168,7 @@ macro_rules! floats {
                     delta: float(delta)?,
                     range: float(low).zip(float(high)).filter(|_| low <= high),
                     start: float(start).zip(float(sum)).filter(|_| sum >= least && sum <= most),
+                    from_null: float(delta).filter(|_| delta >= least && delta <= most),
                 })
             }
         }
@@ -181,11 +191,11 @@ impl<D, N: sealed::Addition<D>> sealed::Addition<D> for Option<N> {
     }
 }
 
-impl Set for StringSet {}
-impl Set for NumberSet {}
-impl Set for BinarySet {}
+impl<C> Set for StringSet<C> {}
+impl<C> Set for NumberSet<C> {}
+impl<C> Set for BinarySet<C> {}
 
-impl sealed::SetType for StringSet {
+impl<C> sealed::SetType for StringSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
         let text = |element: AttributeValue| match element {
             AttributeValue::S(text) => Some(text),
@@ -199,7 +209,7 @@ impl sealed::SetType for StringSet {
     }
 }
 
-impl sealed::SetType for NumberSet {
+impl<C> sealed::SetType for NumberSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
         let number = |element: AttributeValue| match element {
             AttributeValue::N(number) => Some(number::canonical(number)),
@@ -213,7 +223,7 @@ impl sealed::SetType for NumberSet {
     }
 }
 
-impl sealed::SetType for BinarySet {
+impl<C> sealed::SetType for BinarySet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
         let bytes = |element: AttributeValue| match element {
             AttributeValue::B(bytes) => Some(bytes.into_inner()),
@@ -224,51 +234,25 @@ impl sealed::SetType for BinarySet {
     }
 }
 
-impl<E: AsRef<str>> SetElement<StringSet> for E {
-    fn as_element(&self) -> impl Serialize {
-        self.as_ref()
-    }
-}
-
-macro_rules! numbers_in_sets {
-    ($($number:ty),*) => {$(
-        impl SetElement<NumberSet> for $number {
-            fn as_element(&self) -> impl Serialize {
-                *self
-            }
-        }
-    )*};
-}
-
-numbers_in_sets!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
-
-impl<E: AsRef<[u8]>> SetElement<BinarySet> for E {
-    fn as_element(&self) -> impl Serialize {
-        Bytes(self.as_ref())
-    }
-}
-
-macro_rules! parts {
-    ($($set:ty),*) => {$(
+macro_rules! elements {
+    ($($set:ident),*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<E: SetElement<$set>> AsPart<$set> for E {
+        impl<C: IntoIterator, E: AsOperand<C::Item>> SetElement<$set<C>> for E {
+            fn as_element(&self) -> impl Serialize {
+                self.as_operand()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<C: IntoIterator, E: AsOperand<C::Item>> AsPart<$set<C>> for E {
             fn as_part(&self) -> impl Serialize {
-                self.as_element()
+                self.as_operand()
             }
         }
     )*};
 }
 
-parts!(StringSet, NumberSet, BinarySet);
-
-/// Bytes that serde writes as one binary value.
-struct Bytes<'b>(&'b [u8]);
-
-impl Serialize for Bytes<'_> {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(self.0)
-    }
-}
+elements!(StringSet, NumberSet, BinarySet);
 
 macro_rules! sizes {
     ($([$($parameter:ident),*] $sized:ty;)*) => {$(
@@ -281,9 +265,9 @@ sizes! {
     [] Box<str>;
     [] Cow<'static, str>;
     [] Opaque;
-    [] StringSet;
-    [] NumberSet;
-    [] BinarySet;
+    [C] StringSet<C>;
+    [C] NumberSet<C>;
+    [C] BinarySet<C>;
     [E] Vec<E>;
     [E] VecDeque<E>;
     [E] Box<[E]>;

@@ -105,7 +105,7 @@ impl<T> Clone for Condition<T> {
 /// The output is the text and the names, without the operands.
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut placeholders = Placeholders::default();
+        let mut placeholders = Placeholders::without_content();
         let mut condition = f.debug_struct("Condition");
         match self.test.render(&mut placeholders) {
             Ok(text) => condition.field("text", &text).field("names", &placeholders.names),

@@ -56,8 +56,8 @@ impl<T: Versioned> Repository<T> {
     /// keeps the ids of its last eight patches, in the attributes `_p0` to `_p7`. If the id of this
     /// patch is among them, the patch was applied, and the call returns the item as it was read,
     /// which may include later writes. Otherwise the error is [`Error::Indeterminate`]: the id may
-    /// have been pushed out, or the request may still arrive. A request that was lost before it
-    /// reached DynamoDB cannot be told from it.
+    /// have been pushed out, or the request may still arrive. The library cannot distinguish these
+    /// cases from a request that was lost on its way.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
     /// a token, at twice the write units, and repeats it under that token for up to ten minutes. A
@@ -76,9 +76,12 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::ExpressionTooLong`]: the expressions are longer than 4 KB. Nothing was sent.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but an attribute that it did
-    ///   not change does not fit `T`.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A patch that is
+    ///   sent as a transaction is read back, because DynamoDB then returns no item. The error is
+    ///   also `Indeterminate` if that read fails, or if the item was deleted in between.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item does not fit
+    ///   `T`, because another program stored a value that `T` cannot read. For example, an addition
+    ///   to a stored 2.5 leaves a fraction in a field for whole numbers.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety

@@ -282,7 +282,8 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            if !met.as_ref().is_some_and(|met| intent.rests_on(met)) {
+            // Only a changed lease is worth another read. A false condition of the caller stays false.
+            if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
             item = self.after_conflict(&get, &key, intent.target().expected.version(), met).await?;

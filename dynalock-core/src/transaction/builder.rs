@@ -199,15 +199,24 @@ impl Transaction {
     /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
     /// | more time has passed, and no item shows the write id | the transaction may happen twice |
     ///
-    /// An item keeps the write id of a transaction during its next 15 writes. After more writes,
-    /// compare the items with the intended result before you commit again.
+    /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
+    /// only patches the item, the item keeps the id during its next seven patches, and a replace
+    /// removes the id. After more writes, compare the items with the intended result before you
+    /// commit again. A patch has no condition on the version, so add an operation that DynamoDB
+    /// refuses the second time, for example the create of an item whose key is the token.
     ///
-    /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]` differ
-    /// each time, too, so a repeated transaction with such writes fails in the same way.
-    /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the time of day, with the same result.
+    /// The repeated content must have exactly the same bytes. A `HashSet` or a `HashMap` has a
+    /// different order each time. With another order, the commit fails with [`Error::TokenReused`],
+    /// or with [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a
+    /// `BTreeMap` or a `Vec`. Some operations contain the time of day and fail in the same way:
+    /// writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
+    /// `#[dynalock(expires)]`.
     ///
-    /// A create or a check that meets an expired item is usually sent again with other content. A
-    /// token has only one content, so the commit fails with [`Error::Cancelled`] instead.
+    /// Some operations are usually sent again with other content: a create or a check that meets an
+    /// expired item, and a patch that meets a null where an attribute may be missing, or an item
+    /// with `_writes` and without a version. A token has only one content, so the commit fails with
+    /// [`Error::Cancelled`] instead.
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after an item of its transaction was deleted. A new item would get the same
@@ -346,7 +355,8 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Requires that a condition holds for the item under the key, expired or not. If another operation writes the
+    /// Requires that a condition is true for the item with this key, expired or not. If another
+    /// operation writes the item, the condition applies to its state before this write.
     ///
     /// # Examples
     ///

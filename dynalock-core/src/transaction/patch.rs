@@ -11,8 +11,7 @@ use crate::{
 };
 
 /// A patch that a transaction has recorded: [`Transaction::patch`] and [`Tx::patch`]. Its methods
-/// add changes to the recorded patch.
-#[must_use = "a patch without changes is refused"]
+/// add changes to the recorded patch, until the transaction is committed.
 pub struct PatchOp<T> {
     operation: Op<T, ()>,
     content: SharedPatch<T>,
@@ -47,8 +46,8 @@ impl Transaction {
     /// # ) -> dynalock::Result<()> {
     /// let a = Product::ATTR;
     /// let mut tx = dynalock::Transaction::new(client);
-    /// let _ = tx.patch(products, "85123A").add(a.stock, -3).when(a.stock.ge(3));
-    /// let _ = tx.patch(products, "22423").add(a.stock, 3);
+    /// tx.patch(products, "85123A").add(a.stock, -3).when(a.stock.ge(3));
+    /// tx.patch(products, "22423").add(a.stock, 3);
     /// tx.commit().await?;
     /// # Ok(())
     /// # }
@@ -57,8 +56,11 @@ impl Transaction {
     /// # Errors
     ///
     /// A patch without a change, or with changes that overlap, is an
-    /// [`Error::InvalidPatch`](crate::Error::InvalidPatch) at the commit. A patch that the item
-    /// refuses cancels the transaction: [`Error::Cancelled`](crate::Error::Cancelled).
+    /// [`Error::InvalidPatch`](crate::Error::InvalidPatch) at the commit. Two writes of one item,
+    /// for example two patches, are an
+    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). A patch that the item
+    /// refuses cancels the transaction: [`Error::Cancelled`](crate::Error::Cancelled) has the item,
+    /// and does not name the condition or the range that refused the patch.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());
@@ -82,7 +84,7 @@ impl Tx {
     /// #     client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>,
     /// # ) -> dynalock::Result<()> {
     /// dynalock::transact(client, |tx| async move {
-    ///     let _ = tx.patch(products, "85123A").add(Product::ATTR.stock, -3);
+    ///     tx.patch(products, "85123A").add(Product::ATTR.stock, -3);
     ///     Ok::<_, dynalock::Error>(())
     /// })
     /// .await?;

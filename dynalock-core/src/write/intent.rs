@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{
     check::{Requirement, check},
     key::checked_key,
-    plan::{Plan, write},
+    plan::{Plan, check_size, write},
     stamp::WriteStamp,
     update::update as update_text,
 };
@@ -425,6 +425,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             if let Some(condition) = self.asked(&mut to)? {
                 let (names, values) = to.finish();
                 check.require(&condition, names, values);
+                check_size(&check)?;
             }
             return Ok(Plan::alone(check));
         }
@@ -514,6 +515,10 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
     }
 
+    fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
+        self.intent.is_refused_for_good(met)
+    }
+
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
         let mut item = self.content.clone();
         if let Some(next) = next {
@@ -538,7 +543,9 @@ impl<T: Versioned> Intent for UncheckedDelete<T> {
         let key = checked_key(model, table, key)?;
         let mut to = Placeholders::default();
         let condition = self.condition.as_ref().map(|condition| condition.render(table, &mut to)).transpose()?;
-        Ok(Plan::alone(write(table, key, Action::Delete, condition, to)))
+        let write = write(table, key, Action::Delete, condition, to);
+        check_size(&write)?;
+        Ok(Plan::alone(write))
     }
 
     fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {

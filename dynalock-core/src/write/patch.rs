@@ -70,7 +70,13 @@ impl<T> SharedPatch<T> {
 impl<T: Versioned> PatchIntent<T> {
     /// Returns the item that refused the patch, or `None` if there was no item or it has expired.
     pub(crate) fn alive(&self, met: Option<Item>) -> Option<Item> {
-        self.expiry.alive(T::MODEL, met)
+        if self.asks_for_life() { self.expiry.alive(T::MODEL, met) } else { met }
+    }
+
+    /// Returns whether the item must not have expired. A holder may change its item until its lease
+    /// ends.
+    fn asks_for_life(&self) -> bool {
+        !matches!(self.policy, LeasePolicy::Holder { .. })
     }
 
     /// Returns the error of a patch that this item refused, or `None` if the item fits the patch.
@@ -115,7 +121,7 @@ impl<T: Versioned> PatchIntent<T> {
 
     /// Adds the condition that the item has not expired.
     fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
-        let Some(expires) = T::MODEL.times.expires else { return condition };
+        let Some(expires) = T::MODEL.times.expires.filter(|_| self.asks_for_life()) else { return condition };
         let ExpiredTimes { first, last } = self.expiry.times();
         format!("{condition} AND {}", lives(expires.name, [first, last], to))
     }

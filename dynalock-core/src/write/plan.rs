@@ -85,17 +85,18 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     const MOST_BYTES: usize = 4096;
     const MOST_OPERATORS: usize = 300;
     let too_long = |bytes, remedy| Err(Error::ExpressionTooLong { table: Arc::clone(&write.table), bytes, remedy });
-    if let Action::Update(text) | Action::Patch(text) = &write.action
-        && text.len() > MOST_BYTES
-    {
-        return too_long(text.len(), UPDATE_REMEDY);
+    match &write.action {
+        Action::Update(text) if text.len() > MOST_BYTES => return too_long(text.len(), UPDATE_REMEDY),
+        Action::Patch(text) if text.len() > MOST_BYTES => return too_long(text.len(), PATCH_REMEDY),
+        Action::Update(_) | Action::Patch(_) | Action::Put(_) | Action::Delete | Action::Check => {}
     }
     match &write.condition {
         // A short text cannot have too many operators, so they are not counted.
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {
-            too_long(text.len(), CONDITION_REMEDY)
+            let is_patch = matches!(write.action, Action::Patch(_));
+            too_long(text.len(), if is_patch { PATCH_REMEDY } else { CONDITION_REMEDY })
         }
         Some(_) | None => Ok(()),
     }
@@ -103,6 +104,8 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
 
 const UPDATE_REMEDY: &str = "it changes too many attributes at once: change fewer, keep them in one map attribute, or use \
                              `Repository::update`, which can put the whole item if it has a version and `_writes`";
+const PATCH_REMEDY: &str =
+    "the patch has too many changes or too long a condition: send several patches, or use `update_with`";
 const CONDITION_REMEDY: &str = "its condition is too long: an item without a version or without `_writes` is compared as a whole, so give it both \
                                 with the SDK (the version a number, `_writes` eight random bytes) and read it again; or ask for less in \
                                 conditions of your own";

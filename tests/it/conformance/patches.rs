@@ -26,6 +26,7 @@ cases! {
     an_item_that_lost_its_version_begins_a_new_incarnation,
     an_invalid_patch_is_not_sent,
     the_bookkeeping_of_patches_is_no_content,
+    a_null_counts_as_zero_whatever_the_default_is,
 }
 
 async fn baskets(shop: &Shop) -> Table<Basket> {
@@ -134,7 +135,7 @@ async fn a_stored_null_counts_as_absent(shop: &Shop) {
     assert_eq!(patched.note, None);
     // Once more in a transaction, and with the token of a single patch.
     let mut tx = dynalock::Transaction::new(&shop.client);
-    let _ = tx.patch(&table.items, "a").set_if_absent(a.note, "again".to_owned());
+    tx.patch(&table.items, "a").set_if_absent(a.note, "again".to_owned());
     tx.commit().await.unwrap();
     put(&table, [], [("limit", null())]).await;
     let patched = table.items.patch("a").add(a.limit, 5).exactly_once().await.unwrap();
@@ -235,11 +236,14 @@ async fn a_path_into_a_missing_parent_is_refused(shop: &Shop) {
     let (a, address) = (Basket::ATTR, Address::ATTR);
     let patch = || table.items.patch("a");
     let (attribute, reason) = unpatchable(&table, patch().set(a.address.at(address.city), "Oslo")).await;
-    assert_eq!((&*attribute, reason), ("address.city", "the struct or map that contains it is missing"));
+    assert_eq!(
+        (&*attribute, reason),
+        ("address.city", "the struct or map that contains it is missing, or is stored with another type")
+    );
     assert_eq!(unpatchable(&table, patch().set(a.prices.key("eur"), 1)).await.0, "prices[..]");
     let part = Part { name: "x".to_owned(), quantity: 1 };
     let (attribute, reason) = unpatchable(&table, patch().set(a.parts.index(1), part)).await;
-    assert_eq!((&*attribute, reason), ("parts[1]", "the list does not have this element"));
+    assert_eq!((&*attribute, reason), ("parts[1]", "the list is missing or does not have this element"));
 }
 
 async fn an_attribute_under_its_alias_is_refused(shop: &Shop) {
@@ -326,4 +330,15 @@ async fn the_bookkeeping_of_patches_is_no_content(shop: &Shop) {
     put(&table, [], [("_p0", b([1]))]).await;
     read.count = 0;
     assert_eq!(table.items.update(read).await.unwrap().version(), 1);
+}
+
+async fn a_null_counts_as_zero_whatever_the_default_is(shop: &Shop) {
+    let table = baskets(shop).await;
+    let a = Basket::ATTR;
+    put(&table, ["bonus"], []).await;
+    assert_eq!(table.items.patch("a").add(a.bonus, 2).await.unwrap().bonus, Some(7));
+    put(&table, [], [("bonus", AttributeValue::Null(true))]).await;
+    assert_eq!(table.items.patch("a").add(a.bonus, 2).await.unwrap().bonus, Some(2));
+    put(&table, [], [("bonus", AttributeValue::Null(true))]).await;
+    assert_eq!(out_of_range(&table, table.items.patch("a").add(a.bonus, -1)).await, "bonus");
 }

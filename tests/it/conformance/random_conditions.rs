@@ -91,7 +91,7 @@ impl Draw {
             };
         }
         let (number, text) = (self.number(), self.text());
-        match self.0.usize(0..24) {
+        match self.0.usize(0..26) {
             0 => self.handle::<i64>().eq(number),
             1 => self.handle::<i64>().ne(number),
             2 => self.handle::<i64>().lt(number),
@@ -109,12 +109,14 @@ impl Draw {
             14 => self.handle::<i64>().absent(),
             15 => self.handle::<String>().is_type(TYPES[self.0.usize(0..TYPES.len())]),
             16 => self.handle::<Vec<i64>>().contains(number),
-            17 => self.handle::<NumberSet>().contains(number),
-            18 => self.handle::<StringSet>().contains(text),
+            17 => self.handle::<NumberSet<Vec<i64>>>().contains(number),
+            18 => self.handle::<StringSet<Vec<String>>>().contains(text),
             19 => self.handle::<Vec<i64>>().index(self.0.usize(0..2)).ge(number),
             20 => self.handle::<String>().size().ge(u64::try_from(number.abs()).unwrap()),
             21 => self.handle::<Vec<i64>>().size().ne(2),
-            22 => self.handle::<BTreeMap<String, i64>>().key(NAMES[self.0.usize(0..3)]).le(number),
+            22 => self.handle::<Vec<i64>>().eq(vec![number]),
+            23 => self.handle::<BTreeMap<String, i64>>().ne(BTreeMap::from([("x".to_owned(), number)])),
+            24 => self.handle::<BTreeMap<String, i64>>().key(NAMES[self.0.usize(0..3)]).le(number),
             _ => self.handle::<BTreeMap<String, Vec<i64>>>().key("x").index(0).ne(number),
         }
     }

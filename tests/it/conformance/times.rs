@@ -81,7 +81,7 @@ async fn a_create_sets_both_times(shop: &Shop) {
 async fn each_write_sets_the_last_time_and_keeps_the_first(shop: &Shop) {
     let (table, mut note, ahead) = noted(shop).await;
     let (created, mut last) = times(&note);
-    for round in 1..=7 {
+    for round in 1..=8 {
         let items = ahead(round * 1000);
         note.text = format!("{round}");
         note = match round {
@@ -97,7 +97,8 @@ async fn each_write_sets_the_last_time_and_keeps_the_first(shop: &Shop) {
                 items.try_update_with("a", tried).await
             }
             6 => items.upsert_with("a", || Note::new("a", ""), |note| note.text = "upserted".to_owned()).await,
-            _ => items.update(note).exactly_once().await,
+            7 => items.update(note).exactly_once().await,
+            _ => items.patch("a").set(Note::ATTR.text, "patched").await,
         }
         .unwrap();
         let (first, updated) = times(&note);

@@ -12,6 +12,7 @@ cases! {
     an_unchecked_delete_may_have_a_condition,
     several_conditions_must_all_be_true,
     an_item_of_another_program_takes_conditions_too,
+    a_condition_that_is_too_long_is_not_sent,
 }
 
 fn condition_failed<O>(result: dynalock::Result<O>) -> Conflict {
@@ -105,4 +106,13 @@ async fn an_item_of_another_program_takes_conditions_too(shop: &Shop) {
     condition_failed(table.items.update(product.clone()).when(Product::ATTR.stock.eq(6)).await);
     let product = table.items.update(product).when(Product::ATTR.stock.eq(5)).await.unwrap();
     assert_eq!((product.version(), table.raw.get("a").await.unwrap()["stock"].clone()), (1, n(6)));
+}
+
+async fn a_condition_that_is_too_long_is_not_sent(shop: &Shop) {
+    let table = shop.table_of([Product::new("a", 5)]).await;
+    let long = || (0..400).fold(Product::ATTR.stock.eq(5), |all, n| all.and(Product::ATTR.stock.ne(n + 100)));
+    let unchanged = table.items.update(read(&table).await).when(long()).await;
+    assert!(matches!(unchanged, Err(Error::ExpressionTooLong { .. })), "{unchanged:?}");
+    let deleted = table.items.delete_unchecked("a").when(long()).await;
+    assert!(matches!(deleted, Err(Error::ExpressionTooLong { .. })), "{deleted:?}");
 }

@@ -12,6 +12,7 @@ cases![
     five_hundred_attributes_fit_into_an_update,
     more_attributes_are_put_as_a_whole,
     a_put_of_more_attributes_checks_the_version,
+    a_false_condition_of_a_put_of_more_attributes_is_told_at_once,
     a_put_of_more_attributes_recognises_itself,
     a_put_never_loses_an_attribute_that_its_type_does_not_know,
     an_item_of_nothing_but_removed_attributes_is_written,
@@ -111,6 +112,16 @@ async fn more_attributes_are_put_as_a_whole(shop: &Shop) {
     assert_eq!(readings.version(), 3);
     assert_eq!(table.others.get("a").await.unwrap(), Some(readings));
     assert_eq!(shop.counts(["UpdateItem", "PutItem"]), [0, 2]);
+}
+
+async fn a_false_condition_of_a_put_of_more_attributes_is_told_at_once(shop: &Shop) {
+    let (table, readings) = readings(shop, 700).await;
+    let id = Readings::ATTR.id;
+    let more = changed(readings, |it| it.values = measurements(900, 2));
+    let failed = table.items.update(more.clone()).when(id.ne("a")).await;
+    let failed = expect_error!(failed, Error::ConditionFailed(failed) => failed);
+    assert_eq!((failed.found(), shop.counts(["PutItem"])), (Some(1), [1]));
+    assert_eq!(table.items.update(more).when(id.eq("a")).await.unwrap().version(), 2);
 }
 
 async fn a_put_of_more_attributes_checks_the_version(shop: &Shop) {

@@ -16,6 +16,8 @@ pub(crate) struct Basket {
     pub(crate) balance: i64,
     pub(crate) price: f64,
     pub(crate) limit: Option<u32>,
+    #[serde(default = "five")]
+    pub(crate) bonus: Option<u32>,
     pub(crate) note: Option<String>,
     #[serde(alias = "label")]
     pub(crate) title: String,
@@ -43,6 +45,10 @@ pub(crate) struct Part {
     pub(crate) quantity: u16,
 }
 
+fn five() -> Option<u32> {
+    Some(5)
+}
+
 fn seven() -> u8 {
     7
 }
@@ -56,6 +62,7 @@ impl Basket {
             balance: 0,
             price: 1.5,
             limit: None,
+            bonus: Some(1),
             note: Some("fragile".to_owned()),
             title: "basket".to_owned(),
             history: vec!["made".to_owned()],

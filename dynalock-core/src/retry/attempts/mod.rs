@@ -16,8 +16,9 @@ use crate::{
     random,
 };
 
-/// The time for which DynamoDB remembers a ClientRequestToken.
-const TOKEN_LIFE: Duration = Duration::from_mins(10);
+/// The time in which a call may count on its client request token. DynamoDB keeps a token for ten
+/// minutes, and a request that is sent near the end may arrive later.
+const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
 /// One call of the public API, with all its requests.
 #[derive(Debug)]

@@ -269,7 +269,10 @@ impl Tx {
         self.add(repository, PendingOperation::absent(repository, key.into_key()));
     }
 
-    /// Requires that a condition holds for the item under the key, expired or not. If the condition is false and
+    /// Requires that a condition is true for the item with this key, expired or not. If the
+    /// condition is false and the item has changed since the closure read it, the closure runs
+    /// again. If the item has not changed, the unit of work fails with [`Error::Cancelled`],
+    /// because another run would have the same result.
     ///
     /// # Examples
     ///

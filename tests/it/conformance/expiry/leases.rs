@@ -16,6 +16,7 @@ cases![
     a_create_takes_an_expired_lease_along,
     a_large_item_with_a_lease_is_written_over,
     a_lease_on_an_expired_item_is_granted,
+    a_holder_patches_its_expired_item,
 ];
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
@@ -145,4 +146,16 @@ async fn a_large_item_with_a_lease_is_written_over(shop: &Shop) {
     assert_eq!(table.raw.get("a").await.unwrap()["_fence"].as_n().unwrap(), &fence.to_string());
     let next = table.items.update(changed(created, |it| it.lines.insert("new".to_owned(), 1))).await.unwrap();
     assert_eq!(next.version(), 2);
+}
+
+async fn a_holder_patches_its_expired_item(shop: &Shop) {
+    let (table, mut held) = leased(shop, Cart::of(now() + 60, 2), over_cart).await;
+    expect_error!(table.items.patch("a").set(Cart::ATTR.until, 0).await, Error::Locked(_));
+    let until = i64::try_from(now() + 60).unwrap();
+    held.patch().set(Cart::ATTR.until, until).await.unwrap();
+    assert_eq!(held.until, until);
+    held.release().await.unwrap();
+    let (_, mut held) = leased(shop, Basket::of(now() + 60), over_basket).await;
+    held.patch().set(Basket::ATTR.until, now() + 60).await.unwrap();
+    held.release().await.unwrap();
 }

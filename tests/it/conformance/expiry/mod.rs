@@ -2,6 +2,7 @@
 
 mod create;
 mod leases;
+mod patches;
 mod reads;
 mod transactions;
 

@@ -46,8 +46,8 @@ fn cancelled<O>(result: dynalock::Result<O>) -> Cancelled {
 async fn patches_of_several_items_are_applied_together(shop: &Shop) {
     let table = two(shop).await;
     let mut tx = Transaction::new(&shop.client);
-    let _ = tx.patch(&table.items, "a").add(STOCK, -2).when(STOCK.ge(2));
-    let _ = tx.patch(&table.items, "b").add(STOCK, 2);
+    tx.patch(&table.items, "a").add(STOCK, -2).when(STOCK.ge(2));
+    tx.patch(&table.items, "b").add(STOCK, 2);
     tx.commit().await.unwrap();
     assert_eq!(stock(&table).await, [3, 7]);
     assert_eq!(table.raw.get("a").await.unwrap()["_version"], n(2));
@@ -57,7 +57,7 @@ async fn a_patch_and_other_operations_are_one_transaction(shop: &Shop) {
     let table = two(shop).await;
     let mut tx = Transaction::new(&shop.client);
     let created = tx.create(&table.items, Product::new("c", 1));
-    let _ = tx.patch(&table.items, "a").add(STOCK, 1);
+    tx.patch(&table.items, "a").add(STOCK, 1);
     tx.when(&table.items, "a", STOCK.eq(5));
     tx.check_exists(&table.items, "b");
     let committed = tx.commit().await.unwrap();
@@ -89,8 +89,8 @@ async fn a_read_and_a_patch_of_one_item_are_one_action(shop: &Shop) {
     let items = &table.items;
     let unit = transact(&shop.client, |tx| async move {
         let read = tx.get(items, "a").await?.expect("an item");
-        let _ = tx.patch(items, "a").add(STOCK, i128::from(read.stock));
-        let _ = tx.patch(items, "b").add(STOCK, 1);
+        tx.patch(items, "a").add(STOCK, i128::from(read.stock));
+        tx.patch(items, "b").add(STOCK, 1);
         Ok::<_, Error>(read.version())
     });
     assert_eq!(unit.await.unwrap(), 1);
@@ -108,7 +108,7 @@ async fn a_changed_read_runs_the_unit_of_work_again(shop: &Shop) {
         if runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 {
             others.patch("a").add(STOCK, 100).await?;
         }
-        let _ = tx.patch(items, "a").add(STOCK, i128::from(read.stock));
+        tx.patch(items, "a").add(STOCK, i128::from(read.stock));
         Ok::<_, Error>(read.stock)
     });
     assert_eq!(unit.await.unwrap(), 105);
@@ -122,7 +122,7 @@ async fn stored(items: &Repository<Product>) -> Stored<Product> {
 async fn a_patch_and_an_update_of_one_item_are_refused(shop: &Shop) {
     let table = two(shop).await;
     let mut tx = Transaction::new(&shop.client);
-    let _ = tx.patch(&table.items, "a").add(STOCK, 1);
+    tx.patch(&table.items, "a").add(STOCK, 1);
     tx.update(&table.items, stored(&table.items).await);
     let error = tx.commit().await.unwrap_err();
     assert!(matches!(error, Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. })));
@@ -132,7 +132,7 @@ async fn a_read_after_a_patch_is_refused(shop: &Shop) {
     let table = two(shop).await;
     let items = &table.items;
     let unit = transact(&shop.client, |tx| async move {
-        let _ = tx.patch(items, "a").add(STOCK, 1);
+        tx.patch(items, "a").add(STOCK, 1);
         tx.get(items, "a").await.map(drop)
     });
     let error = unit.await.unwrap_err();
@@ -143,7 +143,7 @@ async fn a_read_after_a_patch_is_refused(shop: &Shop) {
 async fn a_patch_without_changes_is_refused(shop: &Shop) {
     let table = two(shop).await;
     let mut tx = Transaction::new(&shop.client);
-    let _ = tx.patch(&table.items, "a").when(STOCK.ge(0));
+    tx.patch(&table.items, "a").when(STOCK.ge(0));
     let error = tx.commit().await.unwrap_err();
     assert!(matches!(error, Error::InvalidPatch { .. }), "{error:?}");
 }
@@ -153,7 +153,7 @@ async fn a_transaction_of_patches_is_committed_once_under_its_token(shop: &Shop)
     let token = format!("{:032x}", fastrand::u128(..));
     let post = || {
         let mut tx = Transaction::new(&shop.client).token(&token);
-        let _ = tx.patch(&table.items, "a").add(STOCK, 1).when(STOCK.eq(5));
+        tx.patch(&table.items, "a").add(STOCK, 1).when(STOCK.eq(5));
         tx
     };
     post().commit().await.unwrap();
@@ -161,7 +161,7 @@ async fn a_transaction_of_patches_is_committed_once_under_its_token(shop: &Shop)
     assert_eq!(stock(&table).await, [6, 5]);
     // Other content under the token, and the item still shows the first.
     let mut tx = Transaction::new(&shop.client).token(&token);
-    let _ = tx.patch(&table.items, "a").add(STOCK, 2);
+    tx.patch(&table.items, "a").add(STOCK, 2);
     let error = tx.commit().await.unwrap_err();
     assert!(matches!(error, Error::AlreadyCommitted { .. }), "{error:?}");
     assert_eq!(stock(&table).await, [6, 5]);
@@ -174,8 +174,8 @@ async fn a_stored_null_counts_as_absent_in_a_unit_of_work(shop: &Shop) {
     table.raw.put(raw).await;
     let items = &table.items;
     let unit = transact(&shop.client, |tx| async move {
-        let _ = tx.patch(items, "a").set_if_absent(Product::ATTR.note, "new".to_owned());
-        let _ = tx.patch(items, "b").add(STOCK, 1);
+        tx.patch(items, "a").set_if_absent(Product::ATTR.note, "new".to_owned());
+        tx.patch(items, "b").add(STOCK, 1);
         Ok::<_, Error>(())
     });
     unit.await.unwrap();
