@@ -176,14 +176,16 @@ struct Nested {
 #[test]
 fn the_role_of_a_field_says_whether_it_can_be_changed_and_removed() {
     let a = Mixed::<u8>::ATTR;
-    let _: (Attribute<Mixed, String, Fixed>, Attribute<Mixed, u64, Fixed>) = (a.id, a.revision);
-    let _: (Attribute<Mixed, u32, Required>, Attribute<Mixed, Vec<u8>, Required>) = (a.needed, a.left_out);
-    let _: (Attribute<Mixed, u8, Defaulted>, Attribute<Mixed, u8, Defaulted>) = (a.plain, a.three);
+    let _: Attribute<Mixed, String, Fixed> = a.id;
+    let _: Attribute<Mixed, u64, Fixed> = a.revision;
+    let _: Attribute<Mixed, u32, Required> = a.needed;
+    let _: Attribute<Mixed, Vec<u8>, Required> = a.left_out;
+    let _: [Attribute<Mixed, u8, Defaulted>; 2] = [a.plain, a.three];
     let _: Attribute<Mixed, Option<u8>, Defaulted> = a.option;
     let _: Attribute<Mixed, Vec<u32>, Fixed> = a.read_otherwise;
     let _: Attribute<Mixed, Opaque, Defaulted> = a.with_a_default_of_its_own;
-    let _: (Attribute<Nested, u8, Defaulted>, Attribute<Nested, Opaque, Defaulted>) =
-        (Nested::ATTR.new_name, Nested::ATTR.numbers);
+    let _: Attribute<Nested, u8, Defaulted> = Nested::ATTR.new_name;
+    let _: Attribute<Nested, Opaque, Defaulted> = Nested::ATTR.numbers;
     assert_eq!((Nested::ATTR.new_name.name(), Mixed::<String>::ATTR.plain.name()), ("new-name", "plain"));
 }
 

@@ -10,9 +10,9 @@ use super::{
 /// patch may change or remove the attribute: [`Required`], [`Defaulted`] or
 /// [`Fixed`](super::Fixed).
 ///
-/// The methods of a handle make [`Condition`]s. The operand of a comparison is a `V` or a `&V`. A
-/// `V` can also be compared with an `Option<V>`, and a `&str` can be compared with a string
-/// ([`AsOperand`]).
+/// The methods of a handle make [`Condition`](super::Condition)s. The operand of a comparison is a
+/// `V` or a `&V`. A `V` can also be compared with an `Option<V>`, and a `&str` can be compared with a string
+/// ([`AsOperand`](super::AsOperand)).
 ///
 /// ```
 /// # use dynalock_core as dynalock;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     codec::{Stored, decode},
-    error::Result,
+    error::{Error, Result},
     expression::{PatchContent, patch_methods},
     key::Key,
     lease::LeasePolicy,
@@ -116,7 +116,7 @@ impl<T> Sealed for Patch<T> {}
 impl<T> Checked for Patch<T> {}
 
 impl<T: Versioned> IntoFuture for Request<T, Patch<T>> {
-    type Output = Result<Stored<T>>;
+    type Output = Result<Stored<T>, Error>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

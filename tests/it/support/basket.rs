@@ -45,6 +45,7 @@ pub(crate) struct Part {
     pub(crate) quantity: u16,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "serde needs a function of the type of the field")]
 fn five() -> Option<u32> {
     Some(5)
 }
