@@ -56,7 +56,10 @@ macro_rules! patch_methods {
         /// counts as zero. A stored null counts as zero.
         ///
         /// The result stays in the range of the type: otherwise nothing is written, and the call fails
-        /// with [`Error::OutOfRange`](crate::Error::OutOfRange).
+        /// with [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number allows the delta,
+        /// nothing is sent, and the error is [`Error::InvalidPatch`](crate::Error::InvalidPatch).
+        /// DynamoDB calculates with 38 digits, and may refuse a float whose sum needs more digits
+        /// with [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
         ///

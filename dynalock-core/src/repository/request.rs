@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, pin::Pin, time::Duration};
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use super::Repository;
 use crate::{
@@ -46,7 +46,7 @@ pub struct Request<T, K> {
     pub(super) limits: Limits,
     pub(super) delivery: Delivery,
     pub(super) policy: LeasePolicy,
-    pub(super) condition: Option<Condition<T>>,
+    pub(super) condition: Option<Arc<Condition<T>>>,
     pub(super) kind: K,
 }
 
@@ -221,10 +221,10 @@ impl<T, K: Conditional> Request<T, K> {
     /// # }
     /// ```
     pub fn when(mut self, condition: Condition<T>) -> Self {
-        self.condition = Some(match self.condition {
-            Some(earlier) => earlier.and(condition),
+        self.condition = Some(Arc::new(match self.condition {
+            Some(earlier) => Arc::unwrap_or_clone(earlier).and(condition),
             None => condition,
-        });
+        }));
         self
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Session<T> {
     delivery: Delivery,
     policy: LeasePolicy,
     /// The condition that the caller added to a single write.
-    condition: Option<Condition<T>>,
+    condition: Option<Arc<Condition<T>>>,
     /// The use of a separate lease row by the writes of this call.
     companion: CompanionWrite,
 }

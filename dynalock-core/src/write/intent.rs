@@ -113,7 +113,7 @@ pub(crate) struct IntentOf<T> {
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
     /// The condition that the caller added to a single write.
-    pub(crate) condition: Option<Condition<T>>,
+    pub(crate) condition: Option<Arc<Condition<T>>>,
     /// The time that the write leaves in the item, in epoch milliseconds. All attempts have the
     /// same time, so that the result does not depend on which of them was applied.
     pub(crate) at: u64,
@@ -165,7 +165,7 @@ pub(crate) struct WholeItem {
 /// A delete of an item that requires no state.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
-    pub(crate) condition: Option<Condition<T>>,
+    pub(crate) condition: Option<Arc<Condition<T>>>,
 }
 
 impl Change {

@@ -141,7 +141,8 @@ impl Writer<'_> {
                 Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
                 // Another attempt of a patch would apply the changes twice. A token prevents that.
                 Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
-                    return self.find_patch(intent, failure).await;
+                    // The box keeps the future of all other writes small.
+                    return Box::pin(self.find_patch(intent, failure)).await;
                 }
                 Err(failure) => {
                     self.pause(intent, &facts, failure).await?;
@@ -178,7 +179,7 @@ impl Writer<'_> {
         }
         // Each later patch pushes the ids on, so neither the read nor its first repetition is delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
-        let item = match self.attempts.attempt(get.send(&client)).await {
+        let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
             Ok(item) => item,
             Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?,
         };

@@ -27,6 +27,7 @@ cases! {
     an_invalid_patch_is_not_sent,
     the_bookkeeping_of_patches_is_no_content,
     a_null_counts_as_zero_whatever_the_default_is,
+    a_sum_of_more_than_38_digits_is_refused_or_stays_readable,
 }
 
 async fn baskets(shop: &Shop) -> Table<Basket> {
@@ -341,4 +342,23 @@ async fn a_null_counts_as_zero_whatever_the_default_is(shop: &Shop) {
     assert_eq!(table.items.patch("a").add(a.bonus, 2).await.unwrap().bonus, Some(2));
     put(&table, [], [("bonus", AttributeValue::Null(true))]).await;
     assert_eq!(out_of_range(&table, table.items.patch("a").add(a.bonus, -1)).await, "bonus");
+}
+
+/// DynamoDB calculates with 38 digits. Whatever an engine makes of a longer sum, the item can be read.
+async fn a_sum_of_more_than_38_digits_is_refused_or_stays_readable(shop: &Shop) {
+    let table = baskets(shop).await;
+    let price = Basket::ATTR.price;
+    table.items.patch("a").set(price, 1e30).await.unwrap();
+    let before = table.raw.get("a").await;
+    match table.items.patch("a").add(price, 1e-20).await {
+        Ok(patched) => assert!((patched.price - 1e30).abs() < 1e15, "{patched:?}"),
+        Err(error) => {
+            assert!(matches!(error, Error::Rejected(_)), "{error:?}");
+            assert_eq!(table.raw.get("a").await, before);
+        }
+    }
+    let patched = table.items.patch("a").set(price, 9e124).await.unwrap();
+    assert!((patched.price - 9e124).abs() < 1e110);
+    assert_eq!(out_of_range(&table, table.items.patch("a").add(price, 9e125)).await, "price");
+    table.items.get("a").await.unwrap().unwrap();
 }
