@@ -4,10 +4,11 @@
 //! cargo run --example catalogue
 //! ```
 //!
-//! The products are created by `create_many`, with a progress bar where a terminal is. A visitor then pages through one category, in the
-//! order of the prices. The token of the next page goes to the browser and comes back as text. DynamoDB has no tokens of previous
-//! pages, so the browser keeps the tokens of the pages that it has seen. The tokens are signed: a token that was changed, or that
-//! belongs to another category or another filter, is refused.
+//! The products are created by `create_many`, with a progress bar where a terminal is. A visitor
+//! then pages through one category, in the order of the prices. The token of the next page goes to
+//! the browser and comes back as text. DynamoDB has no tokens of previous pages, so the browser
+//! keeps the tokens of the pages that it has seen. The tokens are signed: a token that was changed,
+//! or that belongs to another category or another filter, is refused.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -81,7 +82,8 @@ async fn serve(products: &Repository<Product>, address: Address) -> dynalock::Re
     Ok(Shown { skus, next: page.next.map(|token| token.to_string()) })
 }
 
-/// A browser: the tokens of the pages that it has seen, the last one being that of the page in front of the visitor.
+/// A browser: the tokens of the pages that it has seen, the last one being that of the page in
+/// front of the visitor.
 struct Browser<'p> {
     products: &'p Repository<Product>,
     address: Address,

@@ -2,7 +2,8 @@
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example in memory for a test, needs values and errors that no DynamoDB has made:
+//! A replacement of the repository, for example in memory for a test, needs values and errors that
+//! no DynamoDB has made:
 //!
 //! | needed | made by |
 //! |---|---|
@@ -24,15 +25,16 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of an `update_with`. `async_trait` reads the lifetime of a `&mut T` in a signature as a lifetime of the method, so the
-/// closure has a name here.
+/// The closure of an `update_with`. `async_trait` reads the lifetime of a `&mut T` in a signature
+/// as a lifetime of the method, so the closure has a name here.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
 /// The items of type `T`, wherever they are stored. [`Repository`] implements the trait.
 ///
-/// A service takes an `Arc<dyn Store<Order>>` if its caller may decorate the repository (a cache, an audit, metrics) or replace it
-/// in tests. Each method has the result and the errors of the repository's method of the same name. The settings of a call, for
-/// example its deadline, are those of the repository.
+/// A service takes an `Arc<dyn Store<Order>>` if its caller may decorate the repository (a cache,
+/// an audit, metrics) or replace it in tests. Each method has the result and the errors of the
+/// repository's method of the same name. The settings of a call, for example its deadline, are
+/// those of the repository.
 ///
 /// # Examples
 ///
@@ -144,7 +146,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// If the future is dropped, the write may have been applied or not.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read: [`Repository::update`].
+    /// Writes the changed attributes of a value, if the item has not changed since it was read:
+    /// [`Repository::update`].
     ///
     /// # Examples
     ///
@@ -191,8 +194,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// If the future is dropped, the write may have been applied or not.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Reads the item, runs `change` on it and writes the changed attributes: [`Repository::update_with`]. After a conflict, `change`
-    /// runs again.
+    /// Reads the item, runs `change` on it and writes the changed attributes:
+    /// [`Repository::update_with`]. After a conflict, `change` runs again.
     ///
     /// # Examples
     ///
@@ -238,7 +241,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// If the future is dropped, the write may have been applied or not.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
-    /// Returns the items under several keys, one `Option` for each key, in the order of the keys: [`Repository::get_many`].
+    /// Returns the items under several keys, one `Option` for each key, in the order of the keys:
+    /// [`Repository::get_many`].
     ///
     /// # Examples
     ///
@@ -262,7 +266,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, from the place that a token names or from the beginning: [`Query::page`].
+    /// Returns one page of a query, from the place that a token names or from the beginning:
+    /// [`Query::page`].
     ///
     /// # Examples
     ///
@@ -325,7 +330,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete that met another version of its item, or none.
+/// Makes the error of an update, a replace or a delete that met another version of its item, or
+/// none.
 ///
 /// # Examples
 ///

@@ -15,10 +15,11 @@ use dynalock::{
 
 use crate::{Order, OrderKey};
 
-/// Keeps what `get` has read. A write forgets its item, also if it fails: its outcome may be unknown.
+/// Keeps what `get` has read. A write forgets its item, also if it fails: its outcome may be
+/// unknown.
 ///
-/// Another process may write meanwhile, so a read may be stale. An update of a stale value is a conflict, and forgets it: the next
-/// read sees the current item.
+/// Another process may write meanwhile, so a read may be stale. An update of a stale value is a
+/// conflict, and forgets it: the next read sees the current item.
 pub(crate) struct Cached {
     inner: Arc<dyn Store<Order>>,
     kept: Mutex<HashMap<OrderKey, Stored<Order>>>,

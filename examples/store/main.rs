@@ -4,9 +4,9 @@
 //! cargo run --example store
 //! ```
 //!
-//! The service takes an `Arc<dyn Store<Order>>`. The program gives it a repository behind two decorators: a cache, which forgets an
-//! item when it is written, and an audit, which notes each write. Then the same service runs on a replacement in memory, as in a
-//! test, and says the same.
+//! The service takes an `Arc<dyn Store<Order>>`. The program gives it a repository behind two
+//! decorators: a cache, which forgets an item when it is written, and an audit, which notes each
+//! write. Then the same service runs on a replacement in memory, as in a test, and says the same.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -1,5 +1,5 @@
-//! The memory of a stream does not grow with the number of its items. The test is a program of its own, because the allocator counts for
-//! the whole process.
+//! The memory of a stream does not grow with the number of its items. The test is a program of its
+//! own, because the allocator counts for the whole process.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

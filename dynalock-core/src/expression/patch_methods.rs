@@ -4,8 +4,8 @@
 /// `change(&self, impl FnOnce(&mut PatchContent<T>))`, and `T` is the type of the item.
 macro_rules! patch_methods {
     () => {
-        /// Sets a value. A `None` is stored as a null, as serde writes it; use `remove` to remove the
-        /// attribute.
+        /// Sets a value. A `None` is stored as a null, as serde writes it; use `remove` to remove
+        /// the attribute.
         pub fn set<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
@@ -14,8 +14,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is then
-        /// sent a second time.
+        /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is
+        /// then sent a second time.
         pub fn set_if_absent<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
@@ -24,11 +24,12 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds to a number. The delta is an `i128` for integers, and an `f64` for floats. A missing
-        /// `Option` or entry of a map counts as zero, and a missing field as its serde default.
+        /// Adds to a number. The delta is an `i128` for integers, and an `f64` for floats. A
+        /// missing `Option` or entry of a map counts as zero, and a missing field as its serde
+        /// default.
         ///
-        /// The result stays in the range of the type: otherwise nothing is written, and the call fails
-        /// with [`Error::OutOfRange`](crate::Error::OutOfRange).
+        /// The result stays in the range of the type: otherwise nothing is written, and the call
+        /// fails with [`Error::OutOfRange`](crate::Error::OutOfRange).
         pub fn add<P>(self, place: P, delta: <P::Value as $crate::expression::Number>::Delta) -> Self
         where
             P: $crate::expression::Place<
@@ -69,8 +70,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements into a set. The field has `#[serde(with = "serde_dynamo::string_set")]`,
-        /// `number_set` or `binary_set`.
+        /// Inserts elements into a set. The field has
+        /// `#[serde(with = "serde_dynamo::string_set")]`, `number_set` or `binary_set`.
         pub fn insert<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
             P: $crate::expression::Place<
@@ -84,8 +85,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field needs
-        /// `#[serde(default)]`.
+        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field
+        /// needs `#[serde(default)]`.
         pub fn delete<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
             P: $crate::expression::Place<Item = T, Value: $crate::expression::Set, Role: $crate::expression::Removable>,
@@ -95,8 +96,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Removes an attribute, an entry of a map or an element of a list. The field is an `Option`, or
-        /// has a serde default.
+        /// Removes an attribute, an entry of a map or an element of a list. The field is an
+        /// `Option`, or has a serde default.
         pub fn remove<P>(self, place: P) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Removable>,

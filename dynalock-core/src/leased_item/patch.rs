@@ -22,8 +22,9 @@ pub struct GuardPatch<'g, T> {
 }
 
 impl<T: Lockable> LeaseGuard<T> {
-    /// Changes attributes of the item by one request: [`Repository::patch`](crate::Repository::patch). The request proves the
-    /// lease and renews it. The guard then has the item as it is after the patch.
+    /// Changes attributes of the item by one request:
+    /// [`Repository::patch`](crate::Repository::patch). The request proves the lease and renews it.
+    /// The guard then has the item as it is after the patch.
     ///
     /// # Examples
     ///
@@ -43,7 +44,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended, or the item was deleted.
-    /// - The errors of [`Repository::patch`](crate::Repository::patch) are possible too, without `Locked` and `NotFound`.
+    /// - The errors of [`Repository::patch`](crate::Repository::patch) are possible too, without
+    ///   `Locked` and `NotFound`.
     ///
     /// # Cancel safety
     ///

@@ -276,9 +276,9 @@ impl Locks {
     }
 
     /// Creates the table, and waits at most a minute until it is active. The billing is on-demand,
-    /// unless it is [provisioned](CreateLockTable::provisioned). If the table exists and has the key
-    /// that locks need, a string `name`, the call succeeds and changes nothing. Time to live stays
-    /// off, because it would delete fences.
+    /// unless it is [provisioned](CreateLockTable::provisioned). If the table exists and has the
+    /// key that locks need, a string `name`, the call succeeds and changes nothing. Time to live
+    /// stays off, because it would delete fences.
     ///
     /// # Examples
     ///

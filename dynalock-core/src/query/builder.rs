@@ -38,8 +38,9 @@ use crate::{
 ///
 /// # What a read of many items promises
 ///
-/// - Expired items are no items, unless the read is [`including_expired`](Self::including_expired). An index that does not hold the
-///   field with `#[dynalock(expires)]` cannot tell: its keys, and their count, may name expired items.
+/// - Expired items are no items, unless the read is [`including_expired`](Self::including_expired).
+///   An index that does not hold the field with `#[dynalock(expires)]` cannot tell: its keys, and
+///   their count, may name expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
 ///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
@@ -301,7 +302,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Returns also the items whose time to live is over: the time in their field with
-    /// `#[dynalock(expires)]`. Without this setting, expired items are in no result, count or limit.
+    /// `#[dynalock(expires)]`. Without this setting, expired items are in no result, count or
+    /// limit.
     ///
     /// # Examples
     ///

@@ -62,7 +62,8 @@ impl Plan {
         &self.request.table
     }
 
-    /// Reads the page that begins at `start`. The rows of leases and expired items are taken out of it.
+    /// Reads the page that begins at `start`. The rows of leases and expired items are taken out of
+    /// it.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = Attempts::new(&self.connection, limits);

@@ -12,10 +12,12 @@ use crate::{
     model::{IndexModel, Projection, Versioned},
 };
 
-/// A query as a value, for a [`Store`](crate::store::Store): the partition, the range, the direction, the filter and the limit.
+/// A query as a value, for a [`Store`](crate::store::Store): the partition, the range, the
+/// direction, the filter and the limit.
 ///
-/// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) begin it, and [`build`](QuerySpecBuilder::build) ends it. The items
-/// of a query are whole: if the index does not hold all attributes, the items are read from the table by their keys, as with
+/// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) begin it, and
+/// [`build`](QuerySpecBuilder::build) ends it. The items of a query are whole: if the index does
+/// not hold all attributes, the items are read from the table by their keys, as with
 /// [`fetch`](super::Query::fetch). Reads of the table are strongly consistent.
 ///
 /// # Examples
@@ -40,7 +42,8 @@ pub struct QuerySpec<T> {
     pub(super) secret: Option<Secret>,
 }
 
-/// A [`QuerySpec`] that is being built. The type `K` is the kind of read, and decides which ranges there are.
+/// A [`QuerySpec`] that is being built. The type `K` is the kind of read, and decides which ranges
+/// there are.
 #[must_use = "it is no query until `build` is called"]
 pub struct QuerySpecBuilder<T, K> {
     spec: QuerySpec<T>,
@@ -48,7 +51,8 @@ pub struct QuerySpecBuilder<T, K> {
 }
 
 impl<T: Versioned> QuerySpec<T> {
-    /// Begins a query of the items with one partition key: [`Repository::query`](crate::Repository::query).
+    /// Begins a query of the items with one partition key:
+    /// [`Repository::query`](crate::Repository::query).
     ///
     /// # Examples
     ///
@@ -66,7 +70,8 @@ impl<T: Versioned> QuerySpec<T> {
         QuerySpecBuilder::new(T::partition(partition), None)
     }
 
-    /// Begins a query of one partition of an index: [`Repository::query_index`](crate::Repository::query_index).
+    /// Begins a query of one partition of an index:
+    /// [`Repository::query_index`](crate::Repository::query_index).
     ///
     /// # Examples
     ///
@@ -150,7 +155,8 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Reads the items whose sort key begins with a prefix: [`Query::sort_prefix`](super::Query::sort_prefix).
+    /// Reads the items whose sort key begins with a prefix:
+    /// [`Query::sort_prefix`](super::Query::sort_prefix).
     ///
     /// # Examples
     ///
@@ -187,7 +193,8 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Leaves out the items for which a condition is false: [`Query::filter`](super::Query::filter).
+    /// Leaves out the items for which a condition is false:
+    /// [`Query::filter`](super::Query::filter).
     ///
     /// # Examples
     ///

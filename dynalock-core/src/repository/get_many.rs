@@ -59,7 +59,8 @@ impl<T: Versioned> Repository<T> {
         Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// write of it is checked like a write of any other. An expired item is returned, too. The item must be complete: a projection that leaves attributes out
+    /// write of it is checked like a write of any other. An expired item is returned, too. The item
+    /// must be complete: a projection that leaves attributes out
     ///
     /// # Examples
     ///
@@ -88,7 +89,8 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T> Request<T, GetMany> {
-    /// Returns also the items whose time to live is over: [`Request::<T, Get>::including_expired`](Request::including_expired).
+    /// Returns also the items whose time to live is over:
+    /// [`Request::<T, Get>::including_expired`](Request::including_expired).
     ///
     /// # Examples
     ///

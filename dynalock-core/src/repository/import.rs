@@ -23,7 +23,8 @@ use crate::{
     },
 };
 
-/// A write of a value over whatever is there: [`Repository::import_unchecked`](super::Repository::import_unchecked).
+/// A write of a value over whatever is there:
+/// [`Repository::import_unchecked`](super::Repository::import_unchecked).
 #[derive(Debug)]
 pub struct Import<T> {
     value: T,
@@ -178,7 +179,8 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Notes the error of values that are not sent again. The error of a value in doubt is `Indeterminate`.
+    /// Notes the error of values that are not sent again. The error of a value in doubt is
+    /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         for Open { index, in_doubt, .. } in open {
             let error = match in_doubt {
@@ -199,7 +201,8 @@ impl<T: Versioned> ImportCall<T> {
     }
 }
 
-/// Returns the keys of the items that DynamoDB left. If one of them was not sent, the answer is unreadable.
+/// Returns the keys of the items that DynamoDB left. If one of them was not sent, the answer is
+/// unreadable.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

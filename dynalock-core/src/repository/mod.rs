@@ -75,10 +75,10 @@ use crate::{
 /// clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some time later, up
 /// to days. Until then, reads treat it as absent, and a create writes over it.
 ///
-/// Time does not end what was read before: an `update` of a value that has expired since it was read
-/// succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years ago does
-/// not count, and an item without the time does not expire. A lease can be acquired on an expired
-/// item until DynamoDB deletes the item.
+/// Time does not end what was read before: an `update` of a value that has expired since it was
+/// read succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years ago
+/// does not count, and an item without the time does not expire. A lease can be acquired on an
+/// expired item until DynamoDB deletes the item.
 ///
 /// # Errors of every call
 ///
@@ -270,7 +270,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::TableMismatch`]: the table exists with another key.
-    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is on for another attribute.
+    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is
+    ///   on for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety

@@ -71,14 +71,15 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::OutOfRange`]: a number would leave the range of its type.
     /// - [`Error::Unpatchable`]: an attribute has another type than `T` says, is missing although
     ///   `T` requires it, or is stored under an alias.
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. Nothing was sent.
+    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. Nothing was
+    ///   sent.
     /// - [`Error::Encode`]: a value cannot be stored. Nothing was sent.
     /// - [`Error::ExpressionTooLong`]: the expressions are longer than 4 KB. Nothing was sent.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but an attribute that it did
-    ///   not change does not fit `T`.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but an attribute that it
+    ///   did not change does not fit `T`.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety

@@ -214,8 +214,8 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. An item with its lease in the item is written by an update,
-    /// or by a put if the expression would be too long.
+    /// Sends a write of the whole value. An item with its lease in the item is written by an
+    /// update, or by a put if the expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
@@ -352,8 +352,8 @@ impl<T: Versioned> Session<T> {
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some compatible servers do not return the item with the refusal. The item was then read
-            // later, and may have changed in between.
+            // Some compatible servers do not return the item with the refusal. The item was then
+            // read later, and may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }

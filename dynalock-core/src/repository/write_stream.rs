@@ -24,15 +24,18 @@ pub struct ItemResult<O> {
     pub result: Result<O>,
 }
 
-/// The results of a call that writes many items, as the items finish: [`Request::stream`](super::Request::stream).
+/// The results of a call that writes many items, as the items finish:
+/// [`Request::stream`](super::Request::stream).
 ///
-/// Each item has one result, in any order. The stream sends requests and receives answers only while it is polled, because it starts
-/// no task. The deadlines of the items on their way run meanwhile, so poll the stream again soon. `size_hint` is exact: it is the
-/// number of items without a result.
+/// Each item has one result, in any order. The stream sends requests and receives answers only
+/// while it is polled, because it starts no task. The deadlines of the items on their way run
+/// meanwhile, so poll the stream again soon. `size_hint` is exact: it is the number of items
+/// without a result.
 ///
 /// # Cancel safety
 ///
-/// The stream can be dropped at any time, and nothing is sent after that. The items without a result may have been written or not.
+/// The stream can be dropped at any time, and nothing is sent after that. The items without a
+/// result may have been written or not.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The writes that have not begun.
@@ -72,7 +75,8 @@ impl<O: Send + 'static> WriteStream<O> {
         }
     }
 
-    /// Returns the result of the next item that finishes, or `None` after the last one. Programs without a `StreamExt` can use it.
+    /// Returns the result of the next item that finishes, or `None` after the last one. Programs
+    /// without a `StreamExt` can use it.
     ///
     /// # Examples
     ///
@@ -91,7 +95,8 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// The stream itself has no errors. Each item has the errors of its single call, and its error ends no other item.
+    /// The stream itself has no errors. Each item has the errors of its single call, and its error
+    /// ends no other item.
     ///
     /// # Cancel safety
     ///

@@ -2,8 +2,9 @@ use std::{fmt, sync::Arc};
 
 use crate::{key::KeyType, model::IndexScope};
 
-/// The comparison of a table with its type: [`Repository::verify_table`](crate::Repository::verify_table).
-/// `Display` writes a sentence for each difference, on a line of its own.
+/// The comparison of a table with its type:
+/// [`Repository::verify_table`](crate::Repository::verify_table). `Display` writes a sentence for
+/// each difference, on a line of its own.
 ///
 /// # Examples
 ///

@@ -202,9 +202,10 @@ impl Transaction {
     /// An item keeps the write id of a transaction during its next 15 writes. After more writes,
     /// compare the items with the intended result before you commit again.
     ///
-    /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]` differ
-    /// each time, too, so a repeated transaction with such writes fails in the same way.
-    /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the time of day, with the same result.
+    /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]`
+    /// differ each time, too, so a repeated transaction with such writes fails in the same way.
+    /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the time
+    /// of day, with the same result.
     ///
     /// A create or a check that meets an expired item is usually sent again with other content. A
     /// token has only one content, so the commit fails with [`Error::Cancelled`] instead.
@@ -346,7 +347,8 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Requires that a condition holds for the item under the key, expired or not. If another operation writes the
+    /// Requires that a condition holds for the item under the key, expired or not. If another
+    /// operation writes the
     ///
     /// # Examples
     ///

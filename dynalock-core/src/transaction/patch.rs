@@ -68,8 +68,8 @@ impl Transaction {
 }
 
 impl Tx {
-    /// Adds atomic changes of an item: [`Repository::patch`](crate::Repository::patch). The patch is
-    /// recorded at once, and the methods of the returned value add changes to it. If the run has
+    /// Adds atomic changes of an item: [`Repository::patch`](crate::Repository::patch). The patch
+    /// is recorded at once, and the methods of the returned value add changes to it. If the run has
     /// read the item, the patch requires the item as it was read.
     ///
     /// # Examples

@@ -176,7 +176,8 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(intent, last));
         }
-        // Each later patch pushes the ids on, so neither the read nor its first repetition is delayed.
+        // Each later patch pushes the ids on, so neither the read nor its first repetition is
+        // delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(get.send(&client)).await {
             Ok(item) => item,

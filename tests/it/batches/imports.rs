@@ -245,7 +245,8 @@ async fn a_lost_reply_leaves_doubt_about_its_own_items_alone() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Price>().await;
     let large = Price { text: "x".repeat(410_000), ..price("large", 1.0) };
-    // The large item makes DynamoDB refuse the first request. Then each is sent by itself: the reply for `a` is lost, `b` is throttled.
+    // The large item makes DynamoDB refuse the first request. Then each is sent by itself: the
+    // reply for `a` is lost, `b` is throttled.
     shop.faults.script_on("BatchWriteItem", 1, Fault::LoseReply);
     for nth in 2..40 {
         shop.faults.script_on("BatchWriteItem", nth, Fault::Throttle);

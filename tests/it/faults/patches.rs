@@ -1,4 +1,5 @@
-//! Patches while requests and replies are lost: a patch in doubt is never sent again, and the item shows whether it was applied.
+//! Patches while requests and replies are lost: a patch in doubt is never sent again, and the item
+//! shows whether it was applied.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -48,8 +49,8 @@ async fn patches_exactly_once_are_never_indeterminate() {
     }
 }
 
-/// Sends 128 writes of one item at once, and returns the time of the slowest in milliseconds. An item takes half a
-/// millisecond for each write, and the way there five.
+/// Sends 128 writes of one item at once, and returns the time of the slowest in milliseconds. An
+/// item takes half a millisecond for each write, and the way there five.
 async fn slowest_of_128<F: Future<Output = ()> + Send + 'static>(write: impl Fn(&Shop, Table<Product>) -> F) -> u128 {
     let shop = Shop::without_faults();
     let table = one_product(&shop).await;

@@ -269,7 +269,8 @@ impl Tx {
         self.add(repository, PendingOperation::absent(repository, key.into_key()));
     }
 
-    /// Requires that a condition holds for the item under the key, expired or not. If the condition is false and
+    /// Requires that a condition holds for the item under the key, expired or not. If the condition
+    /// is false and
     ///
     /// # Examples
     ///

@@ -144,7 +144,8 @@ impl Client {
         }
     }
 
-    /// Returns the world in which the client sends its first request, computed from the current item.
+    /// Returns the world in which the client sends its first request, computed from the current
+    /// item.
     fn start(&self, setup: &Setup, world: World, call: Call, sent: u8) -> World {
         let change = match (call, world.basis()) {
             (Call::Create, _) | (Call::Upsert, None) => Change::Create,

@@ -348,7 +348,8 @@ fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> 
     Setup { rules, deletes: Deletes::AtAnyTime, looks_for, ..setup }
 }
 
-/// After a delete, the item is absent again. No condition distinguishes this absence from the first.
+/// After a delete, the item is absent again. No condition distinguishes this absence from the
+/// first.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
     for incarnations in [Drawn::PerCall, Drawn::PerAttempt] {

@@ -318,8 +318,8 @@ impl World {
         }
     }
 
-    /// Returns the worlds in which one more late request has arrived. A late create or patch arrives
-    /// once. Any other request may arrive any number of times.
+    /// Returns the worlds in which one more late request has arrived. A late create or patch
+    /// arrives once. Any other request may arrive any number of times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.may_always_pass();

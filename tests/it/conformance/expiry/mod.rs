@@ -53,7 +53,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A table whose expired items are not deleted during a test. DynamoDB Local deletes them within seconds.
+/// A table whose expired items are not deleted during a test. DynamoDB Local deletes them within
+/// seconds.
 async fn table<T: Versioned>(shop: &Shop) -> Table<T> {
     let table = shop.table::<T>().await;
     let attribute = T::MODEL.times.expires.unwrap().name;
