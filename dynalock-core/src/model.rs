@@ -358,7 +358,7 @@ pub(crate) struct ItemRef {
 /// The rule by which an item counts as expired.
 ///
 /// DynamoDB deletes an expired item only some time later. Until then, the library treats it as
-/// absent. The allowed difference between clocks counts as life.
+/// absent. An item expires only when the allowed clock skew has passed after its time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     /// The largest difference between two clocks.

@@ -30,7 +30,7 @@ pub(super) enum ChangeKind {
     Fault(SerdeError),
 }
 
-/// Whether the change requires that the attribute exists.
+/// The requirement of a change on the presence of its attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -43,7 +43,7 @@ pub(super) enum ListEnd {
     Back,
 }
 
-/// The expressions of a patch, without those of the library.
+/// The parts of the expressions that come from the content of a patch.
 #[derive(Default)]
 pub(crate) struct PatchTexts {
     pub(crate) set: Vec<String>,
@@ -141,7 +141,7 @@ impl PatchChange {
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // `check` has returned the error.
+            // `PatchContent::check` has already returned this error, so this patch is not sent.
             ChangeKind::Fault(_) => {}
         }
         self.require(texts, to);
@@ -161,7 +161,7 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value after the change of an attribute that is absent or a null.
+    /// Returns the value that the change gives to an attribute that is absent or a null.
     fn value_if_absent(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -200,7 +200,8 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // A null counts as absent. The patch is then sent again.
+        // The change treats this null as absent. The patch is sent again, with a condition on the
+        // null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }
@@ -224,7 +225,8 @@ impl PatchChange {
     }
 }
 
-/// Returns a condition that is also true for a missing attribute, if it may be missing.
+/// Returns the condition. If the attribute may be absent, the result is also true for an absent
+/// attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

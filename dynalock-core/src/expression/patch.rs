@@ -180,8 +180,8 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the indexes of the changes whose attribute is stored as a null, although the change
-    /// treats a null as absent. An expression cannot treat both alike, so the patch is then sent
-    /// again with a condition on the null.
+    /// treats a null as absent. An expression cannot treat a null and an absent attribute alike, so
+    /// the patch is sent again with a condition on the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -189,7 +189,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the expressions. `nulls` are the changes whose attribute is stored as a null.
+    /// Returns the parts of the expressions. `nulls` contains the indexes of the changes whose
+    /// attribute is stored as a null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -201,7 +202,7 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the first change that the item refuses, with its attribute.
+    /// Returns the attribute of the first change that the item refuses, with the reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }

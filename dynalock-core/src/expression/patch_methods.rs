@@ -4,7 +4,7 @@
 /// `change(&self, impl FnOnce(&mut PatchContent<T>))`, and `T` is the type of the item.
 macro_rules! patch_methods {
     () => {
-        /// Sets a value. A `None` is stored as a null, as serde writes it; use `remove` to remove
+        /// Sets a value. A `None` is stored as a null, as serde writes it. Use `remove` to remove
         /// the attribute.
         pub fn set<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
@@ -14,8 +14,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is
-        /// then sent a second time.
+        /// Sets a value if the attribute is absent. A stored null counts as absent. For a stored
+        /// null, the patch is sent a second time.
         pub fn set_if_absent<P>(self, place: P, value: impl $crate::expression::AsOperand<P::Value>) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Changeable>,
@@ -25,11 +25,11 @@ macro_rules! patch_methods {
         }
 
         /// Adds to a number. The delta is an `i128` for integers, and an `f64` for floats. A
-        /// missing `Option` or entry of a map counts as zero, and a missing field as its serde
-        /// default.
+        /// missing `Option`, or a missing entry of a map, counts as zero. Any other missing field
+        /// counts as its serde default.
         ///
-        /// The result stays in the range of the type: otherwise nothing is written, and the call
-        /// fails with [`Error::OutOfRange`](crate::Error::OutOfRange).
+        /// If the result would leave the range of the type, nothing is written, and the call fails
+        /// with [`Error::OutOfRange`](crate::Error::OutOfRange).
         pub fn add<P>(self, place: P, delta: <P::Value as $crate::expression::Number>::Delta) -> Self
         where
             P: $crate::expression::Place<
@@ -70,7 +70,7 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements into a set. The field has
+        /// Inserts elements into a set. The field needs
         /// `#[serde(with = "serde_dynamo::string_set")]`, `number_set` or `binary_set`.
         pub fn insert<P, E>(self, place: P, elements: impl IntoIterator<Item = E>) -> Self
         where
@@ -96,8 +96,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Removes an attribute, an entry of a map or an element of a list. The field is an
-        /// `Option`, or has a serde default.
+        /// Removes an attribute, an entry of a map or an element of a list. The field must be an
+        /// `Option`, or must have a serde default.
         pub fn remove<P>(self, place: P) -> Self
         where
             P: $crate::expression::Place<Item = T, Role: $crate::expression::Removable>,
@@ -106,8 +106,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Requires a condition. Several conditions must all be true. If one is false, nothing is
-        /// written.
+        /// Adds a condition. If several conditions were added, all of them must be true. If a
+        /// condition is false, nothing is written.
         pub fn when(self, condition: $crate::expression::Condition<T>) -> Self {
             self.change(|patch| patch.when(condition));
             self

@@ -58,10 +58,10 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which the delta can be added. `None` if there is
-    /// no such number.
+    /// The least and the greatest stored number to which the delta can be added, or `None` if the
+    /// delta can be added to no number.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The number from which a missing attribute starts, and the result of the addition to it.
+    /// The number from which a missing attribute starts, and the result of the addition to it, or
     /// `None` if the result is out of range.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
 }
@@ -72,8 +72,8 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// Returns the addition to an attribute that starts from this number if it is missing, or
-        /// `None` if DynamoDB cannot store the delta.
+        /// Returns the addition of a delta, or `None` if DynamoDB cannot store the delta. A missing
+        /// attribute starts from this number.
         fn add(self, delta: D) -> Option<Sum>;
     }
 

@@ -343,7 +343,7 @@ impl<T: Lockable> LeaseGuard<T> {
         self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
-    /// Sends a patch, and takes in the item after it.
+    /// Sends a patch, and stores the changed item in the guard.
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
         let grant = Arc::clone(&self.guard.grant);
         if let Some(lost) = grant.lost_now() {

@@ -301,8 +301,8 @@ impl Locks {
         CreateLockTable::new(self.settings.clone())
     }
 
-    /// Compares the table with what locks need: a string `name` as its key, and no time to live on
-    /// an attribute of the lease. Nothing is changed.
+    /// Compares the table with the requirements of locks: a string `name` as its key, and no time
+    /// to live on an attribute of the lease. The call changes nothing.
     ///
     /// # Examples
     ///
@@ -317,8 +317,8 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible. A missing table is
-    /// [`Error::TableNotFound`]. A difference is no error.
+    /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
+    /// missing, the error is [`Error::TableNotFound`]. A difference is not an error.
     ///
     /// # Cancel safety
     ///

@@ -38,9 +38,9 @@ use crate::{
 ///
 /// # What a read of many items promises
 ///
-/// - Expired items are no items, unless the read is [`including_expired`](Self::including_expired).
-///   An index that does not hold the field with `#[dynalock(expires)]` cannot tell: its keys, and
-///   their count, may name expired items.
+/// - Expired items are neither returned nor counted, unless the read is
+///   [`including_expired`](Self::including_expired). If an index does not hold the field with
+///   `#[dynalock(expires)]`, its keys and their count may include expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
 ///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
@@ -301,9 +301,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Returns also the items whose time to live is over: the time in their field with
-    /// `#[dynalock(expires)]`. Without this setting, expired items are in no result, count or
-    /// limit.
+    /// Includes expired items in the result. The time in the field with `#[dynalock(expires)]`
+    /// decides whether an item has expired. Without this setting, expired items appear in no
+    /// result, count or limit.
     ///
     /// # Examples
     ///
@@ -389,7 +389,7 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// The query that a value describes. Its items are whole.
+    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
         let query = match spec.index {
@@ -665,7 +665,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, model, request, keys, hides_lease_rows, hides_expired, fetches }))
     }
 
-    /// Returns whether the index, if it is one, holds an attribute.
+    /// Returns whether the read finds an attribute: the table holds all attributes, and an index
+    /// may hold only some.
     fn holds(&self, name: &str) -> bool {
         self.index.is_none_or(|index| match index.projection {
             Projection::All => true,

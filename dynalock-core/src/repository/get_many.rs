@@ -89,7 +89,7 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T> Request<T, GetMany> {
-    /// Returns also the items whose time to live is over:
+    /// Includes the items whose time to live is over:
     /// [`Request::<T, Get>::including_expired`](Request::including_expired).
     ///
     /// # Examples

@@ -75,10 +75,10 @@ use crate::{
 /// clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some time later, up
 /// to days. Until then, reads treat it as absent, and a create writes over it.
 ///
-/// Time does not end what was read before: an `update` of a value that has expired since it was
-/// read succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years ago
-/// does not count, and an item without the time does not expire. A lease can be acquired on an
-/// expired item until DynamoDB deletes the item.
+/// An `update` of a value that has expired since it was read succeeds if the item is unchanged. As
+/// in DynamoDB, a time that is more than five years ago does not count, and an item without the
+/// time does not expire. A lease can be acquired on an expired item until DynamoDB deletes the
+/// item.
 ///
 /// # Errors of every call
 ///
@@ -96,7 +96,7 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The clock skew that counts as life of an item that expires.
+    /// The allowed clock skew, after which an item expires.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
@@ -222,9 +222,9 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the difference between two clocks that counts as life of an item with
-    /// `#[dynalock(expires)]`. Reads and writes treat the item as absent when its time plus this
-    /// difference is past by this machine's clock. The default is two seconds.
+    /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
+    /// item as absent when its time plus this skew is past by this machine's clock. The default is
+    /// two seconds.
     ///
     /// # Examples
     ///
@@ -248,11 +248,11 @@ impl<T> Repository<T> {
     /// [provisioned](Request::provisioned).
     ///
     /// The call waits until the table has the status `ACTIVE`, each index of `T` is built, and time
-    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live; the
-    /// call does not wait for that. The default deadline of the wait is one minute.
+    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live. The
+    /// call does not wait for the end of this hour. The default deadline of the wait is one minute.
     ///
-    /// If a table with the same key exists, the call succeeds, whatever indexes the table has. Time
-    /// to live is switched on if it is off. All else stays as it is;
+    /// If a table with the same key exists, the call succeeds, even if the indexes of the table
+    /// differ. The call switches time to live on if it is off, and changes nothing else.
     /// [`verify_table`](Self::verify_table) shows the differences.
     ///
     /// # Examples
@@ -284,10 +284,11 @@ impl<T> Repository<T> {
         table::creation(self)
     }
 
-    /// Compares the table with `T`: the key, the indexes and the time to live. Nothing is changed.
+    /// Compares the table with `T`: the key, the indexes and the time to live. The call changes
+    /// nothing.
     ///
-    /// Indexes that the table has beyond those of `T` are no differences, because they may serve
-    /// other programs. Billing and deletion protection are not compared.
+    /// Additional indexes of the table are not differences, because they may serve other programs.
+    /// Billing and deletion protection are not compared.
     ///
     /// # Examples
     ///
@@ -305,8 +306,8 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Repository#errors-of-every-call) are possible. A missing table is
-    /// [`Error::TableNotFound`]. A difference is no error.
+    /// The [errors of every call](Repository#errors-of-every-call) are possible. If the table is
+    /// missing, the error is [`Error::TableNotFound`]. A difference is not an error.
     ///
     /// # Cancel safety
     ///
@@ -354,10 +355,10 @@ impl<T> Repository<T> {
 
     /// Writes a new item at version 1, and returns it.
     ///
-    /// An [expired](Repository#expired-items) item under the key is written over: on the condition
-    /// that it is unchanged since it was seen, in a new incarnation, and at version 1. A lease that
-    /// another caller holds on it refuses the create with [`Error::Locked`], and the fence of an
-    /// ended lease stays.
+    /// If the key has an [expired](Repository#expired-items) item, the create overwrites it, at
+    /// version 1 and in a new incarnation. The overwrite requires that the expired item has not
+    /// changed since DynamoDB returned it. If another caller holds a lease on the expired item, the
+    /// create fails with [`Error::Locked`]. The fence of an ended lease stays in the item.
     ///
     /// # Examples
     ///
@@ -698,12 +699,12 @@ impl<T> Repository<T> {
         self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    /// Returns the item with this key of this table, for an operation.
     /// Returns the rule by which an item counts as expired.
     pub(crate) fn item_expiry(&self) -> ItemExpiry {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
     }
 
+    /// Returns the item with this key of this table, for an operation.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,

@@ -45,9 +45,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// A patch never leaves an item that `T` cannot read. Beside the condition of the caller, it
-    /// requires that the item exists, that no other caller holds its lease, and that each change
-    /// fits the stored value.
+    /// A patch never leaves an item that `T` cannot read. In addition to the condition of the
+    /// caller, a patch requires that the item exists, that no other caller holds its lease, and
+    /// that each change fits the stored value.
     ///
     /// # Lost replies
     ///
@@ -56,8 +56,8 @@ impl<T: Versioned> Repository<T> {
     /// keeps the ids of its last eight patches, in the attributes `_p0` to `_p7`. If the id of this
     /// patch is among them, the patch was applied, and the call returns the item as it was read,
     /// which may include later writes. Otherwise the error is [`Error::Indeterminate`]: the id may
-    /// have been pushed out, or the request may still arrive. A request that was lost before it
-    /// reached DynamoDB cannot be told from it.
+    /// have been pushed out, or the request may still arrive. The error is the same if the request
+    /// was lost before it reached DynamoDB.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
     /// a token, at twice the write units, and repeats it under that token for up to ten minutes. A
@@ -66,7 +66,8 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: there is no item under the key.
-    /// - [`Error::ConditionFailed`]: the condition of the caller is false. The error has the item.
+    /// - [`Error::ConditionFailed`]: the condition of the caller is false. The error contains the
+    ///   item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::OutOfRange`]: a number would leave the range of its type.
     /// - [`Error::Unpatchable`]: an attribute has another type than `T` says, is missing although

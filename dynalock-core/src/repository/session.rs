@@ -160,8 +160,9 @@ impl<T: Versioned> Session<T> {
 
     /// Creates an item. `expired` is an expired item that was read under the key.
     ///
-    /// A create that meets an expired item becomes a write over the revision of this item. The time
-    /// of day thus decides what is tried, and no condition depends on it.
+    /// If a create finds an expired item, it becomes a write that requires the revision of this
+    /// item. The current time therefore only decides which write is sent. No condition contains the
+    /// time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -240,7 +241,7 @@ impl<T: Versioned> Session<T> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
             // A put replaces the whole item, so its condition must identify the state of the item.
-            // Only for a tracked item does the version identify the state.
+            // The version identifies the state of a tracked item only.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -352,14 +353,15 @@ impl<T: Versioned> Session<T> {
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some compatible servers do not return the item with the refusal. The item was then
-            // read later, and may have changed in between.
+            // Some compatible servers do not return the item with the refusal. In this case, the
+            // item was read after the refusal, and may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
     }
 
-    /// Reads the item after a patch that was sent as a transaction, whose reply has no item.
+    /// Reads the item after a patch that was sent as a transaction. The reply to a transaction
+    /// contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
         let last = match self.read(&get).await {

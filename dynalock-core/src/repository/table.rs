@@ -30,9 +30,9 @@ pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<
 }
 
 impl<T> Request<T, CreateTable> {
-    /// Bills the new table, and each of its global indexes, for these read and write units of each
-    /// second, whether they are used or not. The default is on-demand billing. An existing table
-    /// keeps its billing.
+    /// Sets provisioned billing for the new table and each of its global indexes: DynamoDB bills
+    /// this number of read and write units per second, even if they are not used. The default is
+    /// on-demand billing. An existing table keeps its billing.
     ///
     /// # Examples
     ///

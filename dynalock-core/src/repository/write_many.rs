@@ -28,15 +28,14 @@ use crate::{
 ///
 /// # What a call for many items promises
 ///
-/// - Each item is written by a call of its own, with its own result. An error of one item ends no
-///   other item.
+/// - Each item has its own result. An error of one item does not stop the writes of other items.
 /// - The items are not written together: other callers may see some of them and not the others. A
 ///   [`Transaction`](crate::Transaction) writes up to 100 items together.
 /// - Items with one key are written one after the other, in the order given. All others are written
 ///   in any order, up to [`concurrency`](Request::concurrency) at the same time.
-/// - The deadline and the attempts limit each item by itself, from its first request on. The whole
-///   call may take longer.
-/// - Without items, nothing is sent.
+/// - The deadline and the number of attempts apply to each item separately, from its first request
+///   on. The whole call may take longer.
+/// - If there are no items, the call sends nothing.
 #[derive(Debug)]
 pub struct WriteMany<K> {
     items: Vec<K>,
@@ -157,28 +156,28 @@ impl<T: Versioned> Repository<T> {
         self.many(WriteMany::of(stored.into_iter().map(Delete::new)))
     }
 
-    /// Writes many values without any check, over whatever items are there, leased ones too.
+    /// Writes many values without any check. The call overwrites existing items, even leased items.
     ///
     /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single
     /// puts. Use it to fill a table that no other caller writes: initial data, or a copy of another
     /// table.
     ///
-    /// - A leased item loses its lease with its old content. The holder learns it at its next write
-    ///   or heartbeat. With a [separate lease](crate::Lockable), the lease row is neither read nor
-    ///   written: the holder keeps its lease, and its next write starts from the imported item.
-    /// - Each item gets version 1 and write ids, like a created one. A value that another caller
-    ///   has read from the old item can therefore not overwrite the new one.
+    /// - A leased item loses its lease with its old content. The holder learns of the loss at its
+    ///   next write or heartbeat. With a [separate lease](crate::Lockable), the lease row is
+    ///   neither read nor written: the holder keeps its lease, and its next write starts from the
+    ///   imported item.
+    /// - Each item gets version 1 and write ids, like a created item. A value that another caller
+    ///   has read from the old item can therefore not overwrite the new item.
     /// - Several values with one key are written one after the other, in the order given. The last
-    ///   one stays.
+    ///   value stays.
     /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with
-    ///   growing pauses, until the deadline. Each item that is left then has an error. If DynamoDB
-    ///   refuses the content of a request, its items are sent one by one, so that the error belongs
-    ///   to the item that caused it.
-    /// - A request that was lost and sent again may arrive late, and then overwrites what was
-    ///   written meanwhile.
+    ///   growing pauses, until the deadline. At the deadline, each remaining item gets an error. If
+    ///   DynamoDB refuses the content of a request, its items are sent one by one, so that the
+    ///   error belongs to the item that caused it.
+    /// - A request that was lost and sent again may arrive late, and then overwrites later writes.
     ///
-    /// [`concurrency`](Request::concurrency) counts requests. The deadline and the attempts limit
-    /// the requests of up to 25 items.
+    /// [`concurrency`](Request::concurrency) limits the number of requests. The deadline and the
+    /// number of attempts apply to groups of up to 25 items.
     ///
     /// # Examples
     ///
@@ -222,10 +221,9 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
-    /// Limits the number of requests that are on their way at the same time, at least 1. The
-    /// default is 16. A request writes one item, or up to 25 for
-    /// [`import_unchecked`](Repository::import_unchecked). With a limit of 0, each item fails with
-    /// [`Error::InvalidSetting`].
+    /// Limits the number of requests in flight. The limit is at least 1, and the default is 16. A
+    /// request writes one item, or up to 25 for [`import_unchecked`](Repository::import_unchecked).
+    /// With a limit of 0, each item fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -265,12 +263,12 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// The errors are those of the single call. Each belongs to one item, and the stream goes on
-    /// with the others.
+    /// Each item has the errors of its single call. After an error, the stream continues with the
+    /// other items.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. Nothing is sent after that.
+    /// The stream can be dropped at any time. A dropped stream sends nothing.
     pub fn stream(self) -> WriteStream<K::Output> {
         let settings = Arc::new(self.like(()));
         let WriteMany { items, concurrency } = self.kind;
@@ -311,7 +309,7 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
     }
 }
 
-/// Groups items by their keys. The items of a group are in their order, and the groups in the order
+/// Groups items by their keys. Each group keeps the order of its items. The groups are in the order
 /// of their first items.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
@@ -327,7 +325,7 @@ fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     chains.into_iter().map(Vec::into_iter).collect()
 }
 
-/// The result of an item that is not sent because of a setting.
+/// Returns the result of an item that is not sent because of an invalid setting.
 fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
     let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
     let step: Step<O> = Box::pin(ready(vec![result]));

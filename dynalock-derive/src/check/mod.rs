@@ -25,9 +25,9 @@ use crate::{
 
 /// The name of the attribute that contains the write ids.
 const WRITE_IDS: &str = "_writes";
-/// The default name of the attribute that contains the version.
 /// The attributes in which dynalock-core keeps the ids of patches.
 const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
+/// The default name of the attribute that contains the version.
 const VERSION: &str = "_version";
 
 /// A struct that can be an item.

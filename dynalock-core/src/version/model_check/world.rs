@@ -21,7 +21,7 @@ pub(super) struct World {
     late: Vec<Request>,
     /// The requests that the server applied and whose tokens it remembers.
     tokens: Vec<Request>,
-    /// Whether ten minutes have passed, so that the server has forgotten the tokens.
+    /// `true` if ten minutes have passed, so that the server has forgotten the tokens.
     pub(super) are_tokens_forgotten: bool,
     ghost: Ghost,
 }
@@ -194,7 +194,7 @@ impl Item {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
 
-    /// Returns what a refused patch learns from the item that refused it.
+    /// Returns the knowledge of a patch about the item that refused it.
     pub(super) fn patch(&self) -> Patch {
         Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
