@@ -2,8 +2,8 @@
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example in memory for a test, needs values and errors that
-//! no DynamoDB has made:
+//! A replacement of the repository, for example in memory for a test, must make its values and
+//! errors without DynamoDB:
 //!
 //! | needed | made by |
 //! |---|---|
@@ -26,10 +26,10 @@ use crate::{
 };
 
 /// The closure of an `update_with`. `async_trait` reads the lifetime of a `&mut T` in a signature
-/// as a lifetime of the method, so the closure has a name here.
+/// as a lifetime of the method. The closure therefore needs this type alias.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
-/// The items of type `T`, wherever they are stored. [`Repository`] implements the trait.
+/// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement.
 ///
 /// A service takes an `Arc<dyn Store<Order>>` if its caller may decorate the repository (a cache,
 /// an audit, metrics) or replace it in tests. Each method has the result and the errors of the
@@ -77,7 +77,7 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///     async fn get(&self, key: OrderKey) -> Result<Option<Stored<Order>>> {
 ///         self.inner.get(key).await
 ///     }
-///     // .. and so on: each method calls that of `inner`.
+///     // The other methods call the same methods of `inner`.
 /// #    async fn update(&self, stored: Stored<Order>) -> Result<Stored<Order>> {
 /// #        self.inner.update(stored).await
 /// #    }
@@ -266,8 +266,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, from the place that a token names or from the beginning:
-    /// [`Query::page`].
+    /// Returns one page of a query: [`Query::page`]. The page begins at the place of the token, or
+    /// at the first item if there is no token.
     ///
     /// # Examples
     ///
@@ -330,8 +330,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete that met another version of its item, or
-/// none.
+/// Makes the error of an update, a replace or a delete that found another version of its item, or
+/// no item.
 ///
 /// # Examples
 ///

@@ -4,7 +4,7 @@ use crate::{key::KeyType, model::IndexScope};
 
 /// The comparison of a table with its type:
 /// [`Repository::verify_table`](crate::Repository::verify_table). `Display` writes a sentence for
-/// each difference, on a line of its own.
+/// each difference, on its own line.
 ///
 /// # Examples
 ///
@@ -27,7 +27,8 @@ pub struct TableReport {
 
 /// A difference between a table and its type. `Display` writes a sentence that says what to do.
 ///
-/// A field `expected` is what the type needs, and a field `found` is what the table has.
+/// A field `expected` contains the requirement of the type, and a field `found` contains the state
+/// of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableDifference {
@@ -90,10 +91,10 @@ pub enum TableDifference {
     IndexMissing {
         /// The index.
         index: &'static str,
-        /// Whether the index of the type is global or local.
+        /// The scope of the index in the type: global or local.
         scope: IndexScope,
     },
-    /// An index is local, and that of the type is global, or the reverse.
+    /// An index is local in the table and global in the type, or the reverse.
     #[non_exhaustive]
     IndexScope {
         /// The index.
@@ -111,7 +112,7 @@ pub enum TableDifference {
         /// The name in the table.
         found: String,
     },
-    /// The sort key of an index has another name, or only one of both has a sort key.
+    /// The sort key of an index has another name, or exists only in the table or only in the type.
     #[non_exhaustive]
     IndexSortKey {
         /// The index.
@@ -157,7 +158,7 @@ pub enum TableDifference {
         /// The attribute of the field.
         expected: &'static str,
     },
-    /// Time to live is on for another attribute than that of the type.
+    /// Time to live is on for another attribute than the type's.
     #[non_exhaustive]
     TimeToLiveAttribute {
         /// The attribute of the field with `#[dynalock(expires)]`.
@@ -334,7 +335,7 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // The other differences are not of an index.
+            // The other differences do not concern an index.
             _ => Ok(()),
         }
     }

@@ -203,12 +203,13 @@ impl Transaction {
     /// compare the items with the intended result before you commit again.
     ///
     /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]`
-    /// differ each time, too, so a repeated transaction with such writes fails in the same way.
-    /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the time
-    /// of day, with the same result.
+    /// differ each time, too, so a repeated transaction with such writes fails in the same way. A
+    /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the
+    /// current time, so it fails in the same way.
     ///
-    /// A create or a check that meets an expired item is usually sent again with other content. A
-    /// token has only one content, so the commit fails with [`Error::Cancelled`] instead.
+    /// If a create or a check finds an expired item, a transaction without a token is sent again
+    /// with other content. A transaction with a token must keep its content, so its commit fails
+    /// with [`Error::Cancelled`].
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after an item of its transaction was deleted. A new item would get the same
@@ -330,8 +331,8 @@ impl Transaction {
         self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
-    /// counts as none, as long as it is unchanged since the refusal that showed it.
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
+    /// as absent, if it has not changed since the refusal that returned it.
     ///
     /// # Examples
     ///

@@ -34,7 +34,8 @@ impl<T: Versioned> PatchOp<T> {
 impl Transaction {
     /// Adds atomic changes of an item that is not read:
     /// [`Repository::patch`](crate::Repository::patch). The patch is recorded at once, and the
-    /// methods of the returned value add changes to it. The transaction returns no item for it.
+    /// methods of the returned value add changes to it. The transaction returns no item for a
+    /// patch.
     ///
     /// # Examples
     ///

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) enum Requirement {
     /// The item must be in this state.
     Unchanged(State),
-    /// The key has an item, and the time to live of the item is none of these times.
+    /// The key has an item, and the time to live of the item is outside of this range.
     Exists(ExpiredTimes),
     /// The key has no item, or an expired item in this state.
     Absent { expired: Option<State> },

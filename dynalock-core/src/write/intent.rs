@@ -40,8 +40,8 @@ pub(crate) trait Intent: Send + Sync {
     }
 
     /// Returns whether the condition of the caller is false for an item in the state that the write
-    /// requires. No attempt was then applied, and no late copy will be: the condition is false in
-    /// this state for good.
+    /// requires. In this case, no attempt was applied, and no late copy will be applied: the
+    /// condition stays false in this state.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -134,8 +134,8 @@ pub(crate) enum Change {
     /// The write replaces an item that contains its lease. The second field is the item as it was
     /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
-    /// Writes a new item over an expired one, in a new incarnation. The attributes of a lease stay.
-    /// The field is the expired item as it was read.
+    /// The write puts a new item over an expired item, in a new incarnation. The attributes of a
+    /// lease stay. The field is the expired item as it was read.
     Recreate(Basis, Item),
     Delete(Basis),
 }
@@ -153,7 +153,7 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) content: Item,
 }
 
-/// An item as a put writes it.
+/// The item that a put writes.
 pub(crate) struct WholeItem {
     /// The attributes of the key.
     pub(crate) key: Item,
@@ -459,7 +459,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// A create is made over an expired item, or under a key without an item.
+    /// Adapts a create to the key: the create overwrites an expired item, or requires that the key
+    /// has no item.
     fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
         if !creates || met.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {

@@ -46,13 +46,13 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// What an earlier refusal showed about the item. An expression that is right for every item does
-/// not exist in these cases.
+/// The knowledge about the item from an earlier refusal. In these cases, no expression is right for
+/// every item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The changes whose attribute is stored as a null.
     nulls: Vec<usize>,
-    /// Whether the item has write ids without a version. Another program may have removed the
+    /// `true` if the item has write ids without a version. Another program may have removed the
     /// version, so a new incarnation begins.
     has_stray_ids: bool,
 }
@@ -130,7 +130,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.push(format_args!("{writes}={incarnation}")),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // DynamoDB evaluates the right sides on the item as it was, so this moves the ids by one.
+        // DynamoDB evaluates the right sides on the item before the update, so these assignments
+        // move each id by one attribute.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.push(format_args!("{before}={id}"));
@@ -157,8 +158,8 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not show the patch. It refuses a copy that the network
-/// delivers twice, until later patches have pushed the id out.
+/// Returns the condition that the item does not contain the id of the patch. The condition refuses
+/// a second copy of the request, until later patches have pushed the id out.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

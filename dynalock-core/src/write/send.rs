@@ -139,7 +139,7 @@ impl Writer<'_> {
             let judged = match refusal {
                 Ok(refusal) => self.judge_lease_row(intent, &facts, refusal).await?,
                 Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
-                // Another attempt of a patch would apply the changes twice. A token prevents that.
+                // Without a token, another attempt of a patch could apply the changes twice.
                 Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
                     return self.find_patch(intent, failure).await;
                 }
@@ -176,8 +176,8 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(intent, last));
         }
-        // Each later patch pushes the ids on, so neither the read nor its first repetition is
-        // delayed.
+        // Each later patch moves the ids by one attribute, so neither the read nor its first
+        // repetition is delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(get.send(&client)).await {
             Ok(item) => item,
