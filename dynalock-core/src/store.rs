@@ -116,7 +116,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::get`].
+    /// The errors are the same as for [`Repository::get`].
     ///
     /// # Cancel safety
     ///
@@ -139,7 +139,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::create`].
+    /// The errors are the same as for [`Repository::create`].
     ///
     /// # Cancel safety
     ///
@@ -164,7 +164,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::update`].
+    /// The errors are the same as for [`Repository::update`].
     ///
     /// # Cancel safety
     ///
@@ -187,7 +187,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::replace`].
+    /// The errors are the same as for [`Repository::replace`].
     ///
     /// # Cancel safety
     ///
@@ -211,7 +211,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::update_with`].
+    /// The errors are the same as for [`Repository::update_with`].
     ///
     /// # Cancel safety
     ///
@@ -234,7 +234,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::delete`].
+    /// The errors are the same as for [`Repository::delete`].
     ///
     /// # Cancel safety
     ///
@@ -259,7 +259,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::get_many`].
+    /// The errors are the same as for [`Repository::get_many`].
     ///
     /// # Cancel safety
     ///
@@ -287,7 +287,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Query::page`].
+    /// The errors are the same as for [`Query::page`].
     ///
     /// # Cancel safety
     ///

@@ -86,7 +86,7 @@ impl<T> PatchContent<T> {
             };
             Ok(ChangeKind::Extend(end, elements, start))
         });
-        // DynamoDB accepts an empty list, but such a change has no effect.
+        // DynamoDB accepts an empty list, but this change would have no effect.
         if !matches!(&change, Ok(ChangeKind::Extend(_, elements, _)) if elements.is_empty()) {
             self.push(path.document, change);
         }
@@ -119,7 +119,7 @@ impl<T> PatchContent<T> {
         set: SerdeResult<Option<AttributeValue>>,
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
-        // DynamoDB refuses an empty set, and such a change has no effect.
+        // DynamoDB refuses an empty set, and this change would have no effect.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -216,7 +216,7 @@ fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     }
 }
 
-/// Returns a set of these elements, or `None` if there are none.
+/// Returns a set of these elements, or `None` if there are no elements.
 fn set_of<S: Set, E: SetElement<S>>(elements: impl IntoIterator<Item = E>) -> SerdeResult<Option<AttributeValue>> {
     let elements = elements.into_iter().map(|element| encode_attribute(&element.as_element()));
     let elements: Vec<_> = elements.collect::<SerdeResult<_>>()?;

@@ -335,7 +335,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The rules are those of [`update`](Self::update).
+    /// The rules are the same as for [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -378,8 +378,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update). After an error, the lease is released in
-    /// the background.
+    /// The errors are the same as for [`update`](Self::update). After an error, the lease is
+    /// released in the background.
     ///
     /// # Cancel safety
     ///

@@ -130,7 +130,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`lock`](Self::lock), without [`Error::Locked`].
+    /// The errors are the same as for [`lock`](Self::lock), except [`Error::Locked`].
     ///
     /// # Cancel safety
     ///

@@ -378,7 +378,7 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`acquire`](Self::acquire), without [`Error::Locked`].
+    /// The errors are the same as for [`acquire`](Self::acquire), except [`Error::Locked`].
     ///
     /// # Cancel safety
     ///

@@ -510,7 +510,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`collect`](Self::collect).
+    /// The errors are the same as for [`collect`](Self::collect).
     ///
     /// # Cancel safety
     ///
@@ -539,7 +539,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and
+    /// The errors are the same as for [`collect`](Self::collect), except [`Error::Decode`] and
     /// [`Error::Corrupt`].
     ///
     /// # Cancel safety
@@ -585,8 +585,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Errors
     ///
     /// - [`Error::PageToken`]: the token belongs to another query, or this library did not make it.
-    /// - The other errors are those of [`collect`](Self::collect). An item with [`Error::Decode`]
-    ///   or [`Error::Corrupt`] is an element of the page.
+    /// - The other errors are the same as for [`collect`](Self::collect). An item with
+    ///   [`Error::Decode`] or [`Error::Corrupt`] is an element of the page.
     ///
     /// # Cancel safety
     ///

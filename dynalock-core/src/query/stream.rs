@@ -63,7 +63,7 @@ impl<R> ItemStream<R> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Query::collect`](super::Query::collect).
+    /// The errors are the same as for [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
     /// concern one item, and the stream continues after them. Any other error is the last element
     /// of the stream.

@@ -71,9 +71,9 @@ use crate::{
 ///
 /// # Expired items
 ///
-/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
-/// clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some time later, up
-/// to days. Until then, reads treat it as absent, and a create writes over it.
+/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the
+/// [allowed clock skew](Self::expires_skew), is past. DynamoDB deletes an expired item only some
+/// time later, up to days. Until then, reads treat the item as absent, and a create overwrites it.
 ///
 /// An `update` of a value that has expired since it was read succeeds if the item is unchanged. As
 /// in DynamoDB, a time that is more than five years ago does not count, and an item without the
@@ -461,7 +461,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update).
+    /// The errors are the same as for [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -495,7 +495,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update).
+    /// The errors are the same as for [`update`](Self::update).
     ///
     /// # Cancel safety
     ///

@@ -79,7 +79,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`create`](Self::create). The call as a whole has none.
+    /// Each result has the errors of [`create`](Self::create). The call itself never fails.
     ///
     /// # Cancel safety
     ///
@@ -112,7 +112,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`update`](Self::update). The call as a whole has none.
+    /// Each result has the errors of [`update`](Self::update). The call itself never fails.
     ///
     /// # Cancel safety
     ///
@@ -146,7 +146,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`delete`](Self::delete). The call as a whole has none.
+    /// Each result has the errors of [`delete`](Self::delete). The call itself never fails.
     ///
     /// # Cancel safety
     ///
@@ -200,7 +200,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has its own error. The call as a whole has none.
+    /// Each result has its own error. The call itself never fails.
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.

@@ -201,7 +201,7 @@ impl TableReport {
         &self.table
     }
 
-    /// Returns the differences. There are none if the table fits its type.
+    /// Returns the differences. The list is empty if the table fits its type.
     ///
     /// # Examples
     ///

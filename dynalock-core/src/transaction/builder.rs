@@ -203,9 +203,9 @@ impl Transaction {
     /// compare the items with the intended result before you commit again.
     ///
     /// a `Vec`. The times of fields with `#[dynalock(created_at)]` and `#[dynalock(updated_at)]`
-    /// differ each time, too, so a repeated transaction with such writes fails in the same way. A
+    /// differ each time, too, so a repeated transaction with these writes fails in the same way. A
     /// [`check_exists`](Self::check_exists) of a type with `#[dynalock(expires)]` contains the
-    /// current time, so it fails in the same way.
+    /// current time, so a repeated transaction with this check also fails.
     ///
     /// If a create or a check finds an expired item, a transaction without a token is sent again
     /// with other content. A transaction with a token must keep its content, so its commit fails

@@ -1,7 +1,7 @@
 //! Patches: changes of an item that is not read before.
 //!
-//! A patch increments the version by itself, so it does not conflict with other writers. It leaves
-//! its id in the attributes [`PATCHES`], because it cannot know the ids in `_writes`.
+//! A patch increments the version by itself, so it does not conflict with other writers. A patch
+//! stores its id in the attributes [`PATCHES`], because it does not know the ids in `_writes`.
 
 use std::{
     fmt,

@@ -114,7 +114,7 @@ impl Tx {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`get`](Self::get).
+    /// The errors are the same as for [`get`](Self::get).
     ///
     /// # Cancel safety
     ///

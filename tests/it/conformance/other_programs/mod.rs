@@ -215,7 +215,7 @@ async fn table_of<O: OtherOrder>(shop: &Shop) -> Table<O> {
     table
 }
 
-/// The order as this library has it after so many updates.
+/// Returns the order as this library stores it after this number of updates.
 async fn updated<O: OtherOrder>(table: &Table<O>, order: &O, times: usize) -> Stored<O> {
     let mut stored = table.items.get(key_of(order)).await.unwrap().unwrap();
     for _ in 0..times {
