@@ -1,4 +1,4 @@
-//! The repository as an object-safe trait, for services that decorate or replace it.
+//! The repository as an object-safe trait, for services that decorate or replace the repository.
 //!
 //! # Replacements
 //!

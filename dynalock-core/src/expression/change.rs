@@ -1,4 +1,5 @@
-//! One change of a patch: its expressions, and the items that refuse it.
+//! One change of a patch: its parts of the expressions, and its evaluation on an item that refused
+//! the patch.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

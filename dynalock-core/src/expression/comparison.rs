@@ -89,8 +89,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns a condition that is true if the attribute does not exist. A null exists, so
-            /// the condition is false for it. For an `Option`, [`eq`](Self::eq)`(None)` is true for
-            /// both.
+            /// the condition is false for a null. For an `Option`, [`eq`](Self::eq)`(None)` is true
+            /// for both.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
             }

@@ -37,7 +37,7 @@ pub enum NumberSet {}
 #[derive(Debug, Clone, Copy)]
 pub enum BinarySet {}
 
-/// A set to which a patch can insert elements, and from which it can delete them.
+/// A type of set. A patch can insert and delete elements of the set.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set",
     label = "serde does not write it as a set",

@@ -62,12 +62,12 @@ pub enum Heartbeat {
     /// blocked, so blocking work belongs on `spawn_blocking`.
     #[default]
     Task,
-    /// A thread with a separate runtime. Blocking work in the caller's runtime cannot delay it. All
-    /// locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and its clones
-    /// share one thread. The thread starts with the first lock and ends with the last lock. The
-    /// thread also releases the guards that are dropped. If the thread cannot be started, the call
-    /// that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and
-    /// sends nothing.
+    /// A thread with a separate runtime. Blocking work in the caller's runtime cannot delay this
+    /// thread. All locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and
+    /// its clones share one thread. The thread starts with the first lock and ends with the last
+    /// lock. The thread also releases the guards that are dropped. If the thread cannot be started,
+    /// the call that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable)
+    /// and sends nothing.
     ///
     /// The thread has its own client, made from the configuration of the program's client. Both
     /// clients share the HTTP client in that configuration, together with its open connections. A

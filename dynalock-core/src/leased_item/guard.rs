@@ -267,7 +267,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The lease stays held.
+    /// If the future is dropped, `work` is dropped, too. The lease stays held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }

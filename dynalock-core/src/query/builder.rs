@@ -45,7 +45,7 @@ use crate::{
 ///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
 ///   the later write and miss the earlier one. A query may show or miss an item that is created or
-///   deleted meanwhile. [`transact`](crate::transact) does not cover queries.
+///   deleted during the query. [`transact`](crate::transact) does not cover queries.
 /// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
 /// - Reads are strongly consistent, unless the caller asks for an
 ///   [`eventually_consistent`](Self::eventually_consistent) read. Reads of global indexes are

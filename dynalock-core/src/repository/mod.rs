@@ -444,7 +444,7 @@ impl<T> Repository<T> {
     /// Writes the whole value over its item, even if no attribute changed. The call removes the
     /// attributes that `T` does not know. If the lease of the item is stored in the item itself,
     /// the call first reads the item, and then removes the surplus attributes by an update. The
-    /// fence of the lease thus stays in the item.
+    /// fence of the lease therefore stays in the item.
     ///
     /// # Examples
     ///

@@ -337,7 +337,7 @@ impl<T: Versioned> Session<T> {
         intent.plan_changes(changes, self.stamps().next(), &clause)
     }
 
-    /// Sends a patch, and returns the item after it.
+    /// Sends a patch, and returns the item after the patch.
     pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
         let mut intent = self.repository.patch_under(key, content, self.policy.clone());
         loop {

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A token bucket. A retry after a throttled or lost request takes one token. A success returns
-/// half a token.
+/// A token bucket. A retry after a throttled or lost request takes one token. A successful call
+/// returns half a token.
 ///
 /// The bucket starts full. Two successful calls pay for one retry, so the budget is sufficient
 /// while at most a third of all requests is lost. In an outage, the client sends

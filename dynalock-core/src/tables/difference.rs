@@ -38,7 +38,7 @@ pub enum TableDifference {
         /// The status of the table, in DynamoDB's words.
         status: String,
     },
-    /// The partition key has another name.
+    /// The partition key has another name in the table than in the type.
     #[non_exhaustive]
     PartitionKeyName {
         /// The name in the type.
@@ -46,7 +46,7 @@ pub enum TableDifference {
         /// The name in the table.
         found: String,
     },
-    /// The partition key has another type.
+    /// The partition key has another type in the table than in the type.
     #[non_exhaustive]
     PartitionKeyType {
         /// The name of the partition key.
@@ -68,7 +68,7 @@ pub enum TableDifference {
         /// The sort key of the table.
         found: String,
     },
-    /// The sort key has another name.
+    /// The sort key has another name in the table than in the type.
     #[non_exhaustive]
     SortKeyName {
         /// The name in the type.
@@ -76,7 +76,7 @@ pub enum TableDifference {
         /// The name in the table.
         found: String,
     },
-    /// The sort key has another type.
+    /// The sort key has another type in the table than in the type.
     #[non_exhaustive]
     SortKeyType {
         /// The name of the sort key.
@@ -102,7 +102,7 @@ pub enum TableDifference {
         /// The scope in the type.
         expected: IndexScope,
     },
-    /// The partition key of an index has another name.
+    /// The partition key of an index has another name in the table than in the type.
     #[non_exhaustive]
     IndexPartitionKey {
         /// The index.
@@ -122,7 +122,7 @@ pub enum TableDifference {
         /// The name in the table, or `None` if its index has no sort key.
         found: Option<String>,
     },
-    /// A key of an index has another type.
+    /// A key of an index has another type in the table than in the struct.
     #[non_exhaustive]
     IndexKeyType {
         /// The index.
@@ -134,7 +134,7 @@ pub enum TableDifference {
         /// The type in the table, or `None` if this library does not know it.
         found: Option<KeyType>,
     },
-    /// An index holds other attributes.
+    /// An index holds other attributes in the table than in the type.
     #[non_exhaustive]
     IndexProjection {
         /// The index.

@@ -143,8 +143,9 @@ pub(crate) enum Change {
 /// An update or an overwrite that is sent as a put of the whole item, because its expression would
 /// be too long.
 ///
-/// The put takes the lease attributes from `content`, and changes them by the lease clause. Its
-/// condition requires that the lease attributes of the item equal those of `stored`.
+/// The put takes the lease attributes from `content`, and changes them by the lease clause. The
+/// condition of the put requires that the lease attributes of the item equal the lease attributes
+/// of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as it was read.

@@ -35,7 +35,7 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
     Ok(key_item(model, &key))
 }
 
-/// Returns the attributes of a key, or an error if DynamoDB would refuse them.
+/// Returns the attributes of a key, or an error if DynamoDB would refuse this key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
         if value.is_empty() {

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// the companion and the write of the item together, or neither of them.
+    /// the companion write and the write of the item together, or applies neither write.
     pub(crate) companion: Option<Box<Write>>,
     /// The basis of the next write of the item, after this write was applied. A delete and a check
     /// have no next basis.

@@ -118,8 +118,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. Items that were already read may still count as read,
-    /// so that the commit checks them.
+    /// The future can be dropped at any time. Items that were already read may still count as read.
+    /// The commit then checks these items.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
