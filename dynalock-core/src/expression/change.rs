@@ -89,6 +89,7 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
+        // `if_not_exists` keeps a null. The new value is known in advance, so it is set directly.
         if let (true, Some(value)) = (is_null, self.value_if_absent()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -99,10 +100,13 @@ impl PatchChange {
             ChangeKind::Set(value) => texts.set.push(format!("{path}={}", to.value(value.clone()))),
             ChangeKind::SetIfAbsent(value) => {
                 texts.set.push(format!("{path}=if_not_exists({path},{})", to.value(value.clone())));
+                // `if_not_exists` would keep a null, so an item with a null refuses this request.
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start } = &**sum;
+                // Without a start, the comparison below is false for a missing attribute, so the
+                // item refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -128,15 +132,19 @@ impl PatchChange {
                     ListEnd::Front => format!("{path}=list_append({elements},{list})"),
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
+                // DynamoDB reports `list_append` on another type as an error without the item. A
+                // false condition returns the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
+                // ADD on an attribute of another type is an error without the item, too.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
             }
             ChangeKind::Delete(set) => {
+                // DELETE from a missing set changes nothing, so the attribute may be missing.
                 texts.delete.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(true, &path, is_set));
@@ -184,6 +192,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
+        // The requirements of the path come first, because a missing parent explains a missing
+        // attribute.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -208,6 +218,7 @@ impl PatchChange {
         }
         match &self.kind {
             ChangeKind::Add(sum, presence) => match value {
+                // `start` is `None` if the result for a missing attribute is out of range.
                 None if *presence == Presence::Optional && sum.start.is_none() => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::N(_)) => {
                     let fits =

@@ -239,6 +239,8 @@ impl<P: Place> Size<P> {
 
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
+    // The methods of conditions return no `Result`, so the write with this condition returns the
+    // error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

@@ -47,6 +47,7 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
+            // The attribute must exist, so the zero is never used.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -82,6 +83,8 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
+                // Serde reads a missing field as its default, so the patch starts from the same
+                // value.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
@@ -157,9 +160,11 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
+            // No number of the type stays in its range after this addition.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
             }
+            // DynamoDB would refuse the request. The error of the library names both attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -173,6 +178,7 @@ impl<T> PatchContent<T> {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
+            // The sum is not known before the write, so the delta counts in its place.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };

@@ -231,6 +231,7 @@ impl<T, V, R> Path<T, V, R> {
     where
         V: Nested<P::Item>,
     {
+        // The path ends at the inner field, so this field decides the role and the missing value.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -244,6 +245,8 @@ impl<T, V, R> Path<T, V, R> {
     where
         V: List,
     {
+        // A patch cannot start from a missing element, because DynamoDB would add it at the end of
+        // the list.
         self.step(Step::Index(index), Missing::Refused)
     }
 
@@ -252,6 +255,7 @@ impl<T, V, R> Path<T, V, R> {
     where
         V: Map,
     {
+        // Any entry of a map may be missing, and the map has no default for it.
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
@@ -289,6 +293,7 @@ impl DocumentPath {
         self.steps.iter().fold(root, |path, step| match step {
             Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
             Step::Key(key) => format!("{path}.{}", to.name(key)),
+            // An index needs no placeholder, because it contains no text of the user.
             Step::Index(index) => format!("{path}[{index}]"),
         })
     }
@@ -307,6 +312,7 @@ impl DocumentPath {
     /// Returns whether one of the paths leads to a part of the other, or both are equal. DynamoDB
     /// refuses an update of overlapping paths.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        // Two paths overlap if one of them is the beginning of the other.
         let shorter = self.steps.len().min(other.steps.len());
         self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
     }
@@ -329,6 +335,7 @@ impl DocumentPath {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
+        // Each field of the path may be stored under an alias, not only the last field.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
@@ -337,6 +344,7 @@ impl DocumentPath {
         }
         match self.steps.split_last() {
             None => {}
+            // If the element exists, its list exists, too.
             Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
             Some((Step::Field(_) | Step::Key(_), parent)) => {
                 let parent = Self { root: self.root, steps: parent.to_vec() };

@@ -100,6 +100,7 @@ macro_rules! integers {
 
             fn add(self, delta: i128) -> Option<Sum> {
                 let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
+                // The stored number must be in the range of the type before and after the addition.
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
                 let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));
@@ -127,6 +128,7 @@ macro_rules! sizes_of_pointers {
             }
 
             fn add(self, delta: i128) -> Option<Sum> {
+                // `i128` has no `From<usize>`, so the integer of 64 bits computes the sum.
                 (self as $same).add(delta)
             }
         }
@@ -156,6 +158,7 @@ macro_rules! floats {
                 let (least, most, start) = (-$largest, $largest, f64::from(self));
                 let (low, high, sum) = (least.max(least - delta), most.min(most - delta), start + delta);
                 Some(Sum {
+                    // A NaN or an infinity cannot be encoded, so the result is `None`.
                     delta: float(delta)?,
                     range: float(low).zip(float(high)).filter(|_| low <= high),
                     start: float(start).zip(float(sum)).filter(|_| sum >= least && sum <= most),
@@ -187,6 +190,7 @@ impl Set for BinarySet {}
 
 impl sealed::SetType for StringSet {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
+        // The `BTreeSet` removes duplicates, because DynamoDB refuses a set with equal elements.
         let text = |element: AttributeValue| match element {
             AttributeValue::S(text) => Some(text),
             _ => None,
@@ -202,6 +206,7 @@ impl sealed::SetType for StringSet {
 impl sealed::SetType for NumberSet {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
         let number = |element: AttributeValue| match element {
+            // Two notations of one number are equal elements.
             AttributeValue::N(number) => Some(number::canonical(number)),
             _ => None,
         };

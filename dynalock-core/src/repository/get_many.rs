@@ -116,6 +116,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let Self { repository, limits, kind: GetMany { keys, expired }, .. } = self;
+            // DynamoDB refuses a BatchGetItem that names a key twice.
             let mut seen = HashSet::new();
             let different = keys.iter().filter(|key| seen.insert(*key));
             let different = different.map(|key| checked_key(T::MODEL, &repository.table, key));
@@ -128,6 +129,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
+            // Only a repeated key needs a copy of its item.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })

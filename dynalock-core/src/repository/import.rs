@@ -60,6 +60,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     table: Arc::clone(&table),
                     value: item.value,
                     change: Change::Create,
+                    // A `BatchWriteItem` has no conditions, so it cannot respect leases.
                     policy: LeasePolicy::Ignoring,
                     condition: None,
                     at,
@@ -123,6 +124,7 @@ impl<T: Versioned> ImportCall<T> {
                 // own request.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
+                        // A recursive future must be boxed.
                         Box::pin(self.write(vec![open])).await;
                     }
                     return;

@@ -161,6 +161,7 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
+            // A create overwrites an expired item, if the item is still unchanged.
             let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
@@ -177,6 +178,7 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
+                    // The create would write another item than the item that was read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

@@ -67,6 +67,7 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
+            // Only a single write takes a condition of the caller, and this call is one of many.
             condition: None,
             kind,
         }

@@ -91,6 +91,7 @@ impl<T: Versioned> Session<T> {
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => {
                 let item = self.read(get).await?;
+                // The growth of the version during the sleep shows the write rate of the item.
                 self.attempts.read_after_pause(version(&item));
                 Ok(item)
             }
@@ -119,6 +120,8 @@ impl<T: Versioned> Session<T> {
             let state = state_of(T::MODEL, self.table(), item).ok();
             state.is_some() && state == expected.state
         };
+        // The condition of the caller is the cause only if all other parts of the condition were
+        // true.
         let by_condition = met.as_ref().is_some_and(|item| {
             let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
             is_false && is_expected(item)
@@ -148,6 +151,7 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
+        // No condition can compare a digest, so the item is read and compared with the etag.
         let expected = Some(etag.number());
         let Some(item) = self.read(&get).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
@@ -185,6 +189,7 @@ impl<T: Versioned> Session<T> {
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
+            // A late copy of an earlier attempt may have created this item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 let (value, basis) = decode::<T>(self.table(), item)?;
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
@@ -204,6 +209,8 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
+                // This replace is an update, because a put would restore an old fence. The stored
+                // item shows the attributes to remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -262,6 +269,7 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
+            // An earlier attempt without a reply may have been applied.
             if self.has_written(&stored) {
                 let (value, basis) = decode::<T>(&table, stored)?;
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
@@ -283,6 +291,8 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
+            // If the revision is the same, only the lease has changed, and the next put copies the
+            // new lease.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -317,6 +327,7 @@ impl<T: Versioned> Session<T> {
         let (item_ref, condition) = (self.repository.item_ref(key.clone(), None), self.condition.clone());
         match self.write(&UncheckedDelete { item_ref, condition }).await? {
             WriteResult::Applied(_) => Ok(()),
+            // A write without a condition cannot be refused by a condition.
             WriteResult::Conflict(_) if self.condition.is_none() => {
                 Err(Error::Rejected(unexpected_condition().after(self.attempts.spent())))
             }
@@ -347,6 +358,7 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
+            // The item has a null or stray ids, so the next plan has another expression.
             if intent.meet(Some(&item))? {
                 continue;
             }
@@ -385,6 +397,7 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
+        // The writer borrows the attempts, so the stamps need their own generator.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork(), repeats: Repeats::InThisCall }
     }
 }

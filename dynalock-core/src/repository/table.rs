@@ -76,6 +76,8 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
         Box::pin(async move {
             let Self { repository, limits, kind: CreateTable(settings), .. } = self;
             let Repository { connection, table, .. } = &repository;
+            // The creation may take a minute, but a server that does not answer must be reported
+            // early.
             let patience = limits.deadline.min(repository.limits.deadline);
             let creation = Creation { connection, table, model: T::MODEL, settings, limits, patience };
             tables::create(creation).await

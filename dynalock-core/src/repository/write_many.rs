@@ -279,6 +279,7 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
+            // Each request takes the next item of each chain, so a request never names a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -303,6 +304,7 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             while let Some(item) = stream.next().await {
                 results.push(item);
             }
+            // The stream returns the results in the order in which the calls end.
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         })

@@ -130,6 +130,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
+                    // The calls of a sequence write the same keys, so they run one after the other.
                     this.begin(rest);
                 }
                 None => return Poll::Ready(None),

@@ -63,6 +63,8 @@ impl<T> SharedPatch<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
+        // A panic leaves only complete changes in the list, so a poisoned lock is used like any
+        // other.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,6 +79,8 @@ impl<T: Versioned> PatchIntent<T> {
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
+        // If several parts of the condition are false, the condition of the caller decides the
+        // error.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
             let conflict = Conflict::new(T::MODEL, table(), self.key.clone(), None, Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
@@ -100,11 +104,14 @@ impl<T: Versioned> PatchIntent<T> {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
+        // The expression of this plan sets a new incarnation, which is right only for an item with
+        // stray ids.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
             return self.with_life(condition, to);
         }
+        // The version after the patch must fit into a `u64`.
         let (least, most) = (to.value(number(0)), to.value(number(u64::MAX - 1)));
         let condition = format!(
             "attribute_exists({key}) AND ({version} BETWEEN {least} AND {most} \
@@ -152,6 +159,7 @@ impl<T: Versioned> PatchIntent<T> {
         let mut remove = texts.remove;
         remove.extend(lease.remove.iter().map(ToString::to_string));
         remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
+        // DynamoDB accepts each clause only once, and refuses a clause without terms.
         let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
         let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
         clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))

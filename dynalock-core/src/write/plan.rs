@@ -36,6 +36,7 @@ impl Plan {
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
+        // Only the clause of a caller without the lease compares the end of a lease with a time.
         let judged_at = match clause {
             LeaseClause::Outside { expired_before } => *expired_before,
             LeaseClause::Ignoring | LeaseClause::Holder(_) => None,

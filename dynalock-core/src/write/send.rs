@@ -120,6 +120,7 @@ impl Writer<'_> {
     /// the outcome is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
+        // This writer has sent nothing, so the error of a passed deadline leaves no doubt.
         self.attempts.check_time()?;
         let mut request = self.request(intent, first)?;
         loop {
@@ -202,6 +203,8 @@ impl Writer<'_> {
             // Each plan contains the time and the beat of its attempt, so its content differs. The
             // SDK generates a token for it, and the write id resolves lost replies.
             Delivery::Plain => None,
+            // Each plan gets a new token, because DynamoDB refuses other content under a known
+            // token.
             Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
         };
         let content = if companion.is_none() && token.is_none() {
@@ -357,6 +360,7 @@ impl Writer<'_> {
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
+            // `verdict` reads only the ring, and a patch leaves its id in other attributes.
             _ if shows_patch => Verdict::Applied,
             // The item has no write ids, but its lease shows the commit: a separate release is sent
             // only after a commit has failed.
@@ -385,6 +389,7 @@ impl Writer<'_> {
 impl LeaseRowRefusal {
     /// Returns the refusal by the lease row, or the failure of the whole transaction.
     fn of(reasons: ActionReasons) -> Result<Self, Failure> {
+        // The write of the item is the first action, and its companion write is the second.
         let is_refused_by_row = match reasons.as_slice() {
             [own, row] => {
                 let is_permanent = matches!(own.class(), Some(CancellationClass::Permanent | CancellationClass::Mixed));
