@@ -117,6 +117,8 @@ impl<T: Versioned> ImportCall<T> {
                     if sent.is_empty() {
                         return;
                     }
+                    // DynamoDB leaves items unprocessed if it has no capacity left, as for a
+                    // throttled request.
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }

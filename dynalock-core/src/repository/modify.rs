@@ -167,6 +167,7 @@ impl<T: Versioned> Session<T> {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
                     expected = Some(basis.state.revision.number());
+                    // The fingerprints describe the value before the closure changes it.
                     basis.remember(&value);
                     change(&mut value)?;
                     let changes = basis.changes(self.table(), &value)?;

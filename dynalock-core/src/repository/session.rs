@@ -88,6 +88,7 @@ impl<T: Versioned> Session<T> {
         let version =
             |item: &Option<Item>| item.as_ref().and_then(|item| version_in(item, T::MODEL.version)).unwrap_or(0);
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size), version(&met)).await {
+            // DynamoDB returned the current item with the refusal, so no read is needed.
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => {
                 let item = self.read(get).await?;
@@ -230,6 +231,8 @@ impl<T: Versioned> Session<T> {
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
+            // A put needs no update expression. This put copies the lease attributes of the stored
+            // item.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -320,6 +323,7 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
+        // Another caller may have deleted an item that is absent.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -354,6 +358,7 @@ impl<T: Versioned> Session<T> {
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
+                // The reply to a transaction contains no item.
                 WriteResult::Applied(_) => return self.read_back(&intent.key).await,
                 WriteResult::Conflict(met) => met,
             };

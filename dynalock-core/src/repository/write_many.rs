@@ -273,6 +273,7 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         let settings = Arc::new(self.like(()));
         let WriteMany { items, concurrency } = self.kind;
         let count = items.len();
+        // With a limit of 0, the stream would never begin a call.
         if concurrency == 0 {
             let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
             return WriteStream::new(refused, 1, count);

@@ -123,6 +123,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
+            // Calls begin only in a poll, so no call begins while the caller does not poll.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);
