@@ -56,7 +56,7 @@ struct Ghost {
 /// An event that must not happen. The number identifies the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
-    /// A write was applied to another state of the item than the one it was computed from.
+    /// A write was computed from one state of the item, and applied to another state.
     LostUpdate(u8),
     /// An update, a delete or a patch was applied again.
     AppliedTwice(u8),
