@@ -22,8 +22,8 @@ pub enum Expiry {
     /// The caller measures the ttl by its monotonic clock, and compares the owner, the number of
     /// the last heartbeat and the end of the lease. The rule does not compare the clocks of two
     /// machines. A takeover takes one ttl of waiting. All users of the lock must have the same ttl.
-    /// A writer of an item does not wait and observe. After a holder crashes, the writes of other
-    /// callers are refused until a caller acquires the lease.
+    /// A call that writes an item does not wait to observe the lease. After a holder crashes, the
+    /// writes of other callers are refused until a caller acquires the lease.
     Observed,
 }
 
