@@ -73,7 +73,8 @@ use crate::{
 ///
 /// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the
 /// [allowed clock skew](Self::expires_skew), is past. DynamoDB deletes an expired item only some
-/// time later, up to days. Until then, reads treat the item as absent, and a create overwrites it.
+/// time later, up to days. Until the deletion, reads treat an expired item as absent, and a create
+/// overwrites it.
 ///
 /// An `update` of a value that has expired since it was read succeeds if the item is unchanged. As
 /// in DynamoDB, a time that is more than five years ago does not count, and an item without the

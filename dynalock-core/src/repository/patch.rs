@@ -52,12 +52,12 @@ impl<T: Versioned> Repository<T> {
     /// # Lost replies
     ///
     /// A patch is relative, so a repetition after a lost reply could apply it twice. A patch whose
-    /// outcome is unknown is therefore never sent again. The call reads the item instead. The item
-    /// keeps the ids of its last eight patches, in the attributes `_p0` to `_p7`. If the id of this
-    /// patch is among them, the patch was applied, and the call returns the item as it was read,
-    /// which may include later writes. Otherwise the error is [`Error::Indeterminate`]: the id may
-    /// have been pushed out, or the request may still arrive. The error is the same if the request
-    /// was lost before it reached DynamoDB.
+    /// outcome is unknown is therefore never sent again. Instead of a repetition, the call reads
+    /// the item. The item keeps the ids of its last eight patches, in the attributes `_p0` to
+    /// `_p7`. If the id of this patch is among them, the patch was applied, and the call returns
+    /// the item as it was read, which may include later writes. If the id is not among them, the
+    /// error is [`Error::Indeterminate`]: the id may have been pushed out, or the request may still
+    /// arrive. The error is the same if the request was lost before it reached DynamoDB.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
     /// a token, at twice the write units, and repeats it under that token for up to ten minutes. A

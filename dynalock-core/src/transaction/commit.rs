@@ -422,8 +422,8 @@ impl Refused<'_> {
         (0..self.operations.len()).filter(may_pass).collect()
     }
 
-    /// If a lease made the transaction fail, returns the error of this lease. If not, returns a
-    /// cancellation with a reason for each operation.
+    /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
+    /// transaction fail, returns a cancellation with a reason for each operation.
     fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
         let Self { operations, positions, reasons } = self;
         let by_lease = |index| {
