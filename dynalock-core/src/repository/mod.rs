@@ -477,7 +477,7 @@ impl<T> Repository<T> {
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
     /// attribute changed. Writes that are based on an earlier read of the item fail with a conflict
-    /// after that.
+    /// after the touch.
     ///
     /// # Examples
     ///

@@ -75,7 +75,8 @@ pub trait NoValue {}
 impl NoValue for () {}
 impl NoValue for Never {}
 
-/// The type `!`, which has no name in stable Rust. A closure that always panics returns it.
+/// The type `!`, which has no name in stable Rust. A closure that always panics has the return type
+/// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
 /// Names the return type of a function, for the type `Never` (`!`).
