@@ -4,10 +4,11 @@
 //! cargo run --example catalogue
 //! ```
 //!
-//! The products are created by `create_many`, with a progress bar where a terminal is. A visitor then pages through one category, in the
-//! order of the prices. The token of the next page goes to the browser and comes back as text. DynamoDB has no tokens of previous
-//! pages, so the browser keeps the tokens of the pages that it has seen. The tokens are signed: a token that was changed, or that
-//! belongs to another category or another filter, is refused.
+//! The products are created by `create_many`, with a progress bar on a terminal. A visitor then
+//! pages through one category, in the order of the prices. The token of the next page goes to the
+//! browser and comes back as text. DynamoDB has no tokens of previous pages, so the browser keeps
+//! the tokens of the pages that it has seen. The tokens are signed: a token that was changed, or
+//! that belongs to another category or another filter, is refused.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 const PRODUCTS: u32 = 120;
 const PAGE: usize = 8;
 
-/// From the configuration of the program: every process that serves the pages has the same.
+/// The secret that signs the tokens. All processes that serve the pages have the same secret.
 const SECRET: [u8; 32] = [7; 32];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, KeyAttribute)]
@@ -45,7 +46,7 @@ struct Product {
 }
 
 impl Product {
-    /// One of each category in turn. Every fourth of a category is sold out.
+    /// Returns products of each category in turn. Every fourth product of a category is sold out.
     fn sample(number: u32) -> Self {
         let category = [Category::Mugs, Category::Plates, Category::Teapots][number as usize % 3];
         let stock = if number / 3 % 4 == 3 { 0 } else { number % 5 + 1 };
@@ -53,16 +54,16 @@ impl Product {
     }
 }
 
-/// What a visitor asks for. A web page has it in its address.
+/// The request of a visitor. The address of a web page contains these parameters.
 #[derive(Debug, Clone)]
 struct Address {
     category: Category,
     in_stock: bool,
-    /// The token of the page as text; the first page has none.
+    /// The token of the page as text, or `None` for the first page.
     token: Option<String>,
 }
 
-/// What the page shows.
+/// The content of the page.
 #[derive(Debug)]
 struct Shown {
     skus: Vec<String>,
@@ -81,7 +82,8 @@ async fn serve(products: &Repository<Product>, address: Address) -> dynalock::Re
     Ok(Shown { skus, next: page.next.map(|token| token.to_string()) })
 }
 
-/// A browser: the tokens of the pages that it has seen, the last one being that of the page in front of the visitor.
+/// A browser, with the tokens of the pages that it has seen. The last token belongs to the current
+/// page.
 struct Browser<'p> {
     products: &'p Repository<Product>,
     address: Address,
@@ -96,7 +98,7 @@ impl<'p> Browser<'p> {
         Ok(Self { products, address, seen: vec![None], shown })
     }
 
-    /// Follows the link "next". There is none on the last page.
+    /// Follows the link "next", if the page is not the last one.
     async fn next(&mut self) -> dynalock::Result<bool> {
         let Some(next) = self.shown.next.clone() else { return Ok(false) };
         self.shown = self.load(Some(next.clone())).await?;
@@ -104,7 +106,7 @@ impl<'p> Browser<'p> {
         Ok(true)
     }
 
-    /// Follows the link "previous". There is none on the first page.
+    /// Follows the link "previous", if the page is not the first one.
     async fn previous(&mut self) -> dynalock::Result<bool> {
         let [.., previous, _] = &self.seen[..] else { return Ok(false) };
         self.shown = self.load(previous.clone()).await?;
@@ -121,7 +123,7 @@ impl<'p> Browser<'p> {
     }
 }
 
-/// Creates the products, and shows how far it is.
+/// Creates the products, and shows the progress.
 async fn fill(products: &Repository<Product>) -> Result<(), Box<dyn StdError>> {
     let style = ProgressStyle::with_template("{msg} {bar:40} {pos} of {len}")?;
     let bar = ProgressBar::new(PRODUCTS.into()).with_message("creating").with_style(style);
@@ -190,7 +192,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     assert_eq!(pages.concat().len(), 30, "a quarter of the 40 teapots is sold out");
     assert!(pages.iter().all(|page| page.len() <= PAGE));
 
-    // A sold teapot leaves the pages, and no other one is skipped.
+    // A teapot that was sold is no longer on the pages, and no other teapot is skipped.
     let sold = pages[0][0].clone();
     products.update_with(sold.as_str(), |product| product.stock = 0).await?;
     let left = walk(&products, Category::Teapots).await?.concat();

@@ -28,7 +28,7 @@ pub(crate) enum Side {
     Library,
 }
 
-/// How many write ids the items have.
+/// The number of write ids of the items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ring {
     Short,
@@ -88,7 +88,7 @@ impl Case {
         }
     }
 
-    /// Makes the call so many times, on a client that is made once.
+    /// Makes the call this number of times, on one client.
     pub(crate) fn run(self, side: Side, ring: Ring, runs: u64) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

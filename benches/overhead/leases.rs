@@ -53,7 +53,7 @@ pub(crate) async fn name(side: Side, runs: u64) {
     }
 }
 
-/// Describes a grant of a lease that nobody holds, for the builder of a request.
+/// Describes a grant of a free lease, for the builder of a request.
 macro_rules! granted {
     ($builder:expr) => {
         $builder

@@ -51,7 +51,7 @@ fn measure() -> Result<(), Box<dyn Error>> {
         "| call | ids | instructions by hand | dynalock | ratio | without SHA-256 | allocations | more | bytes allocated | more | bytes sent | more |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    // `cargo bench` adds arguments of its own.
+    // `cargo bench` adds its own arguments.
     let word = arguments.iter().find(|argument| !argument.starts_with("--"));
     for case in Case::ALL.into_iter().filter(|case| word.is_none_or(|word| case.name().contains(word.as_str()))) {
         for ring in case.rings() {

@@ -41,7 +41,8 @@ async fn query_by_hand(client: &Client, id: &str) -> Vec<ReadOrder> {
     answer.items.unwrap_or_default().into_iter().map(ReadOrder::by_serde).collect()
 }
 
-/// A read of 100 items by their keys. DynamoDB returns them in an order of its own, and both sides return them in the order of the keys.
+/// A read of 100 items by their keys. DynamoDB returns the items in any order, and both sides
+/// return them in the order of the keys.
 pub(crate) async fn get_many(side: Side, ring: Ring, runs: u64) {
     let answer = Answer::success(format!(r#"{{"Responses":{{"orders":[{}]}},"UnprocessedKeys":{{}}}}"#, items(ring)));
     let client = Canned::default().answering("BatchGetItem", [answer]).client();

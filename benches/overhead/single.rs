@@ -42,7 +42,7 @@ pub(crate) async fn update_with(side: Side, ring: Ring, runs: u64) {
     read_modify_write(&client, side, runs).await;
 }
 
-/// Each write meets an order that somebody else has written before.
+/// Each write finds an order that another caller has written before.
 pub(crate) async fn conflict(side: Side, ring: Ring, runs: u64) {
     let item = json(0, ring).replace(r#""_version":{"N":"3"}"#, r#""_version":{"N":"4"}"#);
     let refusal = Answer::refusal(format!(

@@ -1,5 +1,5 @@
-//! The runtime library of dynalock. Use it through the facade, the crate `dynalock`. The facade
-//! documents all public items.
+//! The runtime library of dynalock. Use this library through the facade, the crate `dynalock`. The
+//! facade documents all public items.
 //!
 //! The modules are in layers. A module imports only from the modules above it in this list.
 

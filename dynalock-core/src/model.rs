@@ -357,8 +357,9 @@ pub(crate) struct ItemRef {
 
 /// The rule by which an item counts as expired.
 ///
-/// DynamoDB deletes an expired item only some time later. Until then, the library treats it as
-/// absent. The allowed difference between clocks counts as life.
+/// DynamoDB deletes an expired item only some time later. Until the deletion, the library treats an
+/// expired item as absent. An item expires only when the allowed clock skew has passed after its
+/// time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     /// The largest difference between two clocks.

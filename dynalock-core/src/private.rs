@@ -29,8 +29,8 @@ pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns whether the library finds a condition true for an item. A test compares the answer with
-/// the answers of the engines.
+/// Returns the result of the library for a condition on an item. A test compares this result with
+/// the results of the engines.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))
 }

@@ -6,10 +6,10 @@ use siphasher::sip::SipHasher13;
 
 /// Returns a generator for one call. The seed comes from the operating system.
 ///
-/// Write ids depend on the seed of the generator. If two processes had the same seed, each would
-/// take the writes of the other for its own. The default seed of a generator comes from a clock and
-/// a thread number. The clock and the thread number can be the same in machines that were started
-/// from one snapshot.
+/// Write ids depend on the seed of the generator. If two processes had the same seed, each process
+/// would mistake the writes of the other process for its own writes. The default seed of a
+/// generator comes from a clock and a thread number. The clock and the thread number can be the
+/// same in machines that were started from one snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());

@@ -1,8 +1,9 @@
-//! The repository as an object-safe trait, for services that decorate or replace it.
+//! The repository as an object-safe trait, for services that decorate or replace the repository.
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example in memory for a test, needs values and errors that no DynamoDB has made:
+//! A replacement of the repository, for example in memory for a test, must make its values and
+//! errors without DynamoDB:
 //!
 //! | needed | made by |
 //! |---|---|
@@ -24,15 +25,16 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of an `update_with`. `async_trait` reads the lifetime of a `&mut T` in a signature as a lifetime of the method, so the
-/// closure has a name here.
+/// The closure of an `update_with`. `async_trait` reads the lifetime of a `&mut T` in a signature
+/// as a lifetime of the method. The closure therefore needs this type alias.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
-/// The items of type `T`, wherever they are stored. [`Repository`] implements the trait.
+/// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement.
 ///
-/// A service takes an `Arc<dyn Store<Order>>` if its caller may decorate the repository (a cache, an audit, metrics) or replace it
-/// in tests. Each method has the result and the errors of the repository's method of the same name. The settings of a call, for
-/// example its deadline, are those of the repository.
+/// A service takes an `Arc<dyn Store<Order>>` if its caller may decorate the repository (a cache,
+/// an audit, metrics) or replace it in tests. Each method has the result and the errors of the
+/// repository's method of the same name. The settings of a call, for example its deadline, are
+/// those of the repository.
 ///
 /// # Examples
 ///
@@ -75,7 +77,7 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///     async fn get(&self, key: OrderKey) -> Result<Option<Stored<Order>>> {
 ///         self.inner.get(key).await
 ///     }
-///     // .. and so on: each method calls that of `inner`.
+///     // The other methods call the same methods of `inner`.
 /// #    async fn update(&self, stored: Stored<Order>) -> Result<Stored<Order>> {
 /// #        self.inner.update(stored).await
 /// #    }
@@ -114,7 +116,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::get`].
+    /// The errors are the same as for [`Repository::get`].
     ///
     /// # Cancel safety
     ///
@@ -137,14 +139,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::create`].
+    /// The errors are the same as for [`Repository::create`].
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may have been applied or not.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read: [`Repository::update`].
+    /// Writes the changed attributes of a value, if the item has not changed since it was read:
+    /// [`Repository::update`].
     ///
     /// # Examples
     ///
@@ -161,7 +164,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::update`].
+    /// The errors are the same as for [`Repository::update`].
     ///
     /// # Cancel safety
     ///
@@ -184,15 +187,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::replace`].
+    /// The errors are the same as for [`Repository::replace`].
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may have been applied or not.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Reads the item, runs `change` on it and writes the changed attributes: [`Repository::update_with`]. After a conflict, `change`
-    /// runs again.
+    /// Reads the item, runs `change` on it and writes the changed attributes:
+    /// [`Repository::update_with`]. After a conflict, `change` runs again.
     ///
     /// # Examples
     ///
@@ -208,7 +211,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::update_with`].
+    /// The errors are the same as for [`Repository::update_with`].
     ///
     /// # Cancel safety
     ///
@@ -231,14 +234,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::delete`].
+    /// The errors are the same as for [`Repository::delete`].
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may have been applied or not.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
-    /// Returns the items under several keys, one `Option` for each key, in the order of the keys: [`Repository::get_many`].
+    /// Returns the items under several keys, one `Option` for each key, in the order of the keys:
+    /// [`Repository::get_many`].
     ///
     /// # Examples
     ///
@@ -255,14 +259,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Repository::get_many`].
+    /// The errors are the same as for [`Repository::get_many`].
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, from the place that a token names or from the beginning: [`Query::page`].
+    /// Returns one page of a query: [`Query::page`]. The page begins at the place of the token, or
+    /// at the first item if there is no token.
     ///
     /// # Examples
     ///
@@ -282,7 +287,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Query::page`].
+    /// The errors are the same as for [`Query::page`].
     ///
     /// # Cancel safety
     ///
@@ -325,7 +330,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete that met another version of its item, or none.
+/// Makes the error of an update, a replace or a delete that found another version of its item, or
+/// no item.
 ///
 /// # Examples
 ///

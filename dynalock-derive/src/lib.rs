@@ -62,8 +62,9 @@
 //!
 //! # Times
 //!
-//! A write through the library sets `created_at` and `updated_at` by the clock of the caller. A value that the program
-//! has set in these fields is overwritten, and is no change. The returned value shows the stored times.
+//! A write through the library sets `created_at` and `updated_at` by the clock of the caller. A
+//! value that the program has set in these fields is overwritten, and does not count as a change.
+//! The returned value shows the stored times.
 //!
 //! | write | `created_at` | `updated_at` |
 //! |---|---|---|
@@ -73,16 +74,19 @@
 //! | a lease: its grant, heartbeats and release | kept | kept |
 //! | a write of another program | as that program writes it | as that program writes it |
 //!
-//! An item that another program has created may have no `created_at`; the library does not invent one. An `Option` is
-//! then `None`. A number needs `#[serde(default)]` for such items, and is 0. The times are numbers, so that an index or a
-//! filter can use them. `SystemTime` is not supported, because serde writes it as a map.
+//! An item that another program has created may have no `created_at`, and the library does not add
+//! one. For this item, a field with an `Option` is `None`. A field with a number needs
+//! `#[serde(default)]`, and is 0. The times are numbers, so that an index or a filter can use them.
+//! `SystemTime` is not supported, because serde writes it as a map.
 //!
-//! `expires` is a field of the program. An item whose time is past counts as absent, although DynamoDB deletes it only some time later:
-//! the documentation of `Repository` says what follows. A time of 0, or more than five years ago, does not count, as in DynamoDB.
+//! The program sets the field with `expires`. An item whose time is past counts as absent, although
+//! DynamoDB deletes it only some time later. The documentation of `Repository` describes the effect
+//! on each call. A time of 0, or more than five years ago, does not count, as in DynamoDB.
 //!
-//! The clocks of callers differ, so a later write may have an earlier time. Versions show the order of writes, and times
-//! do not. In a transaction, the time is that of the call that recorded the operation. A transaction with a token of
-//! the caller that is repeated has other times, so it is another content: `Transaction::token` says what follows.
+//! The clocks of callers differ, so a later write may have an earlier time. Versions show the order
+//! of writes, and times do not. In a transaction, the time is the time of the call that recorded
+//! the operation. If a transaction with the caller's token is repeated, its times and therefore its
+//! content differ. `Transaction::token` describes the effect.
 //!
 //! # Your own key types
 //!

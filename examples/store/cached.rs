@@ -15,10 +15,12 @@ use dynalock::{
 
 use crate::{Order, OrderKey};
 
-/// Keeps what `get` has read. A write forgets its item, also if it fails: its outcome may be unknown.
+/// Keeps the items that `get` has read. Each write removes its item from the cache, even if the
+/// write fails, because its outcome may be unknown.
 ///
-/// Another process may write meanwhile, so a read may be stale. An update of a stale value is a conflict, and forgets it: the next
-/// read sees the current item.
+/// Another process may write an item in the meantime, so a read may be stale. The update of a stale
+/// value is a conflict, and removes the item from the cache. The next read then returns the current
+/// item.
 pub(crate) struct Cached {
     inner: Arc<dyn Store<Order>>,
     kept: Mutex<HashMap<OrderKey, Stored<Order>>>,
@@ -33,7 +35,7 @@ impl Cached {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes on the result of a write, and forgets its item.
+    /// Passes on the result of a write, and removes its item from the cache.
     fn written<V>(&self, key: &OrderKey, result: Result<V>) -> Result<V> {
         self.kept().remove(key);
         result

@@ -1,12 +1,14 @@
-//! A service that does not know where its orders are: in DynamoDB, behind an audit, or in memory.
+//! A service that is independent of the place of its orders: in DynamoDB behind a cache and an
+//! audit, or in memory.
 //!
 //! ```text
 //! cargo run --example store
 //! ```
 //!
-//! The service takes an `Arc<dyn Store<Order>>`. The program gives it a repository behind two decorators: a cache, which forgets an
-//! item when it is written, and an audit, which notes each write. Then the same service runs on a replacement in memory, as in a
-//! test, and says the same.
+//! The service takes an `Arc<dyn Store<Order>>`. The program gives it a repository behind two
+//! decorators: a cache, which removes an item when it is written, and an audit, which records each
+//! write. The same service then runs on a replacement in memory, as in a test, with the same
+//! output.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -82,7 +84,7 @@ impl Checkout {
         }
     }
 
-    /// Takes ten percent off, if nobody has changed the order meanwhile.
+    /// Takes ten percent off, if no other caller has changed the order in the meantime.
     async fn discount(&self, customer: &str, number: u64) -> dynalock::Result<u64> {
         let key = OrderKey::from((customer, number));
         let Some(mut order) = self.orders.get(key.clone()).await? else { return Ok(0) };
@@ -93,7 +95,7 @@ impl Checkout {
     }
 }
 
-/// What a day in the shop came to, in sentences.
+/// The events of a day in the shop, as sentences.
 async fn a_day(orders: Arc<dyn Store<Order>>) -> dynalock::Result<Vec<String>> {
     let checkout = Checkout { orders };
     let mut said = Vec::new();
@@ -149,7 +151,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     assert_eq!(notes.len(), 11, "each write is noted, also those that were refused");
     assert_eq!(notes.iter().filter(|note| note.contains("refused")).count(), 3);
 
-    // The cache answers a second read, and forgets an item that is written.
+    // The cache answers the second read, and removes an item that is written.
     let (key, before) = (OrderKey::from(("alice", 1)), faults.count("GetItem"));
     for _ in 0..3 {
         cached.get(key.clone()).await?;

@@ -75,8 +75,9 @@ struct Product {
     stock: i64,
     /// The number of lines that are booked in this stock.
     booked: u64,
-    /// The partition of the index: all products are in one, so that one query has them in the order of their stock. DynamoDB takes
-    /// 1,000 writes a second in a partition. A larger warehouse has several shelves, and a query for each.
+    /// The partition of the index: all products are in one, so that one query has them in the order
+    /// of their stock. DynamoDB takes 1,000 writes a second in a partition. A larger warehouse has
+    /// several shelves, and a query for each.
     shelf: Shelf,
 }
 

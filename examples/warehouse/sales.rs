@@ -1,4 +1,4 @@
-//! What was sold, and to whom: two queries over indexes.
+//! The best-selling products and the orders of one customer: two queries over indexes.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -12,15 +12,15 @@ use crate::{
     stock::OPENING_STOCK,
 };
 
-/// How many products and orders are shown.
+/// The number of products and orders in the output.
 const SHOWN: usize = 10;
 
 /// The sales of one run.
 #[derive(Debug)]
 pub(crate) struct Sales {
-    /// The products that were sold most, the first one most of all.
+    /// The best-selling products, with the best one first.
     best: Vec<Stored<Product>>,
-    /// The orders of the customer with the most of them.
+    /// The orders of the customer with the most orders.
     customer: Option<Customer>,
 }
 
@@ -33,15 +33,15 @@ struct Customer {
 impl Sales {
     /// Reads the products that were sold most.
     ///
-    /// Every product starts with the same stock, so the index by stock begins with them. A read of a global index may miss the last
-    /// writes on DynamoDB itself.
+    /// Every product starts with the same stock, so the index by stock begins with them. A read of
+    /// a global index may miss the last writes on DynamoDB itself.
     pub(crate) async fn of_products(products: &Repository<Product>) -> Result<Self, Failure> {
         let sold = products.query_index(Product::INDEX.by_stock, Shelf::All).sort(..OPENING_STOCK);
         let best = sold.limit(SHOWN).collect().await.map_err(Failure::Selling)?;
         Ok(Self { best, customer: None })
     }
 
-    /// Reads the orders of the customer who has the most of them in the file.
+    /// Reads the orders of the customer with the most orders in the file.
     pub(crate) async fn and_orders(self, orders: &Repository<Order>, expected: &[Arc<Order>]) -> Result<Self, Failure> {
         let mut counts = BTreeMap::new();
         for customer in expected.iter().filter_map(|order| order.customer.as_deref()) {

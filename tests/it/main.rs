@@ -20,7 +20,7 @@
 //! | operations are regrouped on the wire: reasons do not match the calls | `each_kind_that_fails_alone_is_the_one_to_blame_in_any_order`, `merged_operations_share_their_reason` |
 //! | any failed condition is "exists", a cancellation a failed condition | `every_code_of_a_cancellation_means_what_it_says`, `what_is_refused_for_good_is_sent_once`, `transactions::cancellations` (every code, alone and mixed) |
 //! | unprocessed keys of a batch are dropped | `unprocessed_keys_are_asked_for_until_none_is_left`, `items_that_were_left_are_sent_until_none_is_left`, `items_that_are_always_left_have_an_error_at_the_deadline` |
-//! | a transaction rests on reads that nobody checks | `conformance::transaction::{reads, skew}`, `transactions::{skew, transfers}` |
+//! | a transaction depends on reads that are not checked | `conformance::transaction::{reads, skew}`, `transactions::{skew, transfers}` |
 //! | a heartbeat whose reply was lost loses the lock | `no_lease_is_lost_over_twenty_heartbeats_with_lost_replies`; `the_storm_shows_heartbeats_on_the_beat_before_to_lose_leases` |
 //! | the first error of a heartbeat ends the lease silently | `six_seconds_of_trouble_do_not_end_a_lease_of_ten`, `a_heartbeat_that_is_refused_for_its_credentials_is_sent_again` |
 //! | the fence starts again after a release | `the_fence_grows_over_releases_and_crashes`, `the_fence_grows_over_a_row_that_was_deleted`, `a_name_that_was_retired_goes_on_above_its_fence` |

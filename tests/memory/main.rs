@@ -1,5 +1,5 @@
-//! The memory of a stream does not grow with the number of its items. The test is a program of its own, because the allocator counts for
-//! the whole process.
+//! The memory of a stream does not grow with the number of its items. The test is a separate
+//! program, because the allocator counts for the whole process.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -40,7 +40,7 @@ struct Reading {
     note: String,
 }
 
-/// Answers every request with a page, and the last one with a page after which there is none.
+/// Answers each request with a page. The last page has no next page.
 #[derive(Clone)]
 struct Pages {
     left: Arc<AtomicU64>,
@@ -90,7 +90,7 @@ impl fmt::Debug for Pages {
     }
 }
 
-/// The most bytes that a stream over so many pages has needed at once.
+/// Returns the largest number of bytes that a stream over this number of pages has needed at once.
 async fn peak(pages: u64) -> usize {
     let readings = Repository::<Reading>::new(&Pages::new(pages).client());
     let before = MEMORY.current_usage();
@@ -109,7 +109,7 @@ async fn peak(pages: u64) -> usize {
 async fn a_stream_over_a_million_items_needs_the_memory_of_two_pages() {
     const SLACK: usize = 16 * 1024;
     const PAGES: u64 = 1_000_000 / ITEMS_OF_A_PAGE;
-    // The first stream also allocates what the process keeps.
+    // The first stream also allocates memory that the process keeps.
     peak(1).await;
     let [one, two, ten, all] = [peak(1).await, peak(2).await, peak(10).await, peak(PAGES).await];
     eprintln!("at most {one} bytes for one page, {two} for two, {ten} for ten, {all} for {PAGES}");

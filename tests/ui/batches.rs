@@ -1,4 +1,4 @@
-//! A setting or a range that a call for many items, or a query value, does not have is an error where it stands.
+//! A call and a query value report a setting or a range that they do not have, at its place.
 
 use dynalock::{Repository, Stored, Versioned, query::QuerySpec, store::Store};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Types that the derive sees at the field: numbers that DynamoDB cannot hold, and keys that depend on a parameter.
+//! Types that the derive refuses: too large numbers, and keys that depend on a type parameter.
 
 use std::collections::HashMap;
 

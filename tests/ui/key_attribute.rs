@@ -1,4 +1,4 @@
-//! What cannot be a key attribute.
+//! Types that cannot be a key attribute.
 
 use dynalock::{KeyAttribute, Versioned};
 use serde::{Deserialize, Serialize};

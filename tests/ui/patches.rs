@@ -1,4 +1,4 @@
-//! What a patch does not take.
+//! Changes that a patch does not accept.
 
 use std::{collections::HashSet, num::NonZeroU32};
 

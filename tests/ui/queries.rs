@@ -1,4 +1,4 @@
-//! What a query does not take.
+//! Settings and arguments that a query does not accept.
 
 use dynalock::{Repository, Versioned};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The last key attribute of an item that a row stands beside takes a suffix.
+//! With a separate lease row, the last key attribute must have a type that can take a suffix.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The nearest known key is suggested, where it belongs; values have a shape and a range; nothing is said twice.
+//! An error suggests the nearest known key. Values have a form and a range. Each key is given once.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};

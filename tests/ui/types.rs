@@ -1,5 +1,5 @@
-//! A key is a string, a whole number or bytes; the version is a `u64`; an item is a serde struct. rustc says so, at the
-//! type. The generated key takes the key fields' plain types, and nothing else.
+//! Keys are strings, whole numbers or bytes, and the version is a `u64`. rustc reports other types.
+//! The generated key accepts only the plain types of the key fields.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};

@@ -53,7 +53,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // A patch writes all of these attributes. Without the first, there is none of them.
+    // A patch writes all of these attributes, so an item without the first attribute has none of
+    // them.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);

@@ -18,9 +18,9 @@ use crate::{
 ///
 /// An etag converts to a string and back by `Display`, `FromStr` or serde, for example to send it
 /// to a browser. [`Stored::assume`](crate::Stored::assume) combines the etag with the edited value.
-/// An etag contains no content. For an item without a version or without `_writes`, it contains a
-/// digest of the content. A reader of an etag who guesses the content, or the key of any item, can
-/// verify the guess with the etag.
+/// An etag contains no content. For an item without a version or without `_writes`, the etag
+/// contains a digest of the content. A reader of an etag who guesses the content, or the key of any
+/// item, can verify the guess with the etag.
 ///
 /// # Examples
 ///

@@ -9,14 +9,14 @@ use crate::{
     number,
 };
 
-/// Whether a read returns expired items.
+/// The treatment of expired items by a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The times, in epoch seconds, that are over: from `first` to `last`.
+/// The range of times to live that are over, in epoch seconds. The range includes both bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -27,7 +27,8 @@ impl ItemExpiry {
     /// The default skew is the same as for leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
-    /// DynamoDB ignores a time that is more than five years ago, so that 0 means "never".
+    /// DynamoDB ignores a time that is more than five years ago. A time of 0 therefore means
+    /// "never".
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
     /// Returns whether an item has expired.
@@ -42,7 +43,7 @@ impl ItemExpiry {
         item.filter(|item| !self.is_over(model, item))
     }
 
-    /// Returns the times that are over now.
+    /// Returns the range of times that are over now.
     pub(crate) fn times(&self) -> ExpiredTimes {
         let now = Duration::from_millis(clock::epoch_millis().saturating_add_signed(self.clock_offset));
         ExpiredTimes::at(now.saturating_sub(self.max_skew))

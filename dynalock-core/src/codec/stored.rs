@@ -60,7 +60,7 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times that the library keeps, as the item has them.
+    /// The times in the item that the library keeps.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
@@ -70,7 +70,7 @@ pub(crate) struct Basis {
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// One state of an item, and how a later write recognises it.
+/// One state of an item. A later write compares the item with this state.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -205,9 +205,9 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// Makes a `Stored` that belongs to no item of DynamoDB, for a replacement of the repository:
-    /// [`Store`](crate::store::Store). A repository refuses to write it over an item, whatever its
-    /// version is: the write is a conflict.
+    /// Makes a `Stored` that belongs to no item in DynamoDB, for a replacement of the repository:
+    /// [`Store`](crate::store::Store). If a repository writes this value over an item, the write is
+    /// a conflict, even if the versions are equal.
     ///
     /// # Examples
     ///
@@ -244,7 +244,7 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the basis of a write that replaces an item whose content is of no interest.
+    /// Returns the basis of a write that replaces an item whose content is not needed.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }

@@ -28,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value has the right type, but the field cannot hold it. An example is a number that is
-    /// too large or has a fraction.
+    /// The value has the right type, but the field cannot hold this value. An example is a number
+    /// that is too large or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {

@@ -37,8 +37,8 @@ pub enum Lost {
         /// The fence of the new grant.
         fence: u64,
     },
-    /// The lease has ended. It was not renewed in time, an operator broke the lock, or the
-    /// `max_hold` of the lock was over.
+    /// The lease has ended. Either the lease was not renewed in time, an operator broke the lock,
+    /// or the `max_hold` of the lock was over.
     #[error("its lease has ended")]
     Expired,
     /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.

@@ -149,7 +149,7 @@ pub enum Unavailable {
     /// request for the lock was sent.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// The table exists, but is not active yet, or one of its indexes or its time to live is not.
+    /// The table exists, but the table, one of its indexes or its time to live is not active yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. The request may have been applied.

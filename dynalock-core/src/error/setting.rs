@@ -17,7 +17,7 @@ pub enum InvalidSetting {
     /// `max_queue(0)` was set. With a limit of 0, no caller could enter the queue.
     #[error("`max_queue(0)` leaves no place in the queue; allow at least 1")]
     MaxQueue,
-    /// `concurrency(0)` was set, which lets no request begin.
+    /// `concurrency(0)` was set. With a limit of 0, no request could begin.
     #[error("`concurrency(0)` lets no request begin; allow at least 1")]
     Concurrency,
     /// `attempts(0)` was set. With a limit of 0, the call could not send a request.

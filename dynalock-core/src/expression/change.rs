@@ -1,4 +1,5 @@
-//! One change of a patch: its expressions, and the items that refuse it.
+//! One change of a patch: its parts of the expressions, and its evaluation on an item that refused
+//! the patch.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -30,7 +31,7 @@ pub(super) enum ChangeKind {
     Fault(SerdeError),
 }
 
-/// Whether the change requires that the attribute exists.
+/// The requirement of a change on the presence of its attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -43,7 +44,7 @@ pub(super) enum ListEnd {
     Back,
 }
 
-/// The expressions of a patch, without those of the library.
+/// The parts of the expressions that come from the content of a patch.
 #[derive(Default)]
 pub(crate) struct PatchTexts {
     pub(crate) set: Vec<String>,
@@ -87,6 +88,7 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
+        // `if_not_exists` keeps a null. The new value is known in advance, so it is set directly.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -97,10 +99,13 @@ impl PatchChange {
             ChangeKind::Set(value) => texts.set.push(format!("{path}={}", to.value(value.clone()))),
             ChangeKind::SetIfAbsent(value) => {
                 texts.set.push(format!("{path}=if_not_exists({path},{})", to.value(value.clone())));
+                // `if_not_exists` would keep a null, so an item with a null refuses this request.
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
+                // Without a start, the comparison below is false for a missing attribute, so the
+                // item refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -126,21 +131,25 @@ impl PatchChange {
                     ListEnd::Front => format!("{path}=list_append({elements},{list})"),
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
+                // DynamoDB reports `list_append` on another type as an error without the item. A
+                // false condition returns the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
+                // ADD on an attribute of another type is an error without the item, too.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
             }
             ChangeKind::Delete(set) => {
+                // DELETE from a missing set changes nothing, so the attribute may be missing.
                 texts.delete.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // `check` has returned the error.
+            // `PatchContent::check` has already returned this error, so this patch is not sent.
             ChangeKind::Fault(_) => {}
         }
         self.require(texts, to);
@@ -176,6 +185,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
+        // The requirements of the path come first, because a missing parent explains a missing
+        // attribute.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -193,12 +204,14 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // A null counts as absent. The patch is then sent again.
+        // The change treats this null as absent. The patch is sent again, with a condition on the
+        // null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }
         match &self.kind {
             ChangeKind::Add(sum, presence) => match value {
+                // `start` is `None` if the result for a missing attribute is out of range.
                 None if *presence == Presence::Optional && sum.start.is_none() => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::Null(_)) if *presence == Presence::Optional => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::N(_)) => {
@@ -218,7 +231,8 @@ impl PatchChange {
     }
 }
 
-/// Returns a condition that is also true for a missing attribute, if it may be missing.
+/// Returns the condition. If the attribute may be absent, the result is also true for an absent
+/// attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

@@ -89,8 +89,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns a condition that is true if the attribute does not exist. A null exists, so
-            /// the condition is false for it. For an `Option`, [`eq`](Self::eq)`(None)` is true for
-            /// both.
+            /// the condition is false for a null. For an `Option`, [`eq`](Self::eq)`(None)` is true
+            /// for both.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
             }
@@ -239,6 +239,8 @@ impl<P: Place> Size<P> {
 
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
+    // The methods of conditions return no `Result`, so the write with this condition returns the
+    // error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

@@ -46,6 +46,7 @@ pub(crate) fn unchanged<'a>(
     match revision.version {
         Some(number) => terms.push(format_args!("{version} = {}", to.value(AttributeValue::N(number.to_string())))),
         None => {
+            // The absence of the version alone would also be true for a missing item.
             terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
             terms.push(format_args!("attribute_not_exists({version})"));
         }
@@ -82,6 +83,8 @@ fn same_content<'a>(
 ) {
     let stored = image.keys().map(String::as_str);
     let names: BTreeSet<&str> = stored.chain(model.attributes.iter().copied()).chain(written).collect();
+    // The version and `_writes` have their own terms. The key selects the item, so it needs no
+    // term.
     let is_content = |name: &&str| *name != model.version && *name != WRITES && !model.is_key(name);
     for name in names.into_iter().filter(is_content) {
         same_attribute(name, image, terms, to);

@@ -79,6 +79,7 @@ pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &At
 /// Returns the order of two values of the same type, or `None` if DynamoDB does not order them.
 fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     match (left, right) {
+        // DynamoDB orders strings by their UTF-8 bytes, and not by a language.
         (AttributeValue::S(left), AttributeValue::S(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
         (AttributeValue::N(left), AttributeValue::N(right)) => number::compare(left, right),
         (AttributeValue::B(left), AttributeValue::B(right)) => Some(left.as_ref().cmp(right.as_ref())),
@@ -90,6 +91,7 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
 /// order of their elements.
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
+        // Equal numbers may have different texts, for example `1` and `1.0`.
         (AttributeValue::N(left), AttributeValue::N(right)) => same_number(left, right),
         (AttributeValue::L(left), AttributeValue::L(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
@@ -114,6 +116,7 @@ fn same_number(left: &str, right: &str) -> bool {
 }
 
 fn same_elements<E, K: Ord>(left: &[E], right: &[E], key: impl Fn(&E) -> K) -> bool {
+    // DynamoDB returns the elements of a set in any order.
     left.iter().map(&key).collect::<BTreeSet<_>>() == right.iter().map(&key).collect()
 }
 
@@ -134,6 +137,7 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
         (AttributeValue::S(text), AttributeValue::S(part)) => text.contains(part),
         (AttributeValue::B(bytes), AttributeValue::B(part)) => {
             let (bytes, part) = (bytes.as_ref(), part.as_ref());
+            // `windows` panics if the length is zero.
             part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
         }
         (AttributeValue::Ss(set), AttributeValue::S(element)) => set.contains(element),

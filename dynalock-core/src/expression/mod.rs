@@ -61,6 +61,7 @@ impl Placeholders {
     }
 
     pub(crate) fn name(&mut self, name: &str) -> Name {
+        // Equal names share a placeholder, which keeps the expression short.
         let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
@@ -161,6 +162,7 @@ pub(crate) fn operators(text: &str) -> usize {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
     let is_operator = |word: &str| {
         matches!(word, "AND" | "OR" | "NOT" | "BETWEEN" | "IN" | "=" | "<>" | "<" | "<=" | ">" | ">=")
+            // The names of functions are lowercase. Placeholders begin with `#` or `:`.
             || word.starts_with(|c: char| c.is_ascii_lowercase())
     };
     words.filter(|word| is_operator(word)).count()

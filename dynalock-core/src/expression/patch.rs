@@ -47,6 +47,7 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
+            // The attribute must exist, so the zero is never used.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -82,11 +83,13 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
+                // Serde reads a missing field as its default, so the patch starts from the same
+                // value.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
         });
-        // DynamoDB accepts an empty list, but such a change has no effect.
+        // DynamoDB accepts an empty list, but this change would have no effect.
         if !matches!(&change, Ok(ChangeKind::Extend(_, elements, _)) if elements.is_empty()) {
             self.push(path.document, change);
         }
@@ -119,7 +122,7 @@ impl<T> PatchContent<T> {
         set: SerdeResult<Option<AttributeValue>>,
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
-        // DynamoDB refuses an empty set, and such a change has no effect.
+        // DynamoDB refuses an empty set, and this change would have no effect.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -157,12 +160,14 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
+            // No number of the type stays in its range after this addition.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
             }
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
+            // DynamoDB would refuse the request. The error of the library names both attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -176,6 +181,7 @@ impl<T> PatchContent<T> {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
+            // The sum is not known before the write, so the delta counts in its place.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
@@ -183,8 +189,8 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the indexes of the changes whose attribute is stored as a null, although the change
-    /// treats a null as absent. An expression cannot treat both alike, so the patch is then sent
-    /// again with a condition on the null.
+    /// treats a null as absent. An expression cannot treat a null and an absent attribute alike, so
+    /// the patch is sent again with a condition on the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -192,7 +198,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the expressions. `nulls` are the changes whose attribute is stored as a null.
+    /// Returns the parts of the expressions. `nulls` contains the indexes of the changes whose
+    /// attribute is stored as a null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -204,7 +211,7 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the first change that the item refuses, with its attribute.
+    /// Returns the attribute of the first change that the item refuses, with the reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
@@ -218,7 +225,7 @@ fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     }
 }
 
-/// Returns a set of these elements, or `None` if there are none.
+/// Returns a set of these elements, or `None` if there are no elements.
 fn set_of<S: Set, E: SetElement<S>>(elements: impl IntoIterator<Item = E>) -> SerdeResult<Option<AttributeValue>> {
     let elements = elements.into_iter().map(|element| encode_attribute(&element.as_element()));
     let elements: Vec<_> = elements.collect::<SerdeResult<_>>()?;

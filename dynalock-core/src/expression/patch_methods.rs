@@ -27,8 +27,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets a value if the attribute is absent. A stored null counts as absent; the patch is then
-        /// sent a second time.
+        /// Sets a value if the attribute is absent. A stored null counts as absent. For a stored
+        /// null, the patch is sent a second time.
         ///
         /// # Examples
         ///
@@ -55,7 +55,7 @@ macro_rules! patch_methods {
         /// field counts as its serde default. Without a default, a missing `Option` or entry of a map
         /// counts as zero. A stored null counts as zero.
         ///
-        /// The result stays in the range of the type: otherwise nothing is written, and the call fails
+        /// If the result would leave the range of the type, nothing is written, and the call fails
         /// with [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number allows the delta,
         /// nothing is sent, and the error is [`Error::InvalidPatch`](crate::Error::InvalidPatch).
         /// DynamoDB calculates with 38 digits, and may refuse a float whose sum needs more digits
@@ -171,8 +171,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field needs
-        /// `#[serde(default)]`.
+        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field
+        /// needs `#[serde(default)]`.
         ///
         /// # Examples
         ///
@@ -196,8 +196,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Removes an attribute, an entry of a map or an element of a list. The field is an `Option`, or
-        /// has a serde default.
+        /// Removes an attribute, an entry of a map or an element of a list. The field must be an
+        /// `Option`, or must have a serde default.
         ///
         /// # Examples
         ///
@@ -220,8 +220,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Requires a condition. Several conditions must all be true. If one is false, nothing is
-        /// written.
+        /// Adds a condition. If several conditions were added, all of them must be true. If a
+        /// condition is false, nothing is written.
         ///
         /// # Examples
         ///

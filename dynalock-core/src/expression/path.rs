@@ -1,4 +1,4 @@
-//! The places of a document: attributes, and paths into them.
+//! The places in an item: attributes, and paths into attributes.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -71,7 +71,8 @@ pub trait Place: sealed::Sealed {
     type Item;
     /// The type of the value at the place.
     type Value;
-    /// Whether the place can be changed and removed: [`Required`], [`Defaulted`] or [`Fixed`].
+    /// The role of the place: [`Required`], [`Defaulted`] or [`Fixed`]. The role decides whether a
+    /// patch can change or remove the value.
     type Role;
 
     /// Returns the place as a path.
@@ -91,7 +92,7 @@ impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 /// A path into an attribute of the items of `T`, for example `a.address.at(Address::ATTR.city)`,
 /// `a.lines.index(0)` or `a.prices.key("eur")`. The value at its end has the type `V`.
 ///
-/// A path makes the same conditions as an [`Attribute`], and a patch takes both.
+/// A path has the same conditions as an [`Attribute`]. A patch accepts attributes and paths.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -115,7 +116,7 @@ pub struct Path<T, V, R = Required> {
 
 /// The value from which a patch starts if the attribute is missing.
 pub enum Missing<V> {
-    /// There is no such value: the patch is refused.
+    /// The patch has no value to start from, and is refused.
     Refused,
     /// The patch starts from zero, or from an empty list.
     Empty,
@@ -165,14 +166,15 @@ enum Step {
     Index(usize),
 }
 
-/// A condition that a path requires before a patch may change the value at its end.
+/// A requirement of a path on the item, without which a patch does not change the value at the end
+/// of the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value contains the next step, so it must be a map.
+    /// The value at this path contains the last step, so the value must be a map.
     Map(DocumentPath),
-    /// The element of a list exists.
+    /// The list must have the element at this path.
     Element(DocumentPath),
-    /// The value is not stored under this other name.
+    /// The value must not be stored under this alias.
     NoAlias(DocumentPath),
 }
 
@@ -250,6 +252,7 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Nested<P::Item>,
     {
+        // The path ends at the inner field, so this field decides the role and the missing value.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -264,6 +267,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: List,
     {
+        // A patch cannot start from a missing element, because DynamoDB would add it at the end of
+        // the list.
         self.step(Step::Index(index), Missing::Refused)
     }
 
@@ -273,6 +278,7 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Map,
     {
+        // Any entry of a map may be missing, and the map has no default for it.
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
@@ -310,6 +316,7 @@ impl DocumentPath {
         self.steps.iter().fold(root, |path, step| match step {
             Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
             Step::Key(key) => format!("{path}.{}", to.key(key)),
+            // An index needs no placeholder, because it contains no text of the user.
             Step::Index(index) => format!("{path}[{index}]"),
         })
     }
@@ -333,6 +340,7 @@ impl DocumentPath {
     /// Returns whether one of the paths leads to a part of the other, or both are equal. DynamoDB
     /// refuses an update of overlapping paths.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        // Two paths overlap if one of them is the beginning of the other.
         let shorter = self.steps.len().min(other.steps.len());
         self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
     }
@@ -347,14 +355,15 @@ impl DocumentPath {
         })
     }
 
-    /// Returns the requirements of a patch at this path: DynamoDB refuses a path through a missing
-    /// value, and would add a missing element at another index. A value that is stored under an
-    /// alias would be stored twice.
+    /// Returns the requirements of a patch at this path. DynamoDB refuses a path through a missing
+    /// value, and adds a missing element at the end of its list. If a value is stored under an
+    /// alias, a change would store it twice.
     pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
         let aliases = |before: usize, field: &FieldName| {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
+        // Each field of the path may be stored under an alias, not only the last field.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
@@ -363,6 +372,7 @@ impl DocumentPath {
         }
         match self.steps.split_last() {
             None => {}
+            // If the element exists, its list exists, too.
             Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
             Some((Step::Field(_) | Step::Key(_), parent)) => {
                 let parent = Self { root: self.root, steps: parent.to_vec() };
@@ -372,7 +382,8 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path that ends at a step with the alias instead of its name. Step 0 is the root.
+    /// Returns the path up to this step, with the alias instead of the name of the step. Step 0 is
+    /// the root.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

@@ -38,7 +38,7 @@ pub struct NumberSet<C>(PhantomData<fn() -> C>);
 #[derive(Debug)]
 pub struct BinarySet<C>(PhantomData<fn() -> C>);
 
-/// A set to which a patch can insert elements, and from which it can delete them.
+/// A type of set. A patch can insert and delete elements of the set.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set",
     label = "serde does not write it as a set",
@@ -63,10 +63,10 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which the delta can be added. `None` if there is
-    /// no such number.
+    /// The least and the greatest stored number to which the delta can be added, or `None` if the
+    /// delta can be added to no number.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The number from which a missing attribute starts, and the result of the addition to it.
+    /// The number from which a missing attribute starts, and the result of the addition to it, or
     /// `None` if the result is out of range.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The result of the addition to zero, with which a stored null is replaced. `None` if the
@@ -80,8 +80,8 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// Returns the addition to an attribute that starts from this number if it is missing, or
-        /// `None` if DynamoDB cannot store the delta.
+        /// Returns the addition of a delta, or `None` if DynamoDB cannot store the delta. A missing
+        /// attribute starts from this number.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
@@ -108,6 +108,7 @@ macro_rules! integers {
 
             fn add(self, delta: i128) -> Option<Sum> {
                 let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
+                // The stored number must be in the range of the type before and after the addition.
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
                 let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));
@@ -136,6 +137,7 @@ macro_rules! sizes_of_pointers {
             }
 
             fn add(self, delta: i128) -> Option<Sum> {
+                // `i128` has no `From<usize>`, so the integer of 64 bits computes the sum.
                 (self as $same).add(delta)
             }
         }
@@ -165,6 +167,7 @@ macro_rules! floats {
                 let (least, most, start) = (-$largest, $largest, f64::from(self));
                 let (low, high, sum) = (least.max(least - delta), most.min(most - delta), start + delta);
                 Some(Sum {
+                    // A NaN or an infinity cannot be encoded, so the result is `None`.
                     delta: float(delta)?,
                     range: float(low).zip(float(high)).filter(|_| low <= high),
                     start: float(start).zip(float(sum)).filter(|_| sum >= least && sum <= most),
@@ -197,6 +200,7 @@ impl<C> Set for BinarySet<C> {}
 
 impl<C> sealed::SetType for StringSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
+        // The `BTreeSet` removes duplicates, because DynamoDB refuses a set with equal elements.
         let text = |element: AttributeValue| match element {
             AttributeValue::S(text) => Some(text),
             _ => None,
@@ -212,6 +216,7 @@ impl<C> sealed::SetType for StringSet<C> {
 impl<C> sealed::SetType for NumberSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
         let number = |element: AttributeValue| match element {
+            // Two notations of one number are equal elements.
             AttributeValue::N(number) => Some(number::canonical(number)),
             _ => None,
         };

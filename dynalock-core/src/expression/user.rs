@@ -75,6 +75,7 @@ impl<T> Condition<T> {
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),
+            // For DynamoDB, a missing item is like an item without attributes.
             None => self.test.is_true(&Item::new()),
         }
     }
@@ -167,6 +168,7 @@ impl Test {
 
     pub(super) fn not_equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
+        // Serde reads a missing attribute as `None`, so it does not differ from a null.
         let exists = null.then(|| Self::Exists(path.clone()));
         let differs = Self::Compare(Operand::Value(path), "<>", operand);
         match exists {
@@ -181,6 +183,7 @@ impl Test {
     }
 
     fn or_absent(null: bool, path: DocumentPath, test: Self) -> Self {
+        // Serde reads a missing attribute like a null.
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 
@@ -207,6 +210,7 @@ impl Test {
             Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
             Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
+            // The text of `Any` already has parentheses.
             Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
             Self::Not(test) => format!("NOT ({})", test.render(to)?),
         })

@@ -209,7 +209,7 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that a request renewed the lease. That request was sent at `sent` or later.
+    /// Records that a request renewed the lease. The request was sent at `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         // The answers of two renewals may arrive in another order than they were sent.

@@ -22,8 +22,8 @@ pub enum Expiry {
     /// The caller measures the ttl by its monotonic clock, and compares the owner, the number of
     /// the last heartbeat and the end of the lease. The rule does not compare the clocks of two
     /// machines. A takeover takes one ttl of waiting. All users of the lock must have the same ttl.
-    /// A writer of an item does not wait and observe. After a holder crashes, the writes of other
-    /// callers are refused until a caller acquires the lease.
+    /// A call that writes an item does not wait to observe the lease. After a holder crashes, the
+    /// writes of other callers are refused until a caller acquires the lease.
     Observed,
 }
 
@@ -62,12 +62,12 @@ pub enum Heartbeat {
     /// blocked, so blocking work belongs on `spawn_blocking`.
     #[default]
     Task,
-    /// A thread with a separate runtime. Blocking work in the caller's runtime cannot delay it. All
-    /// locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and its clones
-    /// share one thread. The thread starts with the first lock and ends with the last lock. The
-    /// thread also releases the guards that are dropped. If the thread cannot be started, the call
-    /// that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and
-    /// sends nothing.
+    /// A thread with a separate runtime. Blocking work in the caller's runtime cannot delay this
+    /// thread. All locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and
+    /// its clones share one thread. The thread starts with the first lock and ends with the last
+    /// lock. The thread also releases the guards that are dropped. If the thread cannot be started,
+    /// the call that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable)
+    /// and sends nothing.
     ///
     /// The thread has its own client, made from the configuration of the program's client. Both
     /// clients share the HTTP client in that configuration, together with its open connections. A

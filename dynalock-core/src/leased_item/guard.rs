@@ -267,7 +267,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The lease stays held.
+    /// If the future is dropped, `work` is dropped, too. The lease stays held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
@@ -335,7 +335,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The rules are those of [`update`](Self::update).
+    /// The rules are the same as for [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -343,7 +343,7 @@ impl<T: Lockable> LeaseGuard<T> {
         self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
-    /// Sends a patch, and takes in the item after it.
+    /// Sends a patch, and stores the changed item in the guard.
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
         let grant = Arc::clone(&self.guard.grant);
         if let Some(lost) = grant.lost_now() {
@@ -378,8 +378,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update). After an error, the lease is released in
-    /// the background.
+    /// The errors are the same as for [`update`](Self::update). After an error, the lease is
+    /// released in the background.
     ///
     /// # Cancel safety
     ///

@@ -22,8 +22,9 @@ pub struct GuardPatch<'g, T> {
 }
 
 impl<T: Lockable> LeaseGuard<T> {
-    /// Changes attributes of the item by one request: [`Repository::patch`](crate::Repository::patch). The request proves the
-    /// lease and renews it. The guard then has the item as it is after the patch.
+    /// Changes attributes of the item by one request:
+    /// [`Repository::patch`](crate::Repository::patch). The request proves and renews the lease.
+    /// After the patch, the guard contains the changed item.
     ///
     /// # Examples
     ///
@@ -43,12 +44,13 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended, or the item was deleted.
-    /// - The errors of [`Repository::patch`](crate::Repository::patch) are possible too, without `Locked` and `NotFound`.
+    /// - All errors of [`Repository::patch`](crate::Repository::patch) except `Locked` and
+    ///   `NotFound` are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may have been applied or not. The guard then still has
-    /// the earlier value, and its next write starts from the stored item.
+    /// If the future is dropped, the patch may have been applied or not. The guard keeps the
+    /// earlier value. The next write of the guard starts from the stored item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }

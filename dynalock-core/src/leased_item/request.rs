@@ -130,7 +130,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`lock`](Self::lock), without [`Error::Locked`].
+    /// The errors are the same as for [`lock`](Self::lock), except [`Error::Locked`].
     ///
     /// # Cancel safety
     ///
@@ -415,7 +415,7 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
     /// holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
-    /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
+    /// zero, the call tries once, and the [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
     ///

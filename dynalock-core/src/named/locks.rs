@@ -276,9 +276,9 @@ impl Locks {
     }
 
     /// Creates the table, and waits at most a minute until it is active. The billing is on-demand,
-    /// unless it is [provisioned](CreateLockTable::provisioned). If the table exists and has the key
-    /// that locks need, a string `name`, the call succeeds and changes nothing. Time to live stays
-    /// off, because it would delete fences.
+    /// unless it is [provisioned](CreateLockTable::provisioned). If the table exists and has the
+    /// key that locks need, a string `name`, the call succeeds and changes nothing. Time to live
+    /// stays off, because it would delete fences.
     ///
     /// # Examples
     ///
@@ -301,8 +301,8 @@ impl Locks {
         CreateLockTable::new(self.settings.clone())
     }
 
-    /// Compares the table with what locks need: a string `name` as its key, and no time to live on
-    /// an attribute of the lease. Nothing is changed.
+    /// Compares the table with the requirements of locks: a string `name` as its key, and no time
+    /// to live on an attribute of the lease. The call changes nothing.
     ///
     /// # Examples
     ///
@@ -317,8 +317,8 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible. A missing table is
-    /// [`Error::TableNotFound`]. A difference is no error.
+    /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
+    /// missing, the error is [`Error::TableNotFound`]. A difference is not an error.
     ///
     /// # Cancel safety
     ///
@@ -378,7 +378,7 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`acquire`](Self::acquire), without [`Error::Locked`].
+    /// The errors are the same as for [`acquire`](Self::acquire), except [`Error::Locked`].
     ///
     /// # Cancel safety
     ///

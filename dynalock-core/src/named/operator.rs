@@ -84,9 +84,9 @@ impl Locks {
     /// differ by less than that minute. The lock must be granted fewer than a thousand times a
     /// second on average.
     ///
-    /// Retire a lock only after the last caller has stopped to acquire it. A request to acquire
-    /// that arrives more than a minute after it was sent may find the row deleted. The new fence
-    /// starts at the time of this late request. It may be below the fences of the deleted row.
+    /// Retire a lock only when no caller acquires it any more. A request to acquire that arrives
+    /// more than a minute after it was sent may find the row deleted. The new fence starts at the
+    /// time of this late request. The new fence may be below the fences of the deleted row.
     ///
     /// No other call deletes the row of a lock. Do not enable time to live for the table, because
     /// it would delete locks that are held.

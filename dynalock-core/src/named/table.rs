@@ -27,8 +27,9 @@ impl CreateLockTable {
         Self { locks, table: TableSettings::default(), deadline: Duration::from_mins(1) }
     }
 
-    /// Bills the new table for these read and write units of each second, whether they are used or
-    /// not. The default is on-demand billing. An existing table keeps its billing.
+    /// Sets provisioned billing for the new table: DynamoDB bills this number of read and write
+    /// units per second, even if they are not used. The default is on-demand billing. An existing
+    /// table keeps its billing.
     ///
     /// # Examples
     ///

@@ -35,7 +35,7 @@ pub(crate) enum Billing {
     Provisioned { read: u32, write: u32 },
 }
 
-/// Whether DynamoDB refuses to delete a table.
+/// The protection of a table, by which DynamoDB refuses to delete it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum DeletionProtection {
     #[default]
@@ -140,8 +140,8 @@ pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<
     client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
 }
 
-/// Sends a DescribeTimeToLive. Returns the attribute whose time DynamoDB deletes items by, or
-/// `None` if time to live is off.
+/// Sends a DescribeTimeToLive. Returns the attribute that contains the time to live, or `None` if
+/// time to live is off.
 pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
     let described = client.describe_time_to_live().table_name(&**table).send().await.map_err(classify)?;
     Ok(described.time_to_live_description.and_then(switched_on))

@@ -12,8 +12,8 @@ use crate::error::Refusal;
 /// A TransactWriteItems. Each repetition has the same bytes, because DynamoDB Local compares the
 /// bytes of requests with the same token. Another order of map entries would be another request.
 pub(crate) struct Transact {
-    /// The actions. The first send takes them out, because a copy would cost as much as a new
-    /// request.
+    /// The actions. The first send takes the actions out, because a copy would cost as much as a
+    /// new request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,

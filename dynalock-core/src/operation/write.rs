@@ -35,7 +35,8 @@ pub(crate) enum Action {
     Put(Item),
     /// An UpdateItem with this expression.
     Update(String),
-    /// UpdateItem with this expression. A single request returns the item after the update.
+    /// An UpdateItem with the expression of a patch. A single request returns the item after the
+    /// update.
     Patch(String),
     /// A DeleteItem of the whole item.
     Delete,

@@ -38,13 +38,14 @@ use crate::{
 ///
 /// # What a read of many items promises
 ///
-/// - Expired items are no items, unless the read is [`including_expired`](Self::including_expired). An index that does not hold the
-///   field with `#[dynalock(expires)]` cannot tell: its keys, and their count, may name expired items.
+/// - Expired items are neither returned nor counted, unless the read is
+///   [`including_expired`](Self::including_expired). If an index does not hold the field with
+///   `#[dynalock(expires)]`, its keys and their count may include expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
 ///   those of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
 ///   the later write and miss the earlier one. A query may show or miss an item that is created or
-///   deleted meanwhile. [`transact`](crate::transact) does not cover queries.
+///   deleted during the query. [`transact`](crate::transact) does not cover queries.
 /// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
 /// - Reads are strongly consistent, unless the caller asks for an
 ///   [`eventually_consistent`](Self::eventually_consistent) read. Reads of global indexes are
@@ -300,8 +301,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Returns also the items whose time to live is over: the time in their field with
-    /// `#[dynalock(expires)]`. Without this setting, expired items are in no result, count or limit.
+    /// Includes expired items in the result. The time in the field with `#[dynalock(expires)]`
+    /// decides whether an item has expired. Without this setting, expired items appear in no
+    /// result, count or limit.
     ///
     /// # Examples
     ///
@@ -387,7 +389,7 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// The query that a value describes. Its items are whole.
+    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
         let query = match spec.index {
@@ -508,7 +510,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`collect`](Self::collect).
+    /// The errors are the same as for [`collect`](Self::collect).
     ///
     /// # Cancel safety
     ///
@@ -537,7 +539,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`collect`](Self::collect), except [`Error::Decode`] and
+    /// The errors are the same as for [`collect`](Self::collect), except [`Error::Decode`] and
     /// [`Error::Corrupt`].
     ///
     /// # Cancel safety
@@ -583,8 +585,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Errors
     ///
     /// - [`Error::PageToken`]: the token belongs to another query, or this library did not make it.
-    /// - The other errors are those of [`collect`](Self::collect). An item with [`Error::Decode`]
-    ///   or [`Error::Corrupt`] is an element of the page.
+    /// - The other errors are the same as for [`collect`](Self::collect). An item with
+    ///   [`Error::Decode`] or [`Error::Corrupt`] is an element of the page.
     ///
     /// # Cancel safety
     ///
@@ -663,7 +665,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, model, request, keys, hides_lease_rows, hides_expired, fetches }))
     }
 
-    /// Returns whether the index, if it is one, holds an attribute.
+    /// Returns whether the read finds an attribute: the table holds all attributes, and an index
+    /// may hold only some.
     fn holds(&self, name: &str) -> bool {
         self.index.is_none_or(|index| match index.projection {
             Projection::All => true,

@@ -58,8 +58,8 @@ macro_rules! fetch {
             /// Reads the items from the table by the keys that the index returns, up to 100 in a
             /// request. The reads are strongly consistent, so an item has its newest state. In its
             /// newest state, the item may no longer belong to the queried partition. An item that
-            /// was deleted meanwhile is left out, but counts for the [`limit`](Self::limit) of a
-            /// page. [`count`](Query::count) counts the keys.
+            /// was deleted since the index was read is left out, but counts for the
+            /// [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys.
             ///
             /// # Examples
             ///

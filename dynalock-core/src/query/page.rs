@@ -36,7 +36,8 @@ pub struct Page<R> {
 }
 
 impl<R> Page<R> {
-    /// Makes a page that no DynamoDB has read, for a replacement of the repository: [`Store::page`](crate::store::Store::page).
+    /// Makes a page for a replacement of the repository:
+    /// [`Store::page`](crate::store::Store::page). This function sends no request.
     ///
     /// # Examples
     ///

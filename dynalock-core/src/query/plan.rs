@@ -28,7 +28,8 @@ pub(super) struct Plan {
     pub(super) keys: Vec<KeyModel>,
     /// `true` if the table holds lease rows, which the read must leave out.
     pub(super) hides_lease_rows: bool,
-    /// How expired items are recognised, which stand between the items. `None` if they are shown.
+    /// The rule by which the read leaves out expired items, or `None` if the read returns expired
+    /// items.
     pub(super) hides_expired: Option<ItemExpiry>,
     /// `true` if the index returns only keys and the items must be read from the table.
     pub(super) fetches: bool,
@@ -62,7 +63,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Reads the page that begins at `start`. The rows of leases and expired items are taken out of it.
+    /// Reads the page that begins at `start`. The result leaves out lease rows and expired items.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = Attempts::new(&self.connection, limits);

@@ -78,7 +78,8 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// Returns whether a sort key is in the range, in the order of DynamoDB: numbers by value, strings and bytes by their bytes.
+    /// Returns whether a sort key is in the range, in the order of DynamoDB: numbers by value,
+    /// strings and bytes by their bytes.
     ///
     /// # Examples
     ///

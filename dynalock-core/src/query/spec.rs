@@ -12,11 +12,13 @@ use crate::{
     model::{IndexModel, Projection, Versioned},
 };
 
-/// A query as a value, for a [`Store`](crate::store::Store): the partition, the range, the direction, the filter and the limit.
+/// A query as a value, for a [`Store`](crate::store::Store): the partition, the range, the
+/// direction, the filter and the limit.
 ///
-/// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) begin it, and [`build`](QuerySpecBuilder::build) ends it. The items
-/// of a query are whole: if the index does not hold all attributes, the items are read from the table by their keys, as with
-/// [`fetch`](super::Query::fetch). Reads of the table are strongly consistent.
+/// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) return a builder, and
+/// [`build`](QuerySpecBuilder::build) returns the query. A query always returns whole items. If an
+/// index does not hold all attributes, the query reads the items from the table by their keys, as
+/// with [`fetch`](super::Query::fetch). Reads of the table are strongly consistent.
 ///
 /// # Examples
 ///
@@ -40,7 +42,8 @@ pub struct QuerySpec<T> {
     pub(super) secret: Option<Secret>,
 }
 
-/// A [`QuerySpec`] that is being built. The type `K` is the kind of read, and decides which ranges there are.
+/// A builder of a [`QuerySpec`]. The type `K` is the kind of the read, which decides the possible
+/// ranges.
 #[must_use = "it is no query until `build` is called"]
 pub struct QuerySpecBuilder<T, K> {
     spec: QuerySpec<T>,
@@ -48,7 +51,8 @@ pub struct QuerySpecBuilder<T, K> {
 }
 
 impl<T: Versioned> QuerySpec<T> {
-    /// Begins a query of the items with one partition key: [`Repository::query`](crate::Repository::query).
+    /// Begins a query of the items with one partition key:
+    /// [`Repository::query`](crate::Repository::query).
     ///
     /// # Examples
     ///
@@ -66,7 +70,8 @@ impl<T: Versioned> QuerySpec<T> {
         QuerySpecBuilder::new(T::partition(partition), None)
     }
 
-    /// Begins a query of one partition of an index: [`Repository::query_index`](crate::Repository::query_index).
+    /// Begins a query of one partition of an index:
+    /// [`Repository::query_index`](crate::Repository::query_index).
     ///
     /// # Examples
     ///
@@ -118,7 +123,7 @@ impl<T> QuerySpec<T> {
         self.limit
     }
 
-    /// Returns whether the items have to be read by the keys that the index returns.
+    /// Returns whether the query must read the items by the keys that the index returns.
     pub(super) fn fetches(&self) -> bool {
         self.index.is_some_and(|index| index.projection != Projection::All)
     }
@@ -131,7 +136,8 @@ impl<T, K> QuerySpecBuilder<T, K> {
         Self { spec, kind: PhantomData }
     }
 
-    /// Reads the items in a range of the sort key: [`Query::sort`](super::Query::sort).
+    /// Limits the query to the items in a range of the sort key:
+    /// [`Query::sort`](super::Query::sort).
     ///
     /// # Examples
     ///
@@ -150,7 +156,8 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Reads the items whose sort key begins with a prefix: [`Query::sort_prefix`](super::Query::sort_prefix).
+    /// Limits the query to the items whose sort key begins with a prefix:
+    /// [`Query::sort_prefix`](super::Query::sort_prefix).
     ///
     /// # Examples
     ///
@@ -168,7 +175,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self.sort(Prefix(prefix))
     }
 
-    /// Reads the partition from its end: [`Query::descending`](super::Query::descending).
+    /// Reverses the order of the items: [`Query::descending`](super::Query::descending).
     ///
     /// # Examples
     ///
@@ -187,7 +194,8 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Leaves out the items for which a condition is false: [`Query::filter`](super::Query::filter).
+    /// Leaves out the items for which a condition is false:
+    /// [`Query::filter`](super::Query::filter).
     ///
     /// # Examples
     ///
@@ -279,7 +287,7 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
     }
 }
 
-/// Shows no key and no operand.
+/// The output shows no key and no operand.
 impl<T> fmt::Debug for QuerySpec<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QuerySpec")

@@ -16,8 +16,8 @@ use crate::{codec::Item, error::Result};
 ///
 /// While the caller handles the items of one page, the stream requests the next page. The stream
 /// starts no task, so the request for the next page makes progress only when the caller polls the
-/// stream. The stream holds at most two pages. For a scan in segments, it holds at most two pages
-/// of each segment. A dropped stream sends no more requests.
+/// stream. The stream holds at most two pages. For a scan in segments, the stream holds at most two
+/// pages of each segment. A dropped stream sends no more requests.
 ///
 /// An item that does not fit its struct is an error, and the stream continues with the next item. A
 /// page that cannot be read is an error that ends the stream. If the early request for the next
@@ -63,7 +63,7 @@ impl<R> ItemStream<R> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`Query::collect`](super::Query::collect).
+    /// The errors are the same as for [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
     /// concern one item, and the stream continues after them. Any other error is the last element
     /// of the stream.

@@ -59,7 +59,8 @@ impl<T: Versioned> Repository<T> {
         Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// write of it is checked like a write of any other. An expired item is returned, too. The item must be complete: a projection that leaves attributes out
+    /// write of it is checked like a write of any other. An expired item is returned, too. The item
+    /// must be complete: a projection that leaves attributes out
     ///
     /// # Examples
     ///
@@ -88,7 +89,8 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T> Request<T, GetMany> {
-    /// Returns also the items whose time to live is over: [`Request::<T, Get>::including_expired`](Request::including_expired).
+    /// Includes the items whose time to live is over:
+    /// [`Request::<T, Get>::including_expired`](Request::including_expired).
     ///
     /// # Examples
     ///
@@ -114,6 +116,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let Self { repository, limits, kind: GetMany { keys, expired }, .. } = self;
+            // DynamoDB refuses a BatchGetItem that names a key twice.
             let mut seen = HashSet::new();
             let different = keys.iter().filter(|key| seen.insert(*key));
             let different = different.map(|key| checked_key(T::MODEL, &repository.table, key));
@@ -126,6 +129,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
+            // Only a repeated key needs a copy of its item.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })

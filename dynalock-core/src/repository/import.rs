@@ -23,7 +23,8 @@ use crate::{
     },
 };
 
-/// A write of a value over whatever is there: [`Repository::import_unchecked`](super::Repository::import_unchecked).
+/// A write of a value without a condition:
+/// [`Repository::import_unchecked`](super::Repository::import_unchecked).
 #[derive(Debug)]
 pub struct Import<T> {
     value: T,
@@ -59,6 +60,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     table: Arc::clone(&table),
                     value: item.value,
                     change: Change::Create,
+                    // A `BatchWriteItem` has no conditions, so it cannot respect leases.
                     policy: LeasePolicy::Ignoring,
                     condition: None,
                     at,
@@ -86,11 +88,11 @@ struct Open<T> {
     index: usize,
     id: WriteId,
     intent: IntentOf<T>,
-    /// Whether a request with the value may have been applied.
+    /// `true` if a request with the value may have been applied.
     in_doubt: bool,
 }
 
-/// A value that is being sent, and the basis that its write leaves.
+/// A value that is being sent, and the basis of its next write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -115,12 +117,16 @@ impl<T: Versioned> ImportCall<T> {
                     if sent.is_empty() {
                         return;
                     }
+                    // DynamoDB leaves items unprocessed if it has no capacity left, as for a
+                    // throttled request.
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
-                // The refusal names no item, so each is sent by itself.
+                // The refusal does not name the item that caused it, so each item is sent in its
+                // own request.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
+                        // A recursive future must be boxed.
                         Box::pin(self.write(vec![open])).await;
                     }
                     return;
@@ -144,7 +150,7 @@ impl<T: Versioned> ImportCall<T> {
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {
-            // Each attempt has its own incarnation, as each attempt of a create has.
+            // Each attempt has its own incarnation, like each attempt of a create.
             let incarnation = Incarnation::draw(self.attempts.rng());
             match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
                 Ok(WholeItem { item, next, .. }) => {
@@ -157,16 +163,16 @@ impl<T: Versioned> ImportCall<T> {
         sent
     }
 
-    /// Sends the items once. Returns the keys of the items that DynamoDB left.
+    /// Sends the items once. Returns the keys of the items that DynamoDB left unprocessed.
     async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
         let client = self.attempts.connection().client.clone();
         let request = PutMany { table: Arc::clone(&self.table), items };
-        // An unreadable answer counts as a lost reply, so the attempt has to see it.
+        // An unreadable answer counts as a lost reply, so the attempt itself reads the answer.
         let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
         self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
 
-    /// Notes the values that were written, and returns the others.
+    /// Records the results of the values that were written, and returns the other values.
     fn settle(&mut self, sent: Vec<Sent<T>>, left: &[Key]) -> Vec<Sent<T>> {
         let (open, written): (Vec<_>, Vec<_>) =
             sent.into_iter().partition(|sent| left.contains(&sent.open.intent.key()));
@@ -178,7 +184,8 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Notes the error of values that are not sent again. The error of a value in doubt is `Indeterminate`.
+    /// Records the error of values that are not sent again. The error of a value in doubt is
+    /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         for Open { index, in_doubt, .. } in open {
             let error = match in_doubt {
@@ -189,7 +196,7 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of the only value of a request that is too large.
+    /// Returns the error of a value that is too large. The request contained only this value.
     fn too_large(&self, sent: &[Sent<T>]) -> Error {
         let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
         match bytes.sum::<Result<usize>>() {
@@ -199,7 +206,8 @@ impl<T: Versioned> ImportCall<T> {
     }
 }
 
-/// Returns the keys of the items that DynamoDB left. If one of them was not sent, the answer is unreadable.
+/// Returns the keys of the items that DynamoDB left unprocessed. If one of these items was not
+/// sent, the answer counts as unreadable.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

@@ -1,11 +1,11 @@
-//! The kinds of writes of which one call makes many.
+//! The kinds of writes that a call for many items can make.
 
 use super::{Request, request::sealed::Sealed, write_stream::Step};
 use crate::key::Key;
 
 /// The kinds of writes that a call for many items makes.
 pub trait InMany<T>: Sealed + Sized + Send + 'static {
-    /// The result of one item, if it is written.
+    /// The result of an item that was written.
     type Output: Send + 'static;
 
     /// The largest number of items in one request.

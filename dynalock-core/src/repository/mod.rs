@@ -71,14 +71,15 @@ use crate::{
 ///
 /// # Expired items
 ///
-/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
-/// clock skew](Self::expires_skew), is past. DynamoDB deletes such an item only some time later, up
-/// to days. Until then, reads treat it as absent, and a create writes over it.
+/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the
+/// [allowed clock skew](Self::expires_skew), is past. DynamoDB deletes an expired item only some
+/// time later, up to days. Until the deletion, reads treat an expired item as absent, and a create
+/// overwrites it.
 ///
-/// Time does not end what was read before: an `update` of a value that has expired since it was read
-/// succeeds if the item is unchanged. As in DynamoDB, a time that is more than five years ago does
-/// not count, and an item without the time does not expire. A lease can be acquired on an expired
-/// item until DynamoDB deletes the item.
+/// An `update` of a value that has expired since it was read succeeds if the item is unchanged. As
+/// in DynamoDB, a time that is more than five years ago does not count, and an item without the
+/// time does not expire. A lease can be acquired on an expired item until DynamoDB deletes the
+/// item.
 ///
 /// # Errors of every call
 ///
@@ -96,7 +97,7 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The clock skew that counts as life of an item that expires.
+    /// The allowed clock skew, after which an item expires.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
@@ -222,9 +223,9 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the difference between two clocks that counts as life of an item with
-    /// `#[dynalock(expires)]`. Reads and writes treat the item as absent when its time plus this
-    /// difference is past by this machine's clock. The default is two seconds.
+    /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
+    /// item as absent when its time plus this skew is past by this machine's clock. The default is
+    /// two seconds.
     ///
     /// # Examples
     ///
@@ -248,11 +249,11 @@ impl<T> Repository<T> {
     /// [provisioned](Request::provisioned).
     ///
     /// The call waits until the table has the status `ACTIVE`, each index of `T` is built, and time
-    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live; the
-    /// call does not wait for that. The default deadline of the wait is one minute.
+    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live. The
+    /// call does not wait for the end of this hour. The default deadline of the wait is one minute.
     ///
-    /// If a table with the same key exists, the call succeeds, whatever indexes the table has. Time
-    /// to live is switched on if it is off. All else stays as it is;
+    /// If a table with the same key exists, the call succeeds, even if the indexes of the table
+    /// differ. The call switches time to live on if it is off, and changes nothing else.
     /// [`verify_table`](Self::verify_table) shows the differences.
     ///
     /// # Examples
@@ -270,7 +271,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::TableMismatch`]: the table exists with another key.
-    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is on for another attribute.
+    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is
+    ///   on for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -283,10 +285,11 @@ impl<T> Repository<T> {
         table::creation(self)
     }
 
-    /// Compares the table with `T`: the key, the indexes and the time to live. Nothing is changed.
+    /// Compares the table with `T`: the key, the indexes and the time to live. The call changes
+    /// nothing.
     ///
-    /// Indexes that the table has beyond those of `T` are no differences, because they may serve
-    /// other programs. Billing and deletion protection are not compared.
+    /// Additional indexes of the table are not differences, because they may serve other programs.
+    /// Billing and deletion protection are not compared.
     ///
     /// # Examples
     ///
@@ -304,8 +307,8 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Repository#errors-of-every-call) are possible. A missing table is
-    /// [`Error::TableNotFound`]. A difference is no error.
+    /// The [errors of every call](Repository#errors-of-every-call) are possible. If the table is
+    /// missing, the error is [`Error::TableNotFound`]. A difference is not an error.
     ///
     /// # Cancel safety
     ///
@@ -353,10 +356,10 @@ impl<T> Repository<T> {
 
     /// Writes a new item at version 1, and returns it.
     ///
-    /// An [expired](Repository#expired-items) item under the key is written over: on the condition
-    /// that it is unchanged since it was seen, in a new incarnation, and at version 1. A lease that
-    /// another caller holds on it refuses the create with [`Error::Locked`], and the fence of an
-    /// ended lease stays.
+    /// If the key has an [expired](Repository#expired-items) item, the create overwrites it, at
+    /// version 1 and in a new incarnation. The overwrite requires that the expired item has not
+    /// changed since DynamoDB returned it. If another caller holds a lease on the expired item, the
+    /// create fails with [`Error::Locked`]. The fence of an ended lease stays in the item.
     ///
     /// # Examples
     ///
@@ -442,7 +445,7 @@ impl<T> Repository<T> {
     /// Writes the whole value over its item, even if no attribute changed. The call removes the
     /// attributes that `T` does not know. If the lease of the item is stored in the item itself,
     /// the call first reads the item, and then removes the surplus attributes by an update. The
-    /// fence of the lease thus stays in the item.
+    /// fence of the lease therefore stays in the item.
     ///
     /// # Examples
     ///
@@ -459,7 +462,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update).
+    /// The errors are the same as for [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -474,7 +477,7 @@ impl<T> Repository<T> {
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
     /// attribute changed. Writes that are based on an earlier read of the item fail with a conflict
-    /// after that.
+    /// after the touch.
     ///
     /// # Examples
     ///
@@ -493,7 +496,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`update`](Self::update).
+    /// The errors are the same as for [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -697,12 +700,12 @@ impl<T> Repository<T> {
         self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    /// Returns the item with this key of this table, for an operation.
     /// Returns the rule by which an item counts as expired.
     pub(crate) fn item_expiry(&self) -> ItemExpiry {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
     }
 
+    /// Returns the item with this key of this table, for an operation.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,

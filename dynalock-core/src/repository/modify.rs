@@ -75,7 +75,8 @@ pub trait NoValue {}
 impl NoValue for () {}
 impl NoValue for Never {}
 
-/// The type `!`, which has no name in stable Rust. A closure that always panics returns it.
+/// The type `!`, which has no name in stable Rust. A closure that always panics has the return type
+/// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
 /// Names the return type of a function, for the type `Never` (`!`).
@@ -161,11 +162,13 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
+            // A create overwrites an expired item, if the item is still unchanged.
             let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
                     expected = Some(basis.state.revision.number());
+                    // The fingerprints describe the value before the closure changes it.
                     basis.remember(&value);
                     change(&mut value)?;
                     let changes = basis.changes(self.table(), &value)?;
@@ -177,6 +180,7 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
+                    // The create would write another item than the item that was read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

@@ -45,9 +45,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// A patch never leaves an item that `T` cannot read. Beside the condition of the caller, it
-    /// requires that the item exists, that no other caller holds its lease, and that each change
-    /// fits the stored value.
+    /// A patch never leaves an item that `T` cannot read. In addition to the condition of the
+    /// caller, a patch requires that the item exists, that no other caller holds its lease, and
+    /// that each change fits the stored value.
     ///
     /// # Lost replies
     ///
@@ -66,12 +66,14 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: there is no item under the key.
-    /// - [`Error::ConditionFailed`]: the condition of the caller is false. The error has the item.
+    /// - [`Error::ConditionFailed`]: the condition of the caller is false. The error contains the
+    ///   item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::OutOfRange`]: a number would leave the range of its type.
     /// - [`Error::Unpatchable`]: an attribute has another type than `T` says, is missing although
     ///   `T` requires it, or is stored under an alias.
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. Nothing was sent.
+    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. Nothing was
+    ///   sent.
     /// - [`Error::Encode`]: a value cannot be stored. Nothing was sent.
     /// - [`Error::ExpressionTooLong`]: the expressions are longer than 4 KB. Nothing was sent.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.

@@ -67,6 +67,7 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
+            // Only a single write takes a condition of the caller, and this call is one of many.
             condition: None,
             kind,
         }
@@ -197,9 +198,9 @@ pub trait Conditional: sealed::Sealed {}
 
 impl<T, K: Conditional> Request<T, K> {
     /// Requires a condition of the stored item, in addition to the conditions of the call. Several
-    /// conditions must all be true. If a condition is false, nothing is written, the write is not
-    /// repeated, and the call fails with
-    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed), which has the item.
+    /// conditions must all be true. If a condition is false, nothing is written, and the call fails
+    /// with [`Error::ConditionFailed`](crate::Error::ConditionFailed). The error contains the item.
+    /// The call does not repeat the write.
     ///
     /// The condition is always evaluated. If the value of an `update` has not changed, DynamoDB
     /// checks the item and the condition instead of writing.

@@ -88,9 +88,11 @@ impl<T: Versioned> Session<T> {
         let version =
             |item: &Option<Item>| item.as_ref().and_then(|item| version_in(item, T::MODEL.version)).unwrap_or(0);
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size), version(&met)).await {
+            // DynamoDB returned the current item with the refusal, so no read is needed.
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => {
                 let item = self.read(get).await?;
+                // The growth of the version during the sleep shows the write rate of the item.
                 self.attempts.read_after_pause(version(&item));
                 Ok(item)
             }
@@ -119,6 +121,8 @@ impl<T: Versioned> Session<T> {
             let state = state_of(T::MODEL, self.table(), item).ok();
             state.is_some() && state == expected.state
         };
+        // The condition of the caller is the cause only if all other parts of the condition were
+        // true.
         let by_condition = met.as_ref().is_some_and(|item| {
             let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
             is_false && is_expected(item)
@@ -148,6 +152,7 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
+        // No condition can compare a digest, so the item is read and compared with the etag.
         let expected = Some(etag.number());
         let Some(item) = self.read(&get).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
@@ -160,8 +165,9 @@ impl<T: Versioned> Session<T> {
 
     /// Creates an item. `expired` is an expired item that was read under the key.
     ///
-    /// A create that meets an expired item becomes a write over the revision of this item. The time
-    /// of day thus decides what is tried, and no condition depends on it.
+    /// If a create finds an expired item, it becomes a write that requires the revision of this
+    /// item. The current time therefore only decides which write is sent. No condition contains the
+    /// time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -184,6 +190,7 @@ impl<T: Versioned> Session<T> {
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
+            // A late copy of an earlier attempt may have created this item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 let (value, basis) = decode::<T>(self.table(), item)?;
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
@@ -203,6 +210,8 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
+                // This replace is an update, because a put would restore an old fence. The stored
+                // item shows the attributes to remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -214,14 +223,16 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. An item with its lease in the item is written by an update,
-    /// or by a put if the expression would be too long.
+    /// Sends a write of the whole value. An item with its lease in the item is written by an
+    /// update, or by a put if the expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
+            // A put needs no update expression. This put copies the lease attributes of the stored
+            // item.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -240,7 +251,7 @@ impl<T: Versioned> Session<T> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
             // A put replaces the whole item, so its condition must identify the state of the item.
-            // Only for a tracked item does the version identify the state.
+            // The version identifies the state of a tracked item only.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -261,6 +272,7 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
+            // An earlier attempt without a reply may have been applied.
             if self.has_written(&stored) {
                 let (value, basis) = decode::<T>(&table, stored)?;
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
@@ -282,6 +294,8 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
+            // If the revision is the same, only the lease has changed, and the next put copies the
+            // new lease.
             // Only a changed lease is worth another read. A false condition of the caller stays false.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
@@ -310,6 +324,7 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
+        // Another caller may have deleted an item that is absent.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -317,6 +332,7 @@ impl<T: Versioned> Session<T> {
         let (item_ref, condition) = (self.repository.item_ref(key.clone(), None), self.condition.clone());
         match self.write(&UncheckedDelete { item_ref, condition }).await? {
             WriteResult::Applied(_) => Ok(()),
+            // A write without a condition cannot be refused by a condition.
             WriteResult::Conflict(_) if self.condition.is_none() => {
                 Err(Error::Rejected(unexpected_condition().after(self.attempts.spent())))
             }
@@ -337,30 +353,33 @@ impl<T: Versioned> Session<T> {
         intent.plan_changes(changes, self.stamps().next(), &clause)
     }
 
-    /// Sends a patch, and returns the item after it.
+    /// Sends a patch, and returns the item after the patch.
     pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
         let mut intent = self.repository.patch_under(key, content, self.policy.clone());
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
+                // The reply to a transaction contains no item.
                 WriteResult::Applied(_) => return self.read_back(&intent.key).await,
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
+            // The item has a null or stray ids, so the next plan has another expression.
             if intent.meet(Some(&item))? {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some compatible servers do not return the item with the refusal. The item was then read
-            // later, and may have changed in between.
+            // Some compatible servers do not return the item with the refusal. In this case, the
+            // item was read after the refusal, and may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
     }
 
-    /// Reads the item after a patch that was sent as a transaction, whose reply has no item.
+    /// Reads the item after a patch that was sent as a transaction. The reply to a transaction
+    /// contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
         let last = match self.read(&get).await {
@@ -384,6 +403,7 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
+        // The writer borrows the attempts, so the stamps need their own generator.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork(), repeats: Repeats::InThisCall }
     }
 }

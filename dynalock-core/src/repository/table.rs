@@ -30,9 +30,9 @@ pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<
 }
 
 impl<T> Request<T, CreateTable> {
-    /// Bills the new table, and each of its global indexes, for these read and write units of each
-    /// second, whether they are used or not. The default is on-demand billing. An existing table
-    /// keeps its billing.
+    /// Sets provisioned billing for the new table and each of its global indexes: DynamoDB bills
+    /// this number of read and write units per second, even if they are not used. The default is
+    /// on-demand billing. An existing table keeps its billing.
     ///
     /// # Examples
     ///
@@ -76,6 +76,8 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
         Box::pin(async move {
             let Self { repository, limits, kind: CreateTable(settings), .. } = self;
             let Repository { connection, table, .. } = &repository;
+            // The creation may take a minute, but a server that does not answer must be reported
+            // early.
             let patience = limits.deadline.min(repository.limits.deadline);
             let creation = Creation { connection, table, model: T::MODEL, settings, limits, patience };
             tables::create(creation).await

@@ -139,6 +139,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
                     match changes.is_empty() {
+                        // The condition of the caller is checked even if no attribute has changed.
                         true => session.check(value, basis).await?,
                         false => session.update(value, Change::Update(basis), changes).await?,
                     }

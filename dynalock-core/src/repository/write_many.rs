@@ -23,18 +23,19 @@ use crate::{
 };
 
 /// Writes of many items: [`Repository::create_many`], [`update_many`](Repository::update_many),
-/// [`delete_many`](Repository::delete_many) and [`import_unchecked`](Repository::import_unchecked). The type `K` is the kind of each
-/// write.
+/// [`delete_many`](Repository::delete_many) and [`import_unchecked`](Repository::import_unchecked).
+/// The type `K` is the kind of each write.
 ///
 /// # What a call for many items promises
 ///
-/// - Each item is written by a call of its own, with its own result. An error of one item ends no other item.
-/// - The items are not written together: other callers may see some of them and not the others. A [`Transaction`](crate::Transaction)
-///   writes up to 100 items together.
-/// - Items with one key are written one after the other, in the order given. All others are written in any order, up to
-///   [`concurrency`](Request::concurrency) at the same time.
-/// - The deadline and the attempts limit each item by itself, from its first request on. The whole call may take longer.
-/// - Without items, nothing is sent.
+/// - Each item has its own result. An error of one item does not stop the writes of other items.
+/// - The items are not written together: other callers may see some of them and not the others. A
+///   [`Transaction`](crate::Transaction) writes up to 100 items together.
+/// - Items with one key are written one after the other, in the order given. All others are written
+///   in any order, up to [`concurrency`](Request::concurrency) at the same time.
+/// - The deadline and the number of attempts apply to each item separately, from its first request
+///   on. The whole call may take longer.
+/// - If there are no items, the call sends nothing.
 #[derive(Debug)]
 pub struct WriteMany<K> {
     items: Vec<K>,
@@ -50,11 +51,12 @@ impl<K> WriteMany<K> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Creates many items, each like [`create`](Self::create). Returns one result for each value, in the order of the values, or a
-    /// [`stream`](Request::stream) of results as the items finish.
+    /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
+    /// in the order of the values, or a [`stream`](Request::stream) of results as the items finish.
     ///
-    /// The second of two values with one key fails with [`Error::AlreadyExists`]. Items are written one by one and not in
-    /// `BatchWriteItem` requests, which have no conditions. [`import_unchecked`](Self::import_unchecked) uses these requests.
+    /// The second of two values with one key fails with [`Error::AlreadyExists`]. Items are written
+    /// one by one and not in `BatchWriteItem` requests, which have no conditions.
+    /// [`import_unchecked`](Self::import_unchecked) uses these requests.
     ///
     /// # Examples
     ///
@@ -77,18 +79,19 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`create`](Self::create). The call as a whole has none.
+    /// Each result has the errors of [`create`](Self::create). The call itself never fails.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been written or not. Nothing is sent after the drop, but requests that were sent
-    /// may still arrive.
+    /// If the future is dropped, each item may have been written or not. Nothing is sent after the
+    /// drop, but requests that were sent may still arrive.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
         self.many(WriteMany::of(values.into_iter().map(Create::new)))
     }
 
-    /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns one result for each value, in the
-    /// order of the values, or a [`stream`](Request::stream) of results as the items finish.
+    /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
+    /// one result for each value, in the order of the values, or a [`stream`](Request::stream) of
+    /// results as the items finish.
     ///
     /// # Examples
     ///
@@ -109,18 +112,18 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`update`](Self::update). The call as a whole has none.
+    /// Each result has the errors of [`update`](Self::update). The call itself never fails.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been written or not. Nothing is sent after the drop, but requests that were sent
-    /// may still arrive.
+    /// If the future is dropped, each item may have been written or not. Nothing is sent after the
+    /// drop, but requests that were sent may still arrive.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(Update::changes)))
     }
 
-    /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in the order given, or a
-    /// [`stream`](Request::stream) of results as the items finish.
+    /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
+    /// the order given, or a [`stream`](Request::stream) of results as the items finish.
     ///
     /// # Examples
     ///
@@ -143,33 +146,38 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`delete`](Self::delete). The call as a whole has none.
+    /// Each result has the errors of [`delete`](Self::delete). The call itself never fails.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been deleted or not. Nothing is sent after the drop, but requests that were sent
-    /// may still arrive.
+    /// If the future is dropped, each item may have been deleted or not. Nothing is sent after the
+    /// drop, but requests that were sent may still arrive.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(Delete::new)))
     }
 
-    /// Writes many values without any check, over whatever items are there, leased ones too.
+    /// Writes many values without any check. The call overwrites existing items, even leased items.
     ///
-    /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single puts. Use it to fill a table that no
-    /// other caller writes: initial data, or a copy of another table.
+    /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single
+    /// puts. Use it to fill a table that no other caller writes: initial data, or a copy of another
+    /// table.
     ///
-    /// - A leased item loses its lease with its old content. The holder learns it at its next write or heartbeat. With a
-    ///   [separate lease](crate::Lockable), the lease row is neither read nor written: the holder keeps its lease, and its next write
-    ///   starts from the imported item.
-    /// - Each item gets version 1 and write ids, like a created one. A value that another caller has read from the old item can
-    ///   therefore not overwrite the new one.
-    /// - Several values with one key are written one after the other, in the order given. The last one stays.
-    /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with growing pauses, until the deadline.
-    ///   Each item that is left then has an error. If DynamoDB refuses the content of a request, its items are sent one by one, so
-    ///   that the error belongs to the item that caused it.
-    /// - A request that was lost and sent again may arrive late, and then overwrites what was written meanwhile.
+    /// - A leased item loses its lease with its old content. The holder learns of the loss at its
+    ///   next write or heartbeat. With a [separate lease](crate::Lockable), the lease row is
+    ///   neither read nor written: the holder keeps its lease, and its next write starts from the
+    ///   imported item.
+    /// - Each item gets version 1 and write ids, like a created item. A value that another caller
+    ///   has read from the old item can therefore not overwrite the new item.
+    /// - Several values with one key are written one after the other, in the order given. The last
+    ///   value stays.
+    /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with
+    ///   growing pauses, until the deadline. At the deadline, each remaining item gets an error. If
+    ///   DynamoDB refuses the content of a request, its items are sent one by one, so that the
+    ///   error belongs to the item that caused it.
+    /// - A request that was lost and sent again may arrive late, and then overwrites later writes.
     ///
-    /// [`concurrency`](Request::concurrency) counts requests. The deadline and the attempts limit the requests of up to 25 items.
+    /// [`concurrency`](Request::concurrency) limits the number of requests. The deadline and the
+    /// number of attempts apply to groups of up to 25 items.
     ///
     /// # Examples
     ///
@@ -192,7 +200,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has its own error. The call as a whole has none.
+    /// Each result has its own error. The call itself never fails.
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
@@ -201,8 +209,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been written or not. Nothing is sent after the drop, but requests that were sent
-    /// may still arrive.
+    /// If the future is dropped, each item may have been written or not. Nothing is sent after the
+    /// drop, but requests that were sent may still arrive.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
         self.many(WriteMany::of(values.into_iter().map(Import::new)))
     }
@@ -213,9 +221,9 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
-    /// Limits the number of requests that are on their way at the same time, at least 1. The default is 16. A request writes one
-    /// item, or up to 25 for [`import_unchecked`](Repository::import_unchecked). With a limit of 0, each item fails with
-    /// [`Error::InvalidSetting`].
+    /// Limits the number of requests in flight. The limit is at least 1, and the default is 16. A
+    /// request writes one item, or up to 25 for [`import_unchecked`](Repository::import_unchecked).
+    /// With a limit of 0, each item fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -255,21 +263,24 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// The errors are those of the single call. Each belongs to one item, and the stream goes on with the others.
+    /// Each item has the errors of its single call. After an error, the stream continues with the
+    /// other items.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. Nothing is sent after that.
+    /// The stream can be dropped at any time. A dropped stream sends nothing.
     pub fn stream(self) -> WriteStream<K::Output> {
         let settings = Arc::new(self.like(()));
         let WriteMany { items, concurrency } = self.kind;
         let count = items.len();
+        // With a limit of 0, the stream would never begin a call.
         if concurrency == 0 {
             let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
             return WriteStream::new(refused, 1, count);
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
+            // Each request takes the next item of each chain, so a request never names a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -294,13 +305,15 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             while let Some(item) = stream.next().await {
                 results.push(item);
             }
+            // The stream returns the results in the order in which the calls end.
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         })
     }
 }
 
-/// Groups items by their keys. The items of a group are in their order, and the groups in the order of their first items.
+/// Groups items by their keys. Each group keeps the order of its items. The groups are in the order
+/// of their first items.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());
@@ -315,7 +328,7 @@ fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     chains.into_iter().map(Vec::into_iter).collect()
 }
 
-/// The result of an item that is not sent because of a setting.
+/// Returns the result of an item that is not sent because of an invalid setting.
 fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
     let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
     let step: Step<O> = Box::pin(ready(vec![result]));

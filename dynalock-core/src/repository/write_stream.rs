@@ -18,21 +18,24 @@ use crate::error::Result;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
-    /// The place of the item in the order in which the call was given the items, from 0.
+    /// The index of the item in the input of the call. The first index is 0.
     pub index: usize,
-    /// The result of the item: what the single call would return.
+    /// The result of the item, as its single call would return it.
     pub result: Result<O>,
 }
 
-/// The results of a call that writes many items, as the items finish: [`Request::stream`](super::Request::stream).
+/// The results of a call that writes many items, as the items finish:
+/// [`Request::stream`](super::Request::stream).
 ///
-/// Each item has one result, in any order. The stream sends requests and receives answers only while it is polled, because it starts
-/// no task. The deadlines of the items on their way run meanwhile, so poll the stream again soon. `size_hint` is exact: it is the
-/// number of items without a result.
+/// The stream returns one result for each item, in any order. The stream sends requests and
+/// receives answers only while it is polled, because it starts no task. The deadlines of running
+/// requests continue between two polls, so poll the stream again soon. `size_hint` returns the
+/// exact number of items without a result.
 ///
 /// # Cancel safety
 ///
-/// The stream can be dropped at any time, and nothing is sent after that. The items without a result may have been written or not.
+/// The stream can be dropped at any time. A dropped stream sends nothing. The items without a
+/// result may have been written or not.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The writes that have not begun.
@@ -51,7 +54,7 @@ pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 /// One call of a sequence, for one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// A call that has ended, and the calls after it.
+/// The results of a call that has ended, and the remaining calls of its sequence.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -72,7 +75,8 @@ impl<O: Send + 'static> WriteStream<O> {
         }
     }
 
-    /// Returns the result of the next item that finishes, or `None` after the last one. Programs without a `StreamExt` can use it.
+    /// Returns the result of the next item that finishes, or `None` after the last item. Programs
+    /// without a `StreamExt` can use this method.
     ///
     /// # Examples
     ///
@@ -91,7 +95,8 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// The stream itself has no errors. Each item has the errors of its single call, and its error ends no other item.
+    /// The stream itself has no errors. Each item has the errors of its single call. An error of
+    /// one item does not stop the writes of other items.
     ///
     /// # Cancel safety
     ///
@@ -118,6 +123,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
+            // Calls begin only in a poll, so no call begins while the caller does not poll.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);
@@ -125,6 +131,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
+                    // The calls of a sequence write the same keys, so they run one after the other.
                     this.begin(rest);
                 }
                 None => return Poll::Ready(None),
@@ -137,7 +144,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
     }
 }
 
-/// The stream pins nothing in place: its futures are boxed.
+/// The futures in the stream are boxed, so the stream itself can be moved.
 impl<O> Unpin for WriteStream<O> {}
 
 impl<O> fmt::Debug for WriteStream<O> {

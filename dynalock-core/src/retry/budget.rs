@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A token bucket. A retry after a throttled or lost request takes one token. A success returns
-/// half a token.
+/// A token bucket. A retry after a throttled or lost request takes one token. A request that
+/// DynamoDB answers returns half a token.
 ///
-/// The bucket starts full. Two successful calls pay for one retry, so the budget is sufficient
+/// The bucket starts full. Two answered requests pay for one retry, so the budget is sufficient
 /// while at most a third of all requests is lost. In an outage, the client sends
 /// [`Budget::CAPACITY`] retries, and after that only first attempts. A retry after a conflict takes
 /// no token, because a conflict shows that the service works.
@@ -16,7 +16,7 @@ impl Budget {
     /// The number of retries that a full bucket pays for.
     pub(crate) const CAPACITY: i64 = 100;
 
-    // The bucket counts in halves of a token, so that a success can return half a token.
+    // The bucket counts in halves of a token, so that an answer can return half a token.
     const RETRY: i64 = 2;
     const SUCCESS: i64 = 1;
 
@@ -30,7 +30,7 @@ impl Budget {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Returns half a token to the bucket after a success.
+    /// Returns half a token to the bucket after an answer.
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);

@@ -56,7 +56,7 @@ struct LiveIndex<'t> {
     scope: IndexScope,
     key_schema: &'t [KeySchemaElement],
     projection: Option<&'t Projection>,
-    /// `None` for a local index, which has the status of its table.
+    /// The status, or `None` for a local index, which has the status of its table.
     status: Option<&'t IndexStatus>,
 }
 

@@ -19,10 +19,10 @@ pub(crate) struct Creation<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) settings: TableSettings,
-    /// The limits of the whole call, with its wait.
+    /// The limits of the whole call, including its wait.
     pub(crate) limits: Limits,
-    /// The deadline of the first request, which is shorter, so that a server that does not answer
-    /// is reported soon.
+    /// The deadline of the first request. This deadline is shorter, so that the call soon reports a
+    /// server that does not answer.
     pub(crate) patience: Duration,
 }
 
@@ -73,8 +73,8 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// Switches time to live on if it is off. DynamoDB refuses a second request, also of another
-/// caller, so the state of the table decides about the result.
+/// Switches time to live on if it is off. DynamoDB refuses a second request, even if another caller
+/// sent the first request. The state of the table therefore decides the result.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

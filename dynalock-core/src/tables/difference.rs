@@ -2,8 +2,9 @@ use std::{fmt, sync::Arc};
 
 use crate::{key::KeyType, model::IndexScope};
 
-/// The comparison of a table with its type: [`Repository::verify_table`](crate::Repository::verify_table).
-/// `Display` writes a sentence for each difference, on a line of its own.
+/// The comparison of a table with its type:
+/// [`Repository::verify_table`](crate::Repository::verify_table). `Display` writes a sentence for
+/// each difference, on its own line.
 ///
 /// # Examples
 ///
@@ -26,7 +27,8 @@ pub struct TableReport {
 
 /// A difference between a table and its type. `Display` writes a sentence that says what to do.
 ///
-/// A field `expected` is what the type needs, and a field `found` is what the table has.
+/// A field `expected` contains the requirement of the type, and a field `found` contains the state
+/// of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableDifference {
@@ -36,7 +38,7 @@ pub enum TableDifference {
         /// The status of the table, in DynamoDB's words.
         status: String,
     },
-    /// The partition key has another name.
+    /// The partition key has another name in the table than in the type.
     #[non_exhaustive]
     PartitionKeyName {
         /// The name in the type.
@@ -44,7 +46,7 @@ pub enum TableDifference {
         /// The name in the table.
         found: String,
     },
-    /// The partition key has another type.
+    /// The partition key has another type in the table than in the type.
     #[non_exhaustive]
     PartitionKeyType {
         /// The name of the partition key.
@@ -66,7 +68,7 @@ pub enum TableDifference {
         /// The sort key of the table.
         found: String,
     },
-    /// The sort key has another name.
+    /// The sort key has another name in the table than in the type.
     #[non_exhaustive]
     SortKeyName {
         /// The name in the type.
@@ -74,7 +76,7 @@ pub enum TableDifference {
         /// The name in the table.
         found: String,
     },
-    /// The sort key has another type.
+    /// The sort key has another type in the table than in the type.
     #[non_exhaustive]
     SortKeyType {
         /// The name of the sort key.
@@ -89,10 +91,10 @@ pub enum TableDifference {
     IndexMissing {
         /// The index.
         index: &'static str,
-        /// Whether the index of the type is global or local.
+        /// The scope of the index in the type: global or local.
         scope: IndexScope,
     },
-    /// An index is local, and that of the type is global, or the reverse.
+    /// An index is local in the table and global in the type, or the reverse.
     #[non_exhaustive]
     IndexScope {
         /// The index.
@@ -100,7 +102,7 @@ pub enum TableDifference {
         /// The scope in the type.
         expected: IndexScope,
     },
-    /// The partition key of an index has another name.
+    /// The partition key of an index has another name in the table than in the type.
     #[non_exhaustive]
     IndexPartitionKey {
         /// The index.
@@ -110,7 +112,7 @@ pub enum TableDifference {
         /// The name in the table.
         found: String,
     },
-    /// The sort key of an index has another name, or only one of both has a sort key.
+    /// The sort key of an index has another name, or exists only in the table or only in the type.
     #[non_exhaustive]
     IndexSortKey {
         /// The index.
@@ -120,7 +122,7 @@ pub enum TableDifference {
         /// The name in the table, or `None` if its index has no sort key.
         found: Option<String>,
     },
-    /// A key of an index has another type.
+    /// A key of an index has another type in the table than in the struct.
     #[non_exhaustive]
     IndexKeyType {
         /// The index.
@@ -132,7 +134,7 @@ pub enum TableDifference {
         /// The type in the table, or `None` if this library does not know it.
         found: Option<KeyType>,
     },
-    /// An index holds other attributes.
+    /// An index holds other attributes in the table than in the type.
     #[non_exhaustive]
     IndexProjection {
         /// The index.
@@ -156,7 +158,7 @@ pub enum TableDifference {
         /// The attribute of the field.
         expected: &'static str,
     },
-    /// Time to live is on for another attribute than that of the type.
+    /// Time to live is on for another attribute than the type's.
     #[non_exhaustive]
     TimeToLiveAttribute {
         /// The attribute of the field with `#[dynalock(expires)]`.
@@ -199,7 +201,7 @@ impl TableReport {
         &self.table
     }
 
-    /// Returns the differences. There are none if the table fits its type.
+    /// Returns the differences. The list is empty if the table fits its type.
     ///
     /// # Examples
     ///
@@ -333,7 +335,7 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // The other differences are not of an index.
+            // The other differences do not concern an index.
             _ => Ok(()),
         }
     }

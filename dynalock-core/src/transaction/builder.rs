@@ -81,8 +81,9 @@ pub struct Committed {
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The tables and types
     /// come from the repositories of its operations. If a repository was made from the same client,
-    /// the transaction shares the connection of that repository. If not, the transaction makes its
-    /// own connection, which takes as long as a few requests.
+    /// the transaction shares the connection of that repository. If no repository was made from the
+    /// same client, the transaction makes its own connection, which takes as long as a few
+    /// requests.
     ///
     /// # Examples
     ///
@@ -338,8 +339,8 @@ impl Transaction {
         self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
-    /// counts as none, as long as it is unchanged since the refusal that showed it.
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
+    /// as absent, if it has not changed since the refusal that returned it.
     ///
     /// # Examples
     ///

@@ -192,8 +192,8 @@ fn refuse(
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
-/// rows refuse it, it is assembled again with their removal. If expired items refuse it, it is
-/// assembled again with writes over them.
+/// rows refuse the transaction, it is assembled again with the removal of these leases. If expired
+/// items refuse the transaction, it is assembled again with writes over these items.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -232,7 +232,7 @@ pub(super) async fn send(
 }
 
 /// Adapts the operations that were refused by an expired lease in a separate row, or by an expired
-/// item. Returns whether one of them was.
+/// item. Returns `true` if an operation was adapted.
 fn pass_expired(
     operations: &mut [Operation],
     positions: &[WritePosition],
@@ -422,8 +422,8 @@ impl Refused<'_> {
         (0..self.operations.len()).filter(may_pass).collect()
     }
 
-    /// If a lease made the transaction fail, returns the error of this lease. If not, returns a
-    /// cancellation with a reason for each operation.
+    /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
+    /// transaction fail, returns a cancellation with a reason for each operation.
     fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
         let Self { operations, positions, reasons } = self;
         let by_lease = |index| {

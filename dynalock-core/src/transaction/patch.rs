@@ -33,7 +33,8 @@ impl<T: Versioned> PatchOp<T> {
 impl Transaction {
     /// Adds atomic changes of an item that is not read:
     /// [`Repository::patch`](crate::Repository::patch). The patch is recorded at once, and the
-    /// methods of the returned value add changes to it. The transaction returns no item for it.
+    /// methods of the returned value add changes to it. The transaction returns no item for a
+    /// patch.
     ///
     /// # Examples
     ///
@@ -70,8 +71,8 @@ impl Transaction {
 }
 
 impl Tx {
-    /// Adds atomic changes of an item: [`Repository::patch`](crate::Repository::patch). The patch is
-    /// recorded at once, and the methods of the returned value add changes to it. If the run has
+    /// Adds atomic changes of an item: [`Repository::patch`](crate::Repository::patch). The patch
+    /// is recorded at once, and the methods of the returned value add changes to it. If the run has
     /// read the item, the patch requires the item as it was read.
     ///
     /// # Examples

@@ -13,8 +13,8 @@ pub enum Reason<T> {
     /// The operation did not cause the cancellation.
     None,
     /// The condition of the operation was false. Either the item has changed since it was read, or
-    /// a condition of the caller is false. The field is the item as DynamoDB saw it, or `None` if
-    /// there was no item.
+    /// a condition of the caller is false. The field is the item with which DynamoDB evaluated the
+    /// condition, or `None` if there was no item.
     Conflict(Option<Stored<T>>),
     /// The condition of the operation was false, as for [`Conflict`](Self::Conflict), but the item
     /// does not fit its struct.

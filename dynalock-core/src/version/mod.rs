@@ -14,7 +14,7 @@ mod model_check;
 pub(crate) const WRITES: &str = "_writes";
 
 /// The attributes that hold the ids of the last patches, newest first. Each patch moves the ids by
-/// one attribute, in the same update and without knowing them.
+/// one attribute, in the same update and without a read.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 const ID_LEN: usize = 8;
@@ -359,8 +359,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 
 /// Returns whether the current ring shows all writes since the read. New ids are added at the
 /// front, and old ids are removed at the back only. The ring is therefore complete while it
-/// contains the newest id that was read. A ring that was empty when it was read, which a patch
-/// leaves in an item that had none, shows nothing.
+/// contains the newest id that was read. A ring without ids shows nothing. A patch leaves a ring
+/// without ids in an item that had no ring.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.contains(newest))
 }

@@ -101,6 +101,7 @@ impl Assembly {
         let lead = group.lead()?;
         let plan = group.plan(lead, stamps)?;
         let bytes = plan.bytes();
+        // The error of the library names the operation, and nothing is sent.
         if bytes > LARGEST_ITEM {
             let table = Arc::clone(&plan.write.table);
             let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
@@ -115,6 +116,8 @@ impl Assembly {
         });
         let lease = companion.or_else(|| asks.then_some(write));
         for &index in &group.indexes {
+            // The companion write decides about a guard of the lease row. The write of the item
+            // decides about all other operations.
             let of_row = companion.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(write), lease, judged_at };
         }
@@ -171,6 +174,8 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
+                // A guard of the lease row has another key, so it cannot carry the checks of the
+                // item.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
@@ -223,6 +228,8 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
+                    // The leading operation has no companion write, so the guard becomes this
+                    // write.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {
@@ -235,6 +242,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Returns the operations of each item, in the order of the calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
+    // The groups keep the order of the calls, so that a repetition with the same token has the same
+    // text.
     let mut groups: Vec<ItemOperations<'_>> = Vec::new();
     let mut known = HashMap::new();
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) enum Requirement {
     /// The item must be in this state.
     Unchanged(State),
-    /// The key has an item, and the time to live of the item is none of these times.
+    /// The key has an item, and the time to live of the item is outside of this range.
     Exists(ExpiredTimes),
     /// The key has no item, or an expired item in this state.
     Absent { expired: Option<State> },
@@ -53,6 +53,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists(over) => {
+            // No item was read before, so only the stored time shows whether the item has expired.
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
                 Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
@@ -61,6 +62,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         }
         Requirement::Absent { expired: None } => absent(model, &mut placeholders),
         Requirement::Absent { expired: Some(state) } => {
+            // DynamoDB may delete the expired item before the request arrives.
             let absent = absent(model, &mut placeholders);
             format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
         }

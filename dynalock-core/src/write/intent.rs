@@ -40,8 +40,8 @@ pub(crate) trait Intent: Send + Sync {
     }
 
     /// Returns whether the condition of the caller is false for an item in the state that the write
-    /// requires. No attempt was then applied, and no late copy will be: the condition is false in
-    /// this state for good.
+    /// requires. In this case, no attempt was applied, and no late copy will be applied: the
+    /// condition stays false in this state.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -134,8 +134,8 @@ pub(crate) enum Change {
     /// The write replaces an item that contains its lease. The second field is the item as it was
     /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
-    /// Writes a new item over an expired one, in a new incarnation. The attributes of a lease stay.
-    /// The field is the expired item as it was read.
+    /// The write puts a new item over an expired item, in a new incarnation. The attributes of a
+    /// lease stay. The field is the expired item as it was read.
     Recreate(Basis, Item),
     Delete(Basis),
 }
@@ -143,8 +143,9 @@ pub(crate) enum Change {
 /// An update or an overwrite that is sent as a put of the whole item, because its expression would
 /// be too long.
 ///
-/// The put takes the lease attributes from `content`, and changes them by the lease clause. Its
-/// condition requires that the lease attributes of the item equal those of `stored`.
+/// The put takes the lease attributes from `content`, and changes them by the lease clause. The
+/// condition of the put requires that the lease attributes of the item equal the lease attributes
+/// of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as it was read.
@@ -153,7 +154,7 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) content: Item,
 }
 
-/// An item as a put writes it.
+/// The item that a put writes.
 pub(crate) struct WholeItem {
     /// The attributes of the key.
     pub(crate) key: Item,
@@ -251,6 +252,7 @@ impl<T: Versioned> IntentOf<T> {
         let condition = self.unchanged(written, &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
+        // The expression takes the changes by value, so the content is computed before.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
@@ -273,6 +275,7 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
+            // The expired item has the time of its own create, so the update sets all times.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
@@ -321,6 +324,7 @@ impl<T: Versioned> IntentOf<T> {
         }
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
+        // The version and the write ids are not content, so they are added afterwards.
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
@@ -370,6 +374,7 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the revision after the write.
     fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
+            // An item over an expired one begins a new life.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -395,6 +400,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
     fn target(&self) -> Target<'_> {
         let expected = match (&self.change, self.change.basis()) {
             (_, None) => Expected::Absent,
+            // A missing item may show the success of a delete, but never of an update.
             (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
             (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
         };
@@ -460,9 +466,11 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// A create is made over an expired item, or under a key without an item.
+    /// Adapts a create to the key: the create overwrites an expired item, or requires that the key
+    /// has no item.
     fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
+        // An item that has not expired refuses the create, so the plan stays as it is.
         if !creates || met.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(false);
         }
@@ -557,6 +565,7 @@ impl<T: Versioned> Intent for UncheckedDelete<T> {
 /// not in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
+    // The value was edited elsewhere. A comparison with the current item finds its changes.
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
 }

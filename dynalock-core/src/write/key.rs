@@ -35,9 +35,10 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
     Ok(key_item(model, &key))
 }
 
-/// Returns the attributes of a key, or an error if DynamoDB would refuse them.
+/// Returns the attributes of a key, or an error if DynamoDB would refuse this key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
+        // DynamoDB would refuse this key, too. The error of the library costs no request.
         if value.is_empty() {
             return Err(invalid(table, attribute, "it is empty"));
         }

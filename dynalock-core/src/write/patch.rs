@@ -1,7 +1,7 @@
 //! Patches: changes of an item that is not read before.
 //!
-//! A patch increments the version by itself, so it does not conflict with other writers. It leaves
-//! its id in the attributes [`PATCHES`], because it cannot know the ids in `_writes`.
+//! A patch increments the version by itself, so it does not conflict with other writers. A patch
+//! stores its id in the attributes [`PATCHES`], because it does not know the ids in `_writes`.
 
 use std::{
     fmt,
@@ -46,13 +46,13 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// What an earlier refusal showed about the item. An expression that is right for every item does
-/// not exist in these cases.
+/// The knowledge about the item from an earlier refusal. In these cases, no expression is right for
+/// every item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The changes whose attribute is stored as a null.
     nulls: Vec<usize>,
-    /// Whether the item has write ids without a version. Another program may have removed the
+    /// `true` if the item has write ids without a version. Another program may have removed the
     /// version, so a new incarnation begins.
     has_stray_ids: bool,
 }
@@ -63,6 +63,8 @@ impl<T> SharedPatch<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
+        // A panic leaves only complete changes in the list, so a poisoned lock is used like any
+        // other.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,6 +85,8 @@ impl<T: Versioned> PatchIntent<T> {
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
+        // If several parts of the condition are false, the condition of the caller decides the
+        // error.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
             let conflict = Conflict::new(T::MODEL, table(), self.key.clone(), None, Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
@@ -106,11 +110,14 @@ impl<T: Versioned> PatchIntent<T> {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
+        // The expression of this plan sets a new incarnation, which is right only for an item with
+        // stray ids.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
             return self.with_life(condition, to);
         }
+        // The version after the patch must fit into a `u64`.
         let (least, most) = (to.value(number(0)), to.value(number(u64::MAX - 1)));
         let condition = format!(
             "attribute_exists({key}) AND ({version} BETWEEN {least} AND {most} \
@@ -136,7 +143,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.push(format_args!("{writes}={incarnation}")),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // DynamoDB evaluates the right sides on the item as it was, so this moves the ids by one.
+        // DynamoDB evaluates the right sides on the item before the update, so these assignments
+        // move each id by one attribute.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.push(format_args!("{before}={id}"));
@@ -157,14 +165,15 @@ impl<T: Versioned> PatchIntent<T> {
         let mut remove = texts.remove;
         remove.extend(lease.remove.iter().map(ToString::to_string));
         remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
+        // DynamoDB accepts each clause only once, and refuses a clause without terms.
         let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
         let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
         clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))
     }
 }
 
-/// Returns the condition that the item does not show the patch. It refuses a copy that the network
-/// delivers twice, until later patches have pushed the id out.
+/// Returns the condition that the item does not contain the id of the patch. The condition refuses
+/// a second copy of the request, until later patches have pushed the id out.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

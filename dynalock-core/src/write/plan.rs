@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// the companion and the write of the item together, or neither of them.
+    /// the companion write and the write of the item together, or applies neither write.
     pub(crate) companion: Option<Box<Write>>,
     /// The basis of the next write of the item, after this write was applied. A delete and a check
     /// have no next basis.
@@ -36,6 +36,7 @@ impl Plan {
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
+        // Only the clause of a caller without the lease compares the end of a lease with a time.
         let judged_at = match clause {
             LeaseClause::Outside { expired_before } => *expired_before,
             LeaseClause::Ignoring | LeaseClause::Holder(_) => None,

@@ -120,6 +120,7 @@ impl Writer<'_> {
     /// the outcome is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
+        // This writer has sent nothing, so the error of a passed deadline leaves no doubt.
         self.attempts.check_time()?;
         let mut request = self.request(intent, first)?;
         loop {
@@ -139,7 +140,7 @@ impl Writer<'_> {
             let judged = match refusal {
                 Ok(refusal) => self.judge_lease_row(intent, &facts, refusal).await?,
                 Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
-                // Another attempt of a patch would apply the changes twice. A token prevents that.
+                // Without a token, another attempt of a patch could apply the changes twice.
                 Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
                     // The box keeps the future of all other writes small.
                     return Box::pin(self.find_patch(intent, failure)).await;
@@ -177,7 +178,8 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(intent, last));
         }
-        // Each later patch pushes the ids on, so neither the read nor its first repetition is delayed.
+        // Each later patch moves the ids by one attribute, so neither the read nor its first
+        // repetition is delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
             Ok(item) => item,
@@ -202,6 +204,8 @@ impl Writer<'_> {
             // Each plan contains the time and the beat of its attempt, so its content differs. The
             // SDK generates a token for it, and the write id resolves lost replies.
             Delivery::Plain => None,
+            // Each plan gets a new token, because DynamoDB refuses other content under a known
+            // token.
             Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
         };
         let content = if companion.is_none() && token.is_none() {
@@ -357,6 +361,7 @@ impl Writer<'_> {
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
+            // `verdict` reads only the ring, and a patch leaves its id in other attributes.
             _ if shows_patch => Verdict::Applied,
             // The item has no write ids, but its lease shows the commit: a separate release is sent
             // only after a commit has failed.
@@ -385,6 +390,7 @@ impl Writer<'_> {
 impl LeaseRowRefusal {
     /// Returns the refusal by the lease row, or the failure of the whole transaction.
     fn of(reasons: ActionReasons) -> Result<Self, Failure> {
+        // The write of the item is the first action, and its companion write is the second.
         let is_refused_by_row = match reasons.as_slice() {
             [own, row] => {
                 let is_permanent = matches!(own.class(), Some(CancellationClass::Permanent | CancellationClass::Mixed));

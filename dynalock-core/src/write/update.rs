@@ -24,6 +24,7 @@ pub(crate) fn update(
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
     let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);
+    // DynamoDB refuses an expression that names an attribute twice.
     remove.sort_unstable();
     remove.dedup();
 

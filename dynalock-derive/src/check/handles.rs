@@ -19,7 +19,7 @@ pub(crate) struct Handle<'a> {
     pub(crate) aliases: Vec<String>,
 }
 
-/// The type of the values, as the library knows it.
+/// The type of the values in the handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
     /// The type of the field.
@@ -80,7 +80,7 @@ impl<'a> Handle<'a> {
 
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
-        // A set that is missing is empty, so another default is not supported.
+        // A patch treats a missing set as empty, so a handle of a set supports no other default.
         (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,

@@ -140,7 +140,8 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     })
 }
 
-/// Reports what prevents handles for a struct that other items contain, and returns its handles.
+/// Returns the handles of a struct that other items contain, and reports the errors that prevent
+/// handles.
 pub(crate) fn check_nested<'a>(model: &Struct<'a>, errors: &mut Errors) -> Vec<Handle<'a>> {
     container(model, errors);
     for field in &model.fields {

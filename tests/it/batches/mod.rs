@@ -1,4 +1,5 @@
-//! Writes of many items, with faults: `create_many`, `update_many`, `delete_many` and `import_unchecked`.
+//! Writes of many items, with faults: `create_many`, `update_many`, `delete_many` and
+//! `import_unchecked`.
 
 mod checked;
 mod imports;

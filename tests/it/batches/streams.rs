@@ -91,7 +91,7 @@ async fn the_size_hint_is_the_number_of_items_without_a_result() {
     assert!(stream.next().await.is_none());
 }
 
-/// What is spawned has to be `Send`.
+/// A spawned future must be `Send`.
 #[tokio::test(start_paused = true)]
 async fn streams_and_calls_can_be_spawned() {
     let shop = Shop::in_process(Faults::none());

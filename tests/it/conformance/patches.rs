@@ -1,4 +1,4 @@
-//! Patches: what each change leaves, and which item refuses it.
+//! Patches: the effect of each change, and the items that refuse it.
 
 use std::collections::BTreeSet;
 
@@ -134,7 +134,7 @@ async fn a_stored_null_counts_as_absent(shop: &Shop) {
     assert_eq!((patched.limit, patched.note.as_deref(), patched.version()), (Some(2), Some("new"), 2));
     let patched = table.items.patch("a").set(a.note, None).await.unwrap();
     assert_eq!(patched.note, None);
-    // Once more in a transaction, and with the token of a single patch.
+    // The same holds for a patch in a transaction, and for a single patch with a token.
     let mut tx = dynalock::Transaction::new(&shop.client);
     tx.patch(&table.items, "a").set_if_absent(a.note, "again".to_owned());
     tx.commit().await.unwrap();

@@ -40,7 +40,7 @@ impl Draw {
         (0..self.0.usize(0..3)).map(|_| ['a', 'b', 'ü'][self.0.usize(0..3)]).collect()
     }
 
-    /// A number in one of the notations that mean the same.
+    /// A number in one of its notations.
     fn notation(&mut self) -> AttributeValue {
         let number = self.number();
         AttributeValue::N(match self.0.usize(0..3) {

@@ -57,7 +57,7 @@ fn times(note: &Note) -> (i64, i64) {
     (i64::try_from(note.written_at).unwrap(), note.changed_at.unwrap())
 }
 
-/// A table with a note, and the repository of a caller whose clock is so many seconds ahead.
+/// A table with a note, and the repository of a caller whose clock is this number of seconds ahead.
 async fn noted(shop: &Shop) -> (Table<Note>, Stored<Note>, impl Fn(i64) -> Repository<Note>) {
     let table = shop.table::<Note>().await;
     let note = table.items.create(Note::new("a", "one")).await.unwrap();

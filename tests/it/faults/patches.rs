@@ -1,4 +1,5 @@
-//! Patches while requests and replies are lost: a patch in doubt is never sent again, and the item shows whether it was applied.
+//! Patches while requests and replies are lost: a patch in doubt is never sent again, and the item
+//! shows whether it was applied.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -11,7 +12,7 @@ use dynalock::{
 use super::tally::increment;
 use crate::support::{FAULTS, LOST_REPLIES, Product, Shop, Table, changed, millis, n, now, s, secs, settle, travel};
 
-/// Replies that are lost of all requests, and how many of 10,000 patches may be indeterminate.
+/// The share of lost replies, and the number of 10,000 patches that may be indeterminate.
 fn losses() -> [(Faults, usize); 3] {
     let losses = |seed, rate| Faults::seeded(seed).rate(Fault::LoseReply, rate);
     [(losses(1, 0.01), 5), (losses(5, 0.05), 25), (losses(20, 0.2), 10_000)]
@@ -48,8 +49,9 @@ async fn patches_exactly_once_are_never_indeterminate() {
     }
 }
 
-/// Sends 128 writes of one item at once, and returns the time of the slowest in milliseconds. An item takes half a
-/// millisecond for each write, and the way there five.
+/// Sends 128 writes of one item at once, and returns the time of the slowest write in milliseconds.
+/// The item is busy for half a millisecond with each write, and a request travels for five
+/// milliseconds.
 async fn slowest_of_128<F: Future<Output = ()> + Send + 'static>(write: impl Fn(&Shop, Table<Product>) -> F) -> u128 {
     let shop = Shop::without_faults();
     let table = one_product(&shop).await;

@@ -125,8 +125,8 @@ async fn processes_that_are_killed_at_random_leave_the_queue_in_order() {
     }
     let doubled: Vec<_> = told.iter().filter(|fence| !fences.insert(**fence)).collect();
     assert!(doubled.is_empty(), "{doubled:?}");
-    // All workers are dead. A new caller is served after at most one lease for each entry that is
-    // left.
+    // All workers have been killed. A new caller is served after at most one lease for each entry
+    // that is left.
     let standing = u32::try_from(locks.queue("printer").await.unwrap().len()).unwrap();
     let last = locks.acquire("printer").fair().wait((TTL + MAX_SKEW) * standing + secs(20)).await.unwrap();
     assert!(last.fence() > *fences.last().unwrap(), "{last:?}");

@@ -62,7 +62,7 @@ fn creating(table: &[(&'static str, &'static str)], time_to_live: &[&'static str
     })
 }
 
-/// Whether the table is still described. The last status of the table is shown once.
+/// Returns whether the next answer describes the table. The last status of the table is shown once.
 fn next_is_described(table: &Mutex<Vec<(&'static str, &'static str)>>) -> bool {
     !table.lock().unwrap().is_empty()
 }

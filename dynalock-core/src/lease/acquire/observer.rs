@@ -20,8 +20,8 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if a later read showed no holder. That read may be outdated, so it does not end the
-    /// observation.
+    /// `true` if a later read showed no holder. The later read may be outdated, so it does not end
+    /// the observation.
     seems_free: bool,
     /// The number of attempts that were denied although the lease seemed to have ended. A change of
     /// the lease sets it to zero.

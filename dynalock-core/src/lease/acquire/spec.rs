@@ -20,8 +20,8 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock that errors show. For the lease of an item, it is the key of the item
-    /// if errors may show it.
+    /// The name of the lock that errors show. For the lease of an item, the name is the key of the
+    /// item, if errors may show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,

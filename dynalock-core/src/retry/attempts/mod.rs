@@ -214,8 +214,8 @@ impl Attempts {
 
     /// Sleeps before the next attempt, or returns the error that ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // The other transaction or request ends soon. Retries do not make this worse, so they do not
-        // use the budget.
+        // The other transaction or request ends soon. Retries do not make this worse, so they do
+        // not use the budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await

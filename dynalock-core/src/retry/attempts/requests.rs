@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum Answered {
     /// The update was applied. The field is the item before the update.
     Applied(Option<Item>),
-    /// The condition was false. The field is the item with which DynamoDB evaluated it.
+    /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
     Refused(Option<Item>),
 }
 

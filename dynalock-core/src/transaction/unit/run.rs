@@ -46,7 +46,8 @@ pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
-    /// `true` if the current run has read the item. Only these items are checked by the commit.
+    /// `true` if the current run has read the item. The commit checks only the items that the
+    /// current run has read.
     pub(super) is_read: bool,
 }
 

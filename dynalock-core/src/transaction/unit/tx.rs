@@ -21,8 +21,8 @@ use crate::{
 
 /// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
 ///
-/// An [expired](crate::Repository#expired-items) item counts as absent. The commit requires
-/// that it is unchanged since it was read.
+/// An [expired](crate::Repository#expired-items) item counts as absent. The commit then requires
+/// that the expired item has not changed since it was read.
 ///
 /// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be
 /// dropped before the closure ends. Writes are recorded, and sent after the closure has ended. A
@@ -114,12 +114,12 @@ impl Tx {
     ///
     /// # Errors
     ///
-    /// The errors are those of [`get`](Self::get).
+    /// The errors are the same as for [`get`](Self::get).
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. Items that were already read may still count as read,
-    /// so that the commit checks them.
+    /// The future can be dropped at any time. Items that were already read may still count as read.
+    /// The commit then checks these items.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -252,8 +252,8 @@ impl Tx {
         self.add(repository, PendingOperation::exists(repository, key.into_key()));
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item
-    /// counts as none, as long as it is unchanged since the refusal that showed it.
+    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
+    /// as absent, if it has not changed since the refusal that returned it.
     ///
     /// # Examples
     ///

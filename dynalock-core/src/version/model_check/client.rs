@@ -13,14 +13,14 @@ use crate::version::{Doubt, LateCopies, Verdict};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
-    /// Reads, and writes once.
+    /// The client reads the item, and writes it once.
     Update,
-    /// Reads and writes until a write is applied.
+    /// The client reads and writes the item until a write is applied.
     Modify,
     /// Like `Modify`, but creates a missing item.
     Upsert,
     Delete,
-    /// Writes without a read.
+    /// The client writes the item without a read.
     Patch,
     /// A call of another program. It is one request, which is always answered.
     Foreign(Foreign),
@@ -144,7 +144,8 @@ impl Client {
         }
     }
 
-    /// Returns the world in which the client sends its first request, computed from the current item.
+    /// Returns the world in which the client sends its first request, computed from the current
+    /// item.
     fn start(&self, setup: &Setup, world: World, call: Call, sent: u8) -> World {
         let change = match (call, world.basis()) {
             (Call::Create, _) | (Call::Upsert, None) => Change::Create,

@@ -68,7 +68,7 @@ enum Sending {
     Plain,
     /// All writes.
     Once,
-    /// All writes but updates, as in a unit of work with one write.
+    /// All writes except updates, as in a unit of work with one write.
     UnitOfWork,
 }
 
@@ -85,7 +85,8 @@ impl Sending {
 /// The time at which an item may be deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deletes {
-    /// When the call that created the item has ended and none of its requests can still arrive.
+    /// An item may be deleted when the call that created it has ended and none of its requests can
+    /// still arrive.
     OfSettledItems,
     AtAnyTime,
 }
@@ -99,7 +100,7 @@ enum Duplicates {
     OfAll,
 }
 
-/// How long the server remembers tokens.
+/// The time for which the server remembers tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tokens {
     AreRemembered,
@@ -128,7 +129,7 @@ impl<'a> Setup<'a> {
         World::new(self.start.item(), clients, self.scripts.iter().map(|script| script.len()).sum())
     }
 
-    /// Explores all worlds without a violation, and returns their number.
+    /// Explores all worlds, and returns their number. Panics at a violation.
     fn holds(&self) -> usize {
         match explore(self) {
             Ok(worlds) => worlds,
@@ -304,8 +305,8 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
 }
 
-/// An id that was read is in no ring of another incarnation. A ring that was read empty has no such
-/// id.
+/// No ring of another incarnation contains an id that was read. A ring that was empty when it was
+/// read has no id to look for.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -330,7 +331,7 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // Without deletes, it would be a proof.
+    // Without deletes, a short ring would be a proof.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -348,7 +349,8 @@ fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> 
     Setup { rules, deletes: Deletes::AtAnyTime, looks_for, ..setup }
 }
 
-/// After a delete, the item is absent again. No condition distinguishes this absence from the first.
+/// After a delete, the item is absent again. No condition distinguishes this absence from the
+/// first.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
     for incarnations in [Drawn::PerCall, Drawn::PerAttempt] {

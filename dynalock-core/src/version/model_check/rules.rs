@@ -21,14 +21,15 @@ pub(super) struct Rules {
     pub(super) absent_patch: Verdict,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
-    /// How often a token is drawn. An attempt under another token has another incarnation.
+    /// The frequency with which a token is drawn. An attempt under another token has another
+    /// incarnation.
     pub(super) tokens: Drawn,
 }
 
-/// What a patch knows about the item from an earlier refusal.
+/// The knowledge of a patch about the item, from an earlier refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Patch {
-    /// Whether the item has write ids without a version.
+    /// `true` if the item has write ids without a version.
     pub(super) has_stray_ids: bool,
 }
 
@@ -49,7 +50,7 @@ pub(super) enum Register {
     IsIgnored,
 }
 
-/// How often a random value is drawn.
+/// The frequency with which a random value is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     PerCall,
@@ -87,14 +88,14 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// Takes an item without write ids for the item that was read if it has the same version.
+/// Treats an item without write ids as the item that was read, if both have the same version.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
 }
 
-/// Evaluates the condition of a patch on the version and the ring, and its effect on them. They are
-/// the texts of `PatchIntent::own_condition` and `PatchIntent::text`.
+/// Evaluates the condition of a patch on the version and the ring, and its effect on them. This
+/// function represents the texts of `PatchIntent::own_condition` and `PatchIntent::text`.
 fn patched(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
     let ring = match (was.version, &was.ring) {
         (None, Some(_)) if patch.has_stray_ids => Ring::new(begins),
@@ -143,8 +144,8 @@ fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
 
-/// Defines broken rules. Each takes more cases for a proof of a conflict than the rules of the
-/// library.
+/// Defines broken rules. Each broken rule accepts more cases as a proof of a conflict than the
+/// rules of the library.
 macro_rules! too_much_is_proven {
     ($($name:ident: |$expected:pat_param, $found:pat_param| $proven:expr;)*) => {$(
         pub(super) fn $name(
@@ -180,7 +181,7 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// Takes a refusal under a token for a proof that no attempt will be applied later.
+/// Treats a refusal under a token as a proof that no attempt will be applied later.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -190,7 +191,7 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// Takes the absence of the item of a delete for a success, under a token too.
+/// Treats the absence of the item as a success of its delete, even under a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

@@ -21,7 +21,7 @@ pub(super) struct World {
     late: Vec<Request>,
     /// The requests that the server applied and whose tokens it remembers.
     tokens: Vec<Request>,
-    /// Whether ten minutes have passed, so that the server has forgotten the tokens.
+    /// `true` if ten minutes have passed, so that the server has forgotten the tokens.
     pub(super) are_tokens_forgotten: bool,
     ghost: Ghost,
 }
@@ -56,7 +56,7 @@ struct Ghost {
 /// An event that must not happen. The number identifies the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
-    /// A write was applied to another state of the item than the one it was computed from.
+    /// A write was computed from one state of the item, and applied to another state.
     LostUpdate(u8),
     /// An update, a delete or a patch was applied again.
     AppliedTwice(u8),
@@ -194,7 +194,7 @@ impl Item {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
 
-    /// Returns what a refused patch learns from the item that refused it.
+    /// Returns the knowledge of a patch about the item that refused it.
     pub(super) fn patch(&self) -> Patch {
         Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
@@ -318,8 +318,8 @@ impl World {
         }
     }
 
-    /// Returns the worlds in which one more late request has arrived. A late create or patch arrives
-    /// once. Any other request may arrive any number of times.
+    /// Returns the worlds in which one more late request has arrived. A late create or patch
+    /// arrives once. Any other request may arrive any number of times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.may_always_pass();

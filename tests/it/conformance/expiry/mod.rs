@@ -54,13 +54,14 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A table whose expired items are not deleted during a test. DynamoDB Local deletes them within seconds.
+/// A table whose expired items are not deleted during a test. DynamoDB Local deletes them within
+/// seconds.
 async fn table<T: Versioned>(shop: &Shop) -> Table<T> {
     let table = shop.table::<T>().await;
     let attribute = T::MODEL.times.expires.unwrap().name;
     let off = TimeToLiveSpecification::builder().enabled(false).attribute_name(attribute).build().unwrap();
     let switched = shop.plain.update_time_to_live().table_name(table.name()).time_to_live_specification(off).send();
-    // DynamoDB refuses a second change within an hour. It deletes no item so soon.
+    // DynamoDB refuses a second change within an hour, but does not delete items this early.
     drop(switched.await);
     table
 }

@@ -1,4 +1,5 @@
-//! Transactions and units of work treat an expired item as absent, on the condition that it stays as it was seen.
+//! Transactions and units of work treat an expired item as absent, on the condition that it stays
+//! as it was seen.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

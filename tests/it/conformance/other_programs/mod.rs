@@ -1,5 +1,6 @@
-//! Tables of other programs. `fixtures` has the items that a program wrote, and the writes that it sent when it changed its first item
-//! several times. `makers` has the programs, and the script `make` that makes the fixtures.
+//! Tables of other programs. `fixtures` has the items that a program wrote, and the writes that it
+//! sent when it changed its first item several times. `makers` has the programs, and the script
+//! `make` that makes the fixtures.
 //!
 //! Each program has its own file, with a struct for its items.
 
@@ -90,7 +91,8 @@ trait OtherOrder: Versioned + Clone + Debug + PartialEq {
     /// The version that the program gives a new item.
     const FIRST_VERSION: u64;
 
-    /// The orders 7 and 8 of "alice". The first has all attributes, and the second only those that every order has.
+    /// The orders 7 and 8 of "alice". The first has all attributes, and the second only those that
+    /// every order has.
     fn orders() -> [Self; 2];
 
     /// Changes the total.
@@ -103,7 +105,8 @@ trait OtherOrder: Versioned + Clone + Debug + PartialEq {
 #[derive(Deserialize)]
 struct Fixture {
     items: Vec<Value>,
-    /// The version that the first write expects is that of the first item, and each other write expects one more.
+    /// The version that the first write expects is that of the first item, and each other write
+    /// expects one more.
     writes: Vec<Value>,
 }
 
@@ -212,7 +215,7 @@ async fn table_of<O: OtherOrder>(shop: &Shop) -> Table<O> {
     table
 }
 
-/// The order as this library has it after so many updates.
+/// Returns the order as this library stores it after this number of updates.
 async fn updated<O: OtherOrder>(table: &Table<O>, order: &O, times: usize) -> Stored<O> {
     let mut stored = table.items.get(key_of(order)).await.unwrap().unwrap();
     for _ in 0..times {
@@ -277,8 +280,8 @@ async fn applies(client: &Client, table: &str, write: &Value) -> bool {
     }
 }
 
-/// A bool that a program stores as the number 0 or 1. A newtype can be compared in conditions, which a field with
-/// `#[serde(with)]` cannot.
+/// A bool that a program stores as the number 0 or 1. A newtype can be compared in conditions,
+/// which a field with `#[serde(with)]` cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "u8", into = "u8")]
 struct Bit(bool);

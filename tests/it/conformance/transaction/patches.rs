@@ -159,7 +159,7 @@ async fn a_transaction_of_patches_is_committed_once_under_its_token(shop: &Shop)
     post().commit().await.unwrap();
     post().commit().await.unwrap();
     assert_eq!(stock(&table).await, [6, 5]);
-    // Other content under the token, and the item still shows the first.
+    // The token is used again with other content, while the item still shows the first transaction.
     let mut tx = Transaction::new(&shop.client).token(&token);
     tx.patch(&table.items, "a").add(STOCK, 2);
     let error = tx.commit().await.unwrap_err();
