@@ -62,18 +62,15 @@ impl Write {
     /// Sends the write as a single request. Returns the item after a patch, and `None` after other
     /// writes.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
+        let returned = matches!(self.action, Action::Patch(_)).then_some(ReturnValue::AllNew);
         let sent = match self.action {
             Action::Put(item) => {
                 let request = conditional!(client.put_item(), self).set_item(Some(item));
                 request.send().await.map(drop).map_err(classify)
             }
-            Action::Update(text) => {
+            Action::Update(text) | Action::Patch(text) => {
                 let request = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
-                request.send().await.map(drop).map_err(classify)
-            }
-            Action::Patch(text) => {
-                let request = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
-                let sent = request.return_values(ReturnValue::AllNew).send().await;
+                let sent = request.set_return_values(returned).send().await;
                 return sent.map(|output| output.attributes).map_err(classify);
             }
             Action::Delete => {
