@@ -189,7 +189,7 @@ impl<T: Versioned> Session<T> {
             };
             item = match result {
                 WriteResult::Applied(stored) => return Ok(stored),
-                WriteResult::Conflict(met) => self.after_conflict(&get, key, expected, met).await?,
+                WriteResult::Conflict(met) => Box::pin(self.after_conflict(&get, key, expected, met)).await?,
             };
             // A late copy of an earlier attempt may have been applied. In this case, the write has
             // succeeded.

@@ -154,7 +154,8 @@ impl<T: Versioned> Session<T> {
         let get = self.get(&key)?;
         // No condition can compare a digest, so the item is read and compared with the etag.
         let expected = Some(etag.number());
-        let Some(item) = self.read(&get).await? else {
+        // A value with an etag is rare, and the box keeps the future of other writes small.
+        let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
         match basis_at::<T>(self.table(), item.clone(), &etag)? {
@@ -186,7 +187,7 @@ impl<T: Versioned> Session<T> {
                 // Another caller was faster, or DynamoDB has deleted the expired item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
-                    self.after_conflict(&get, &intent.key(), expected, met).await?
+                    Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };

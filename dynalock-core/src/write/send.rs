@@ -138,15 +138,15 @@ impl Writer<'_> {
                 Err(failure) => Err(failure),
             };
             let judged = match refusal {
-                Ok(refusal) => self.judge_lease_row(intent, &facts, refusal).await?,
-                Err(Failure::Condition(item)) => self.judge_condition(intent, &facts, item).await?,
+                // The boxes keep the future of a write without a refusal small.
+                Ok(refusal) => Box::pin(self.judge_lease_row(intent, &facts, refusal)).await?,
+                Err(Failure::Condition(item)) => Box::pin(self.judge_condition(intent, &facts, item)).await?,
                 // Without a token, another attempt of a patch could apply the changes twice.
                 Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
-                    // The box keeps the future of all other writes small.
                     return Box::pin(self.find_patch(intent, failure)).await;
                 }
                 Err(failure) => {
-                    self.pause(intent, &facts, failure).await?;
+                    Box::pin(self.pause(intent, &facts, failure)).await?;
                     // While the outcome under a token is unknown, the token must not get other
                     // content. The same request is therefore sent again.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
