@@ -122,8 +122,8 @@ pub struct TimeModel {
     pub unit: TimeUnit,
 }
 
-/// The times of one item that the library keeps, in the units of their fields. A time is `None` if
-/// the item does not have it.
+/// The time of the create and the time of the last write of one item. Each time has the unit of its
+/// field. A time is `None` if the item does not have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time of the create.

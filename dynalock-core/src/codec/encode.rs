@@ -261,7 +261,7 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that has a fingerprint but cannot be converted into an attribute.
+/// Returns the error for a value that was hashed but cannot be converted into an attribute.
 /// The texts of `serde_dynamo` about sets quote no value, so they become the `reason`. Any other
 /// text may quote a value, so it becomes the `detail`.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {

@@ -43,7 +43,7 @@ impl ItemExpiry {
         item.filter(|item| !self.is_over(model, item))
     }
 
-    /// Returns the range of times that are over now.
+    /// Returns the range of times to live that count as expired now.
     pub(crate) fn times(&self) -> ExpiredTimes {
         let now = Duration::from_millis(clock::epoch_millis().saturating_add_signed(self.clock_offset));
         ExpiredTimes::at(now.saturating_sub(self.max_skew))

@@ -66,7 +66,8 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// A copy of the item without bookkeeping. Only types with a flattened field keep this copy.
+/// A copy of the item without bookkeeping attributes, for types with a flattened field. Other types
+/// keep no copy.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 

@@ -5,7 +5,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::Item;
 use crate::model::{KeptTimes, Model, TimeModel};
 
-/// Returns the kept times of an item. A time that is no whole number counts as missing.
+/// Returns the time of the create and the time of the last write that the item contains. A time that
+/// is no whole number counts as missing.
 pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     let time = |time: TimeModel| item.get(time.name)?.as_n().ok()?.parse().ok();
     let of = model.times;

@@ -86,8 +86,8 @@ impl Cancelled {
         })
     }
 
-    /// Returns the common class of all reasons. If the reasons have several classes, returns
-    /// `Mixed`.
+    /// Returns the [`CancellationClass`] that all cancellation reasons share, or `Mixed` if the
+    /// reasons differ in their class.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }

@@ -76,8 +76,8 @@ pub enum Heartbeat {
     /// the provider waits for the blocked runtime, heartbeats wait as well.
     ///
     /// A stuck worker keeps its lock as long as its process lives, unless a `max_hold` is set. Do
-    /// not use the thread in tests that pause tokio's clock: the paused clock does not apply to the
-    /// thread.
+    /// not use `Thread` in tests that pause tokio's clock, because the heartbeat thread ignores the
+    /// paused clock.
     Thread,
     /// The library sends no heartbeats. The holder renews the lock itself.
     Off,

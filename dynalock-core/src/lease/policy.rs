@@ -56,7 +56,7 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the possible effect of late copies of the writes.
+    /// Returns whether DynamoDB may still apply a delayed duplicate of a write under this policy.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,

@@ -88,7 +88,7 @@ pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + S
     fn modelled(&mut self) -> Option<Failure>;
 }
 
-/// Returns the failure for an error of the SDK. No other function interprets these errors.
+/// Returns the failure for an error of the SDK. Only this function interprets errors of the SDK.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),

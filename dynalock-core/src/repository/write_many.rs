@@ -200,7 +200,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has its own error. The call itself never fails.
+    /// Each item has its own `Result`. The call itself never fails.
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.

@@ -1,4 +1,5 @@
-//! Decides how soon the next attempt follows after a conflict, and from which item it starts.
+//! Decides the delay between a conflict and the next attempt. Also decides whether the attempt starts
+//! from the item that the conflict returned, or reads the item again.
 
 use std::time::Duration;
 

@@ -117,9 +117,11 @@ pub enum TableDifference {
     IndexSortKey {
         /// The index.
         index: &'static str,
-        /// The name in the type, or `None` if its index has no sort key.
+        /// The name of the sort key in the type, or `None` if the index in the type has no sort
+        /// key.
         expected: Option<&'static str>,
-        /// The name in the table, or `None` if its index has no sort key.
+        /// The name of the sort key in the table, or `None` if the index in the table has no sort
+        /// key.
         found: Option<String>,
     },
     /// A key of an index has another type in the table than in the struct.

@@ -165,10 +165,10 @@ impl Revision {
     }
 
     /// Returns whether the item can never have this revision again. `now` is the current revision
-    /// of the item. The answer is `true` in three cases: the item is gone, it has another
-    /// incarnation, or it has a higher version in the same incarnation. The answer is always
-    /// `false` for a revision without a version or write ids, because another program may restore
-    /// the earlier content. The ring alone shows nothing: another program may increment the
+    /// of the item. Returns `true` in three cases: the item is gone, it has another incarnation, or
+    /// it has a higher version in the same incarnation. Returns `false` for every revision that
+    /// lacks a version or lacks write ids. Another program may restore the earlier content of such
+    /// an item. The ring alone shows nothing: another program may increment the
     /// version, restore an old version, or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without both a version and write ids, only the content identifies the state, and the same
@@ -263,8 +263,8 @@ pub(crate) enum Doubt {
     None,
     /// The outcome is unknown, and only the item can show it.
     Plain(LateCopies),
-    /// The outcome is unknown, but the attempts had a token. If an attempt had been applied,
-    /// DynamoDB would have recognised the token.
+    /// The outcome is unknown, but each attempt carried a client request token. If an attempt had
+    /// been applied, DynamoDB would have recognised the token.
     UnderToken,
 }
 
@@ -359,8 +359,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 
 /// Returns whether the current ring shows all writes since the read. New ids are added at the
 /// front, and old ids are removed at the back only. The ring is therefore complete while it
-/// contains the newest id that was read. A ring without ids shows nothing. A patch leaves a ring
-/// without ids in an item that had no ring.
+/// contains the newest id that was read. A ring without ids shows nothing. If an item had no write
+/// ids, a patch adds a ring without ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.contains(newest))
 }

@@ -24,7 +24,7 @@ pub(crate) enum Requirement {
     Exists(ExpiredTimes),
     /// The key has no item, or an expired item in this state.
     Absent { expired: Option<State> },
-    /// The holder with this proof has the lease of the item.
+    /// The holder with this owner and fence must hold the lease of the item.
     Guard(HolderProof),
     /// A condition of the caller must be true.
     Condition(UserCondition),

@@ -15,7 +15,7 @@ use crate::{
     lease::{owner::Owner, record::LockRecord},
 };
 
-/// The progress of a wait in a fair queue: [`QueueTicket`].
+/// The progress of a [`QueueTicket`] that waits in a fair queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {

@@ -64,8 +64,8 @@ use crate::{
 /// An unvalidated error can come from the first run, and from later runs that have read their items
 /// again.
 ///
-/// A unit of work can read and write up to 100 items. A unit of work costs twice the write units of
-/// these items. A single update or replace without other reads is a plain conditional write, at
+/// A unit of work can read and write up to 100 items. A unit of work consumes twice the write units
+/// of the items that it reads and writes. A single update or replace without other reads is a plain conditional write, at
 /// half the cost of a transaction. Queries are not protected: another caller may add an item that a
 /// query would have found.
 ///
