@@ -1,4 +1,5 @@
-//! `#[derive(Versioned)]` and `#[derive(KeyAttribute)]`, the derive macros of dynalock.
+//! `#[derive(Versioned)]`, `#[derive(KeyAttribute)]` and `#[derive(Attributes)]`, the derive macros
+//! of dynalock.
 //!
 //! Use these derives through the facade, `dynalock::Versioned`, where the examples are compiled.
 //! `Versioned` describes a serde struct with named fields as one item of a DynamoDB table. It reads
@@ -133,7 +134,7 @@
 //! | a rename that differs for reading and writing | any field, unless an `alias` reads the written name |
 //! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |
 //! | `skip_deserializing` without `skip_serializing` | any field: a value would not show what is stored, and would overwrite it |
-//! | the name of the version attribute, of an attribute of the lease, or `_writes` | any field that is not `#[dynalock(version)]`: the repository uses them |
+//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field that is not `#[dynalock(version)]`: the repository uses them |
 //!
 //! `default` is allowed on each field and on the struct.
 //!
@@ -154,7 +155,12 @@
 //! - `OrderIndexes`, and `Order::INDEX`, which contains an `Index` handle of each index;
 //! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under
 //!   the name of the field. A field that serde does not write, does not read or flattens has no
-//!   handle. A field with `with` or `serialize_with` has an `Opaque` handle.
+//!   handle. A field that a module of `serde_dynamo` writes as a set has a handle of a set. Any
+//!   other field with `with` or `serialize_with` has an `Opaque` handle.
+//!
+//! `#[derive(Attributes)]` is for a struct inside of an item, for example an `Address`. It generates
+//! only `AddressAttributes` and `Address::ATTR`, for paths such as
+//! `Order::ATTR.address.at(Address::ATTR.city)`.
 //!
 //! Type parameters and where clauses are copied. A lifetime is refused, because an item is owned
 //! data. The key type has no parameters.

@@ -245,8 +245,7 @@ impl<T, V, R> Path<T, V, R> {
         Self { document: DocumentPath { root: field, steps: Vec::new() }, missing, of: PhantomData }
     }
 
-    /// Returns the path of a field in this struct. The struct derives
-    /// [`Attributes`](https://docs.rs/dynalock).
+    /// Returns the path of a field in this struct. The struct has `#[derive(Attributes)]`.
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,

@@ -14,7 +14,7 @@ use crate::{
     retry::{AfterConflict, Attempts, unexpected_condition},
     version::{Repeats, WriteId, ring_of, version_in},
     write::{
-        intent::{Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
+        intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
         patch::SharedPatch,
         plan::Plan,
@@ -177,7 +177,8 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            intent.meet(expired.as_ref())?;
+            // The loop decides itself whether another request is worth it.
+            let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
                 WriteResult::Conflict(met) => met,
@@ -366,7 +367,7 @@ impl<T: Versioned> Session<T> {
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
             // The item has a null or stray ids, so the next plan has another expression.
-            if intent.meet(Some(&item))? {
+            if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {

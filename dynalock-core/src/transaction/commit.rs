@@ -14,7 +14,7 @@ use crate::{
     version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, shows, verdict},
     write::{
         assembly::{Assembly, WritePosition, assemble},
-        intent::{Intent, Target},
+        intent::{Adapted, Intent, Target},
         operation::Operation,
         send::WriteResult,
         stamp::WriteStamps,
@@ -220,7 +220,7 @@ pub(super) async fn send(
             return Err(already_committed(attempts));
         }
         // The caller's token must not be used for other content.
-        let may_pass = !is_given && pass_expired(operations, &positions, &reasons)?;
+        let may_pass = !is_given && adapt(operations, &positions, &reasons)? == Adapted::Yes;
         if !may_pass || !attempts.may_go_on(Duration::ZERO) {
             let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
             return Err(refused.into_error(transaction, attempts.spent()));
@@ -231,25 +231,26 @@ pub(super) async fn send(
     }
 }
 
-/// Adapts the operations that were refused by an expired lease in a separate row, or by an expired
-/// item. Returns `true` if an operation was adapted.
-fn pass_expired(
+/// Adapts the operations to the items that refused them: to expired leases, to expired items, and
+/// to items that need another expression of a patch.
+fn adapt(
     operations: &mut [Operation],
     positions: &[WritePosition],
     reasons: &[ActionReason],
-) -> Result<bool, Error> {
+) -> Result<Adapted, Error> {
     let leases = Refused { operations: &*operations, positions, reasons }.by_expired_lease();
-    let mut may_pass = !leases.is_empty();
+    let mut adapted = Adapted::if_changed(!leases.is_empty());
     for index in leases {
         operations[index].companion = CompanionWrite::RemoveExpired;
     }
     for (operation, position) in operations.iter_mut().zip(positions) {
         let reason = &reasons[position.write];
-        if reason.class() == Some(CancellationClass::Conflict) {
-            may_pass |= operation.meet(reason.item.as_ref())?;
+        if reason.class() == Some(CancellationClass::Conflict) && operation.adapt(reason.item.as_ref())? == Adapted::Yes
+        {
+            adapted = Adapted::Yes;
         }
     }
-    Ok(may_pass)
+    Ok(adapted)
 }
 
 impl TransactionSender<'_> {

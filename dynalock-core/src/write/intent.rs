@@ -94,13 +94,28 @@ pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
 
-    /// Adapts the plan to the item that is stored under the key. Returns whether the plan has
-    /// changed.
-    fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error>;
+    /// Adapts the plan to the item that is stored under the key.
+    fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
     /// plan.
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
+}
+
+/// The effect of a stored item on the plan of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Adapted {
+    /// The next plan differs from the last one, so DynamoDB may accept it.
+    Yes,
+    /// The next plan is the same.
+    No,
+}
+
+impl Adapted {
+    pub(crate) fn if_changed(is_changed: bool) -> Self {
+        if is_changed { Self::Yes } else { Self::No }
+    }
 }
 
 /// The result of one operation of a transaction.
@@ -468,18 +483,21 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
 
     /// Adapts a create to the key: the create overwrites an expired item, or requires that the key
     /// has no item.
-    fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
+    fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
         // An item that has not expired refuses the create, so the plan stays as it is.
-        if !creates || met.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
-            return Ok(false);
+        if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
+            return Ok(Adapted::No);
         }
-        let has_changed = met.is_some() || self.change.basis().is_some();
-        self.change = match met {
+        let change = match stored {
             Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
             None => Change::Create,
         };
-        Ok(has_changed)
+        // If the state is the same, something else refused the create, for example a lease.
+        let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
+        let adapted = Adapted::if_changed(state(&change) != state(&self.change));
+        self.change = change;
+        Ok(adapted)
     }
 
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput {

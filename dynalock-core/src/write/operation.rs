@@ -1,4 +1,7 @@
-use super::{check::Requirement, intent::OwnedIntent};
+use super::{
+    check::Requirement,
+    intent::{Adapted, OwnedIntent},
+};
 use crate::{
     codec::{Item, State, state_of},
     error::{Error, Spent},
@@ -35,17 +38,18 @@ impl Operation {
         Ok(Self::new(item_ref, OperationKind::Check(requirement)))
     }
 
-    /// Adapts the operation to the item that is stored under the key. Returns whether the operation
-    /// has changed.
-    pub(crate) fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
+    /// Adapts the operation to the item that is stored under the key.
+    pub(crate) fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let ItemRef { table, model, expiry, .. } = &self.item_ref;
-        match (&mut self.kind, met) {
-            (OperationKind::Write(intent), _) => intent.meet(met),
+        match (&mut self.kind, stored) {
+            (OperationKind::Write(intent), _) => intent.adapt(stored),
             (OperationKind::Check(Requirement::Absent { expired }), Some(item)) if expiry.is_over(model, item) => {
-                *expired = Some(state_of(model, table, item)?);
-                Ok(true)
+                let state = Some(state_of(model, table, item)?);
+                let adapted = Adapted::if_changed(*expired != state);
+                *expired = state;
+                Ok(adapted)
             }
-            _ => Ok(false),
+            _ => Ok(Adapted::No),
         }
     }
 

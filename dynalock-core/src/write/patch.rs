@@ -11,7 +11,7 @@ use std::{
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use super::{
-    intent::{Intent, OperationOutput, OwnedIntent, Target},
+    intent::{Adapted, Intent, OperationOutput, OwnedIntent, Target},
     key::checked_key,
     plan::{Plan, write},
     stamp::WriteStamp,
@@ -230,13 +230,13 @@ impl<T: Versioned> OwnedIntent for PatchIntent<T> {
         None
     }
 
-    fn meet(&mut self, met: Option<&Item>) -> Result<bool, Error> {
-        let Some(item) = met else { return Ok(false) };
+    fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
+        let Some(item) = stored else { return Ok(Adapted::No) };
         let has_stray_ids = !item.contains_key(T::MODEL.version) && item.contains_key(WRITES);
         let seen = SeenItem { nulls: self.content.lock().nulls(item), has_stray_ids };
-        let is_new = seen != self.seen;
+        let adapted = Adapted::if_changed(seen != self.seen);
         self.seen = seen;
-        Ok(is_new)
+        Ok(adapted)
     }
 
     fn into_output(self: Box<Self>, _: Option<Basis>) -> OperationOutput {

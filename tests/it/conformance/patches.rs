@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use aws_smithy_types::body::SdkBody;
 use dynalock::{Error, condition::AttributeType, error::InvalidPatch};
 
 use crate::support::{Address, Basket, Part, Shop, Table, b, n, s};
@@ -22,6 +23,8 @@ cases! {
     an_attribute_of_another_type_is_refused,
     a_path_into_a_missing_parent_is_refused,
     an_attribute_under_its_alias_is_refused,
+    a_nested_attribute_under_its_alias_is_refused,
+    a_patch_of_a_small_item_costs_one_write_unit,
     an_item_of_another_program_is_adopted,
     an_item_that_lost_its_version_begins_a_new_incarnation,
     an_invalid_patch_is_not_sent,
@@ -256,6 +259,39 @@ async fn an_attribute_under_its_alias_is_refused(shop: &Shop) {
     assert_eq!(table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap().title, "old");
     table.items.update_with("a", |basket| basket.title = "new".to_owned()).await.unwrap();
     assert_eq!(table.items.patch("a").set(Basket::ATTR.title, "newer").await.unwrap().title, "newer");
+}
+
+async fn a_nested_attribute_under_its_alias_is_refused(shop: &Shop) {
+    let table = baskets(shop).await;
+    put(&table, [], [("address", AttributeValue::M([("town".to_owned(), s("Bergen"))].into()))]).await;
+    let address = Basket::ATTR.address;
+    let (attribute, reason) =
+        unpatchable(&table, table.items.patch("a").set(address.at(Address::ATTR.city), "Oslo")).await;
+    assert!(attribute == "address.city" && reason.contains("alias"), "{attribute} {reason}");
+    let patched = table.items.patch("a").add(address.at(Address::ATTR.floor), 1).await.unwrap();
+    assert_eq!(patched.address, Address { city: "Bergen".to_owned(), floor: Some(1) });
+}
+
+/// The request of a patch is sent once more with another id, and asks for the capacity that it consumes.
+async fn a_patch_of_a_small_item_costs_one_write_unit(shop: &Shop) {
+    let table = baskets(shop).await;
+    for _ in 0..9 {
+        table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap();
+    }
+    let mut body = shop.sent("UpdateItem").pop().unwrap();
+    for value in body["ExpressionAttributeValues"].as_object_mut().unwrap().values_mut() {
+        if value["B"].as_str().is_some_and(|bytes| !bytes.is_empty()) {
+            value["B"] = "AAAAAAAAAAA=".into();
+        }
+    }
+    body["ReturnConsumedCapacity"] = "TOTAL".into();
+    let sent = shop.plain.update_item().table_name(table.name()).customize().mutate_request(move |request| {
+        let body = body.to_string();
+        request.headers_mut().insert("content-length", body.len().to_string());
+        *request.body_mut() = SdkBody::from(body);
+    });
+    let consumed = sent.send().await.unwrap().consumed_capacity.unwrap();
+    assert_eq!(consumed.capacity_units, Some(1.0));
 }
 
 async fn an_item_of_another_program_is_adopted(shop: &Shop) {

@@ -35,6 +35,7 @@ pub(crate) struct Basket {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributes)]
 pub(crate) struct Address {
+    #[serde(alias = "town")]
     pub(crate) city: String,
     pub(crate) floor: Option<i8>,
 }

@@ -154,7 +154,8 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                operation.meet(held.item.as_ref())?;
+                // This is the first plan, whatever the item shows.
+                let _ = operation.adapt(held.item.as_ref())?;
             }
         }
         add_checks(&mut operations, known)?;

@@ -17,6 +17,7 @@ cases![
     a_large_item_with_a_lease_is_written_over,
     a_lease_on_an_expired_item_is_granted,
     a_holder_patches_its_expired_item,
+    a_transaction_does_not_repeat_a_create_that_a_lease_refuses,
 ];
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
@@ -157,5 +158,14 @@ async fn a_holder_patches_its_expired_item(shop: &Shop) {
     held.release().await.unwrap();
     let (_, mut held) = leased(shop, Basket::of(now() + 60), over_basket).await;
     held.patch().set(Basket::ATTR.until, now() + 60).await.unwrap();
+    held.release().await.unwrap();
+}
+
+async fn a_transaction_does_not_repeat_a_create_that_a_lease_refuses(shop: &Shop) {
+    let (table, held) = leased(shop, Cart::of(now() + 60, 2), over_cart).await;
+    let mut tx = dynalock::Transaction::new(&shop.client);
+    tx.create(&table.items, Cart::of(now() + 60, 1));
+    expect_error!(tx.commit().await, Error::Locked(_));
+    assert!(shop.counts(["TransactWriteItems"])[0] <= 2, "{:?}", shop.counts(["TransactWriteItems"]));
     held.release().await.unwrap();
 }
