@@ -34,7 +34,7 @@ use crate::{
 /// - Items with one key are written one after the other, in the order given. All others are written
 ///   in any order, up to [`concurrency`](Request::concurrency) at the same time.
 /// - The deadline and the number of attempts apply to each item separately, from its first request
-///   on. The whole call may take longer.
+///   on. In an import, they apply to each group of up to 25 items. The whole call may take longer.
 /// - If there are no items, the call sends nothing.
 #[derive(Debug)]
 pub struct WriteMany<K> {
