@@ -1,6 +1,8 @@
 //! The settings of a table at its creation and later: indexes, billing, time to live, deletion
 //! protection.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::{
     operation::{
         create_table::builders::CreateTableFluentBuilder, update_table::builders::UpdateTableFluentBuilder,
@@ -43,14 +45,16 @@ async fn describe(table: &Table) -> TableDescription {
 /// Waits until a table and its indexes have the requested settings. Engines outside of the process
 /// need time for a change.
 async fn settled(table: &Table) -> TableDescription {
-    loop {
+    for _ in 0..600 {
         let described = describe(table).await;
         let indexes = described.global_secondary_indexes();
         let active = indexes.iter().all(|index| index.index_status == Some(IndexStatus::Active));
         if active && described.table_status == Some(TableStatus::Active) {
             return described;
         }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    panic!("the table {} is not active after 600 polls: {:?}", table.name, describe(table).await);
 }
 
 fn throughput(units: i64) -> ProvisionedThroughput {
