@@ -44,6 +44,7 @@ async fn describe(table: &Table) -> TableDescription {
 
 /// Waits until a table and its indexes have the requested settings. Engines outside of the process
 /// need time for a change.
+#[expect(clippy::disallowed_methods, reason = "an engine outside of the process lives in real time")]
 async fn settled(table: &Table) -> TableDescription {
     for _ in 0..600 {
         let described = describe(table).await;
