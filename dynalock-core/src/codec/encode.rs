@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     Item,
     attributes::{AttributeSink, walk},
-    fingerprint::Fingerprint,
+    fingerprint::{Buffer, Fingerprint},
     size_of,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 
 /// Returns all attributes of a value, without the version and the write ids.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
-    let mut encode = Encode { item: Item::new(), model: T::MODEL };
+    let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
     Ok(encode.item)
 }
@@ -31,10 +31,7 @@ pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
 
 /// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
-    // `attribute` panics for some map keys, and the fingerprint refuses them. The fingerprint
-    // itself is not needed.
-    Fingerprint::of(value)?;
-    attribute(value)
+    checked_attribute(value, &mut Buffer::new())
 }
 
 /// The attributes that an update of an item sets and removes.
@@ -89,7 +86,7 @@ pub(super) struct Fingerprints(Vec<(Cow<'static, str>, Fingerprint)>);
 
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
-        let mut take = Take { fingerprints: Self::default(), model: T::MODEL };
+        let mut take = Take { fingerprints: Self::default(), model: T::MODEL, buffer: Buffer::new() };
         walk(value, &mut take)?;
         Ok(take.fingerprints)
     }
@@ -105,7 +102,7 @@ impl Fingerprints {
 
     /// Returns whether the key of `value` has changed since the fingerprints were taken.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
-        let mut keys = KeysAlone { before: &self.0, model: T::MODEL, differ: false };
+        let mut keys = KeysAlone { before: &self.0, model: T::MODEL, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
@@ -119,6 +116,7 @@ impl Fingerprints {
             at: 0,
             changes: Changes::default(),
             model: T::MODEL,
+            buffer: Buffer::new(),
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
@@ -156,6 +154,7 @@ fn written_twice(name: &str) -> SerdeError {
 struct Encode<'m> {
     item: Item,
     model: &'m Model,
+    buffer: Buffer,
 }
 
 impl AttributeSink for Encode<'_> {
@@ -163,7 +162,7 @@ impl AttributeSink for Encode<'_> {
         if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let encoded = encode_attribute(value).map_err(|error| error.in_field(&name))?;
+        let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
         // A flattened field can write the name of another field again.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
@@ -178,12 +177,13 @@ impl AttributeSink for Encode<'_> {
 struct Take<'m> {
     fingerprints: Fingerprints,
     model: &'m Model,
+    buffer: Buffer,
 }
 
 impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if is_own(self.model, &name)? {
-            let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
+            let fingerprint = Fingerprint::of(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
             self.fingerprints.0.push((name, fingerprint));
         }
         Ok(())
@@ -193,6 +193,7 @@ impl AttributeSink for Take<'_> {
 struct KeysAlone<'a> {
     before: &'a [(Cow<'static, str>, Fingerprint)],
     model: &'a Model,
+    buffer: Buffer,
     differ: bool,
 }
 
@@ -200,7 +201,7 @@ impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.model.is_key(&name) {
             // A fingerprint is enough here: the new key is never written.
-            let after = Fingerprint::of(value)?;
+            let after = Fingerprint::of(value, &mut self.buffer)?;
             self.differ |= self.before.iter().any(|(before, fingerprint)| *before == name && *fingerprint != after);
         }
         Ok(())
@@ -213,6 +214,7 @@ struct Diff<'a> {
     at: usize,
     changes: Changes,
     model: &'a Model,
+    buffer: Buffer,
 }
 
 impl Diff<'_> {
@@ -234,7 +236,7 @@ impl AttributeSink for Diff<'_> {
         if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
+        let fingerprint = Fingerprint::of(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
         if let Some(index) = self.find(&name) {
             // If an attribute is written twice, one of its values would be lost silently.
             if std::mem::replace(&mut self.seen[index], true) {
@@ -250,9 +252,14 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must take the
-/// fingerprint of the value first. The fingerprint refuses the map keys for which this conversion
-/// panics.
+/// Encodes one attribute, like [`attribute`]. The content of the buffer is overwritten.
+fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
+    buffer.write(value)?;
+    attribute(value)
+}
+
+/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must write the
+/// value into a [`Buffer`] first. The buffer refuses the map keys for which this conversion panics.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {

@@ -1,11 +1,12 @@
 //! Computes 128-bit fingerprints of serialized values. Two values with the same fingerprint are
 //! stored as the same attribute.
 //!
-//! The hash is SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012). The key of the
-//! hash is random for each process, so that no caller can prepare two values with the same
-//! fingerprint.
+//! The fingerprint of a short value, such as a number, contains the value itself. The fingerprint
+//! of a longer value contains 120 bits of its hash. The hash is SipHash-1-3 (Aumasson and
+//! Bernstein, 2012). The key of the hash is random for each process, so that no caller can prepare
+//! two values with the same fingerprint.
 
-use std::{hash::Hasher, sync::OnceLock};
+use std::{fmt, sync::OnceLock};
 
 use serde::{
     Serialize, Serializer,
@@ -15,48 +16,89 @@ use serde::{
     },
 };
 use serde_dynamo::AttributeValue;
-use siphasher::sip128::{Hasher128, SipHasher13};
+use siphasher::sip128::SipHasher13;
 
 use crate::{
     error::{SerdeError as Error, SerdeResult as Result},
     random,
 };
 
-/// The fingerprint of the value of one attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint(u128);
+/// The largest number of bytes in a fingerprint. The last byte of a fingerprint is the number of
+/// these bytes, or [`HASHED`].
+const SHORT: usize = 15;
 
-impl Fingerprint {
-    pub(super) fn of<V: Serialize + ?Sized>(value: &V) -> Result<Self> {
-        let mut hash = Hash::new();
-        value.serialize(&mut hash)?;
-        Ok(Self(hash.finish()))
+const HASHED: u8 = u8::MAX;
+
+/// The fingerprint of the value of one attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprint([u8; SHORT + 1]);
+
+impl fmt::Debug for Fingerprint {
+    /// Shows no bytes, because they may be the content of an item.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fingerprint").finish_non_exhaustive()
     }
 }
 
-/// A serializer that hashes the serde data model. The serializer hashes each value with a type tag
-/// and the length, so that different values never produce the same bytes.
-struct Hash(SipHasher13);
+impl Fingerprint {
+    /// Computes the fingerprint of a value. The bytes of the value are written into `buffer`, whose
+    /// content is overwritten.
+    pub(super) fn of<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> Result<Self> {
+        let bytes = buffer.write(value)?;
+        if bytes.len() > SHORT {
+            let mut hash = hash(bytes).to_le_bytes();
+            hash[SHORT] = HASHED;
+            return Ok(Self(hash));
+        }
+        let mut short = [0; SHORT + 1];
+        short[..bytes.len()].copy_from_slice(bytes);
+        short[SHORT] = bytes.len().to_le_bytes()[0];
+        Ok(Self(short))
+    }
+}
 
-impl Hash {
-    fn new() -> Self {
-        static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-        // One generator has a seed of 64 bits, so the key of 128 bits comes from two generators.
-        let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
-        Self(SipHasher13::new_with_keys(key[0], key[1]))
+fn hash(bytes: &[u8]) -> u128 {
+    static KEY: OnceLock<[u64; 2]> = OnceLock::new();
+    // One generator has a seed of 64 bits, so the key of 128 bits comes from two generators.
+    let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
+    SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
+}
+
+/// A serializer that writes the serde data model as bytes. The serializer writes each value with a
+/// type tag and the length, so that different values never produce the same bytes.
+pub(super) struct Buffer(Vec<u8>);
+
+impl Buffer {
+    pub(super) fn new() -> Self {
+        // Most values are shorter than this capacity.
+        Self(Vec::with_capacity(256))
     }
 
-    fn finish(&self) -> u128 {
-        self.0.finish128().as_u128()
+    /// Overwrites the buffer with the bytes of a value.
+    pub(super) fn write<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<&[u8]> {
+        self.0.clear();
+        value.serialize(&mut *self)?;
+        Ok(&self.0)
     }
 
     fn tag(&mut self, tag: Tag) {
-        self.0.write_u8(tag as u8);
+        self.0.push(tag as u8);
+    }
+
+    /// Writes a length. Most lengths take one byte.
+    fn length(&mut self, length: usize) {
+        match u8::try_from(length) {
+            Ok(short) if short < u8::MAX => self.0.push(short),
+            Ok(_) | Err(_) => {
+                self.0.push(u8::MAX);
+                self.0.extend_from_slice(&length.to_le_bytes());
+            }
+        }
     }
 
     fn text(&mut self, text: &str) {
-        self.0.write_usize(text.len());
-        self.0.write(text.as_bytes());
+        self.length(text.len());
+        self.0.extend_from_slice(text.as_bytes());
     }
 }
 
@@ -87,8 +129,9 @@ enum Tag {
 /// Hashes the entries of a map independent of their order, because a `HashMap` can write the same
 /// content in any order.
 pub(super) struct Entries<'a> {
-    parent: &'a mut Hash,
-    entry: Hash,
+    parent: &'a mut Buffer,
+    /// The position in the buffer at which the bytes of the current entry begin.
+    start: usize,
     sum: u128,
 }
 
@@ -104,20 +147,21 @@ impl SerializeMap for Entries<'_> {
             AttributeValue::Bool(flag) => flag.to_string(),
             _ => return Err(Error::not_storable("the key of a map is neither a string, nor a number, nor a boolean")),
         };
-        self.entry = Hash::new();
-        self.entry.text(&key);
+        self.start = self.parent.0.len();
+        self.parent.text(&key);
         Ok(())
     }
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
-        value.serialize(&mut self.entry).map_err(Error::in_entry)?;
+        value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
         // A sum does not depend on the order of the entries.
-        self.sum = self.sum.wrapping_add(self.entry.finish());
+        self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
+        self.parent.0.truncate(self.start);
         Ok(())
     }
 
     fn end(self) -> Result<()> {
-        self.parent.0.write_u128(self.sum);
+        self.parent.0.extend_from_slice(&self.sum.to_le_bytes());
         self.parent.tag(Tag::End);
         Ok(())
     }
@@ -125,7 +169,7 @@ impl SerializeMap for Entries<'_> {
 
 macro_rules! elements {
     ($($sequence:ident::$method:ident),* $(,)?) => {$(
-        impl $sequence for &mut Hash {
+        impl $sequence for &mut Buffer {
             type Ok = ();
             type Error = Error;
 
@@ -152,7 +196,7 @@ elements!(
 
 macro_rules! fields {
     ($($structure:ident),* $(,)?) => {$(
-        impl $structure for &mut Hash {
+        impl $structure for &mut Buffer {
             type Ok = ();
             type Error = Error;
 
@@ -173,10 +217,10 @@ macro_rules! fields {
 fields!(SerializeStruct, SerializeStructVariant);
 
 macro_rules! numbers {
-    ($($method:ident($number:ty) as $tag:ident $write:ident($wide:ty)),* $(,)?) => {$(
+    ($($method:ident($number:ty) as $tag:ident($wide:ty)),* $(,)?) => {$(
         fn $method(self, value: $number) -> Result<()> {
             self.tag(Tag::$tag);
-            self.0.$write(<$wide>::from(value));
+            self.0.extend_from_slice(&<$wide>::from(value).to_le_bytes());
             Ok(())
         }
     )*};
@@ -184,7 +228,7 @@ macro_rules! numbers {
 
 const TOO_WIDE: &str = "it is an integer of 128 bits, and integers are stored with 64; write it as a string";
 
-impl<'a> Serializer for &'a mut Hash {
+impl<'a> Serializer for &'a mut Buffer {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Self;
@@ -196,15 +240,15 @@ impl<'a> Serializer for &'a mut Hash {
     type SerializeStructVariant = Self;
 
     numbers!(
-        serialize_bool(bool) as Bool write_u8(u8),
-        serialize_i8(i8) as Signed write_i64(i64),
-        serialize_i16(i16) as Signed write_i64(i64),
-        serialize_i32(i32) as Signed write_i64(i64),
-        serialize_i64(i64) as Signed write_i64(i64),
-        serialize_u8(u8) as Unsigned write_u64(u64),
-        serialize_u16(u16) as Unsigned write_u64(u64),
-        serialize_u32(u32) as Unsigned write_u64(u64),
-        serialize_u64(u64) as Unsigned write_u64(u64),
+        serialize_bool(bool) as Bool(u8),
+        serialize_i8(i8) as Signed(i64),
+        serialize_i16(i16) as Signed(i64),
+        serialize_i32(i32) as Signed(i64),
+        serialize_i64(i64) as Signed(i64),
+        serialize_u8(u8) as Unsigned(u64),
+        serialize_u16(u16) as Unsigned(u64),
+        serialize_u32(u32) as Unsigned(u64),
+        serialize_u64(u64) as Unsigned(u64),
     );
 
     fn serialize_i128(self, _: i128) -> Result<()> {
@@ -217,13 +261,13 @@ impl<'a> Serializer for &'a mut Hash {
 
     fn serialize_f32(self, value: f32) -> Result<()> {
         self.tag(Tag::Single);
-        self.0.write_u32(value.to_bits());
+        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
         Ok(())
     }
 
     fn serialize_f64(self, value: f64) -> Result<()> {
         self.tag(Tag::Double);
-        self.0.write_u64(value.to_bits());
+        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
         Ok(())
     }
 
@@ -239,8 +283,8 @@ impl<'a> Serializer for &'a mut Hash {
 
     fn serialize_bytes(self, value: &[u8]) -> Result<()> {
         self.tag(Tag::Bytes);
-        self.0.write_usize(value.len());
-        self.0.write(value);
+        self.length(value.len());
+        self.0.extend_from_slice(value);
         Ok(())
     }
 
@@ -310,7 +354,7 @@ impl<'a> Serializer for &'a mut Hash {
 
     fn serialize_map(self, _: Option<usize>) -> Result<Entries<'a>> {
         self.tag(Tag::Map);
-        Ok(Entries { parent: self, entry: Hash::new(), sum: 0 })
+        Ok(Entries { start: self.0.len(), parent: self, sum: 0 })
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self> {
@@ -331,8 +375,8 @@ mod tests {
 
     use super::*;
 
-    fn of<V: Serialize>(value: V) -> u128 {
-        Fingerprint::of(&value).unwrap().0
+    fn of<V: Serialize>(value: V) -> [u8; 16] {
+        Fingerprint::of(&value, &mut Buffer::new()).unwrap().0
     }
 
     #[test]
@@ -347,6 +391,18 @@ mod tests {
         for (at, one) in all.iter().enumerate() {
             assert!(all[at + 1..].iter().all(|other| other != one), "value {at}");
         }
+    }
+
+    #[test]
+    fn values_of_all_lengths_have_their_own_fingerprint() {
+        let texts: Vec<_> = (0..600).map(|length| "a".repeat(length)).collect();
+        let mut all: Vec<_> = texts.iter().map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), texts.len());
+        // A short value ends with its length, and a hash ends with a byte that is no length.
+        let is_hash = |text: &String| of(text)[SHORT] == HASHED;
+        assert_eq!(texts.iter().position(is_hash), Some(SHORT - 1));
     }
 
     #[test]

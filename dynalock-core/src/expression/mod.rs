@@ -114,46 +114,37 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the text of a placeholder. The number of a placeholder is written in base 36, so an
-/// expression of 4 KB has room for a fifth more attributes than with decimal numbers. The text is
-/// built without `fmt`, because `fmt` would take longer than the rest of the function.
+/// Returns the text of a placeholder. The text is built without `format!`, which would take longer
+/// than the rest of the function.
 fn placeholder(sign: &str, index: usize) -> String {
-    let mut digits = Digits::default();
-    [sign, digits.write(index)].concat()
+    let mut text = String::with_capacity(4);
+    text.push_str(sign);
+    write_digits(index, &mut text).expect("a string takes any text");
+    text
 }
 
-/// A buffer for the digits of a number in base 36.
-#[derive(Default)]
-struct Digits([u8; 13]);
-
-impl Digits {
-    fn write(&mut self, mut number: usize) -> &str {
-        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-        let mut start = self.0.len();
-        loop {
-            start -= 1;
-            self.0[start] = DIGITS[number % 36];
-            number /= 36;
-            if number == 0 {
-                break;
-            }
-        }
-        // Each byte in the buffer is an ASCII digit or letter.
-        std::str::from_utf8(&self.0[start..]).unwrap_or_default()
+/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of 4 KB would
+/// have room for a fifth fewer attributes.
+fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
+    const DIGITS: &str = "0123456789abcdefghijklmnopqrstuvwxyz";
+    if number >= DIGITS.len() {
+        write_digits(number / DIGITS.len(), to)?;
     }
+    let digit = number % DIGITS.len();
+    to.write_str(&DIGITS[digit..=digit])
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::SIGN)?;
-        f.write_str(Digits::default().write(self.0))
+        write_digits(self.0, f)
     }
 }
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::SIGN)?;
-        f.write_str(Digits::default().write(self.0))
+        write_digits(self.0, f)
     }
 }
 
