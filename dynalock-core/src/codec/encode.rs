@@ -1,6 +1,6 @@
 //! Converts values into items, and finds the changed attributes of a value.
 
-use std::{borrow::Cow, collections::hash_map::Entry, sync::Arc};
+use std::{borrow::Cow, collections::hash_map::Entry, mem, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
 }
 
 /// The attributes that an update of an item sets and removes.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(crate) struct Changes {
     /// The attributes that are added or changed, with their new values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
@@ -86,7 +86,9 @@ pub(super) struct Fingerprints(Vec<(Cow<'static, str>, Fingerprint)>);
 
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
-        let mut take = Take { fingerprints: Self::default(), model: T::MODEL, buffer: Buffer::new() };
+        // Most values have no more attributes than this capacity.
+        let fingerprints = Self(Vec::with_capacity(16));
+        let mut take = Take { fingerprints, model: T::MODEL, buffer: Buffer::new() };
         walk(value, &mut take)?;
         Ok(take.fingerprints)
     }
@@ -233,13 +235,15 @@ impl Diff<'_> {
 
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        if !is_own(self.model, &name)? {
+        let known = self.find(&name);
+        // The attributes of the fingerprints are content.
+        if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }
         let fingerprint = Fingerprint::of(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-        if let Some(index) = self.find(&name) {
+        if let Some(index) = known {
             // If an attribute is written twice, one of its values would be lost silently.
-            if std::mem::replace(&mut self.seen[index], true) {
+            if mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }
             if self.before[index].1 == fingerprint {

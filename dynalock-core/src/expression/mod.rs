@@ -114,13 +114,16 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the text of a placeholder. The text is built without `format!`, which would take longer
-/// than the rest of the function.
+/// Returns the text of a placeholder.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut text = String::with_capacity(4);
-    text.push_str(sign);
-    write_digits(index, &mut text).expect("a string takes any text");
+    push_placeholder(sign, index, &mut text);
     text
+}
+
+fn push_placeholder(sign: &str, index: usize, text: &mut String) {
+    text.push_str(sign);
+    write_digits(index, text).expect("a string takes any text");
 }
 
 /// Writes the number of a placeholder in base 36. With decimal numbers, an expression of 4 KB would
@@ -176,10 +179,22 @@ impl Joined {
     }
 
     pub(crate) fn push(&mut self, term: fmt::Arguments<'_>) {
+        self.separate();
+        fmt::write(&mut self.text, term).expect("a string takes any text");
+    }
+
+    /// Adds the term `name=value`. Most terms have this form, so the text is built without `fmt`.
+    pub(crate) fn assign(&mut self, Name(name): Name, Value(value): Value) {
+        self.separate();
+        push_placeholder(Name::SIGN, name, &mut self.text);
+        self.text.push('=');
+        push_placeholder(Value::SIGN, value, &mut self.text);
+    }
+
+    fn separate(&mut self) {
         if !std::mem::take(&mut self.empty) {
             self.text.push_str(self.separator);
         }
-        fmt::write(&mut self.text, term).expect("a string takes any text");
     }
 
     pub(crate) fn finish(self) -> String {

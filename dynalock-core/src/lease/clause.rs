@@ -214,7 +214,7 @@ impl LeaseUpdate {
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
         let mut text = Joined::new(if has_set { "SET " } else { "" }, ",");
         for (name, value) in set {
-            text.push(format_args!("{name}={value}"));
+            text.assign(name, value);
         }
         for term in terms {
             text.push(format_args!("{term}"));

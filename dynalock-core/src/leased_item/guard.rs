@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, ops::Deref, sync::Arc, time::Duration};
+use std::{fmt, future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
@@ -38,8 +38,8 @@ pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The stored item of the value. The item includes the attributes that the struct does not
-    /// know. The next change starts from the stored item.
+    /// The item as this guard last saw it in DynamoDB, with the attributes that the struct does not
+    /// know. The next change starts from this item.
     item: Item,
 }
 
@@ -467,40 +467,45 @@ impl<T: Lockable> LeaseGuard<T> {
         let (table, key) = (Arc::clone(&self.repository.table), self.stored.key());
         let mut session = Session::under(&self.repository, LeasePolicy::Holder { grant: Arc::clone(&grant), ends });
         let get = session.get(&key)?;
-        let mut item = self.item.clone();
         loop {
-            let (mut value, mut basis) = decode::<T>(&table, item.clone())?;
+            // A released guard needs no item for a next write.
+            let item = match ends {
+                AfterWrite::Renew => self.item.clone(),
+                AfterWrite::Release => mem::take(&mut self.item),
+            };
+            let (mut value, mut basis) = decode::<T>(&table, item)?;
             // The closure gets the plain value, so the fingerprints must be taken before it runs.
             basis.remember(&value);
             change(&mut value)?;
             let changes = basis.changes(&table, &value)?;
             if changes.is_empty() {
-                (self.stored, self.item) = (Stored::unchanged(value, basis), item);
+                self.stored = Stored::unchanged(value, basis);
                 return Ok(Wrote::No);
             }
-            changes.apply(T::MODEL, &mut item);
+            let applied = changes.clone();
             // The lease counts from the time before the write was sent.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {
-                    if let Ok(written) = stored.origin() {
-                        written.state.revision.write_into(T::MODEL.version, &mut item);
-                        written.times.write_into(T::MODEL, &mut item);
-                    }
-                    (self.stored, self.item) = (stored, item);
                     if ends == AfterWrite::Renew {
+                        applied.apply(T::MODEL, &mut self.item);
+                        if let Ok(written) = stored.origin() {
+                            written.state.revision.write_into(T::MODEL.version, &mut self.item);
+                            written.times.write_into(T::MODEL, &mut self.item);
+                        }
                         grant.renewed(sent);
                     }
+                    self.stored = stored;
                     return Ok(Wrote::Yes);
                 }
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
-                    item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
+                    self.item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
                     // A late copy of an earlier attempt may have been applied. In this case, the
                     // write has succeeded.
-                    if session.has_written(&item) {
-                        let (value, basis) = decode::<T>(&table, item.clone())?;
-                        (self.stored, self.item) = (Stored::new(value, basis), item);
+                    if session.has_written(&self.item) {
+                        let (value, basis) = decode::<T>(&table, self.item.clone())?;
+                        self.stored = Stored::new(value, basis);
                         return Ok(Wrote::Yes);
                     }
                 }

@@ -140,24 +140,24 @@ impl<T: Versioned> PatchIntent<T> {
         set.push(format_args!("{version}=if_not_exists({version},{zero})+{one}"));
         let incarnation = to.value(AttributeValue::B(Blob::new(stamp.incarnation.as_bytes())));
         match self.seen.has_stray_ids {
-            true => set.push(format_args!("{writes}={incarnation}")),
+            true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
         // DynamoDB evaluates the right sides on the item before the update, so these assignments
         // move each id by one attribute.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
-        set.push(format_args!("{before}={id}"));
+        set.assign(before, id);
         for name in &PATCHES[1..] {
             let name = to.name(name);
             set.push(format_args!("{name}=if_not_exists({before},{none})"));
             before = name;
         }
         if let Some((name, time)) = updated_at(T::MODEL, self.at) {
-            set.push(format_args!("{}={}", to.name(name), to.value(time)));
+            set.assign(to.name(name), to.value(time));
         }
         for (name, value) in lease.set {
-            set.push(format_args!("{name}={value}"));
+            set.assign(name, value);
         }
         for term in texts.set {
             set.push(format_args!("{term}"));

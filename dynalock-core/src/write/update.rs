@@ -30,7 +30,7 @@ pub(crate) fn update(
 
     let mut terms = Joined::new("SET ", ",");
     let mut assign = |name: &str, value: AttributeValue| {
-        terms.push(format_args!("{}={}", to.name(name), to.value(value)));
+        terms.assign(to.name(name), to.value(value));
     };
     for (name, value) in changes.set {
         assign(&name, value);
@@ -40,7 +40,7 @@ pub(crate) fn update(
         assign(WRITES, AttributeValue::B(Blob::new(ring.as_bytes())));
     }
     for (name, value) in lease {
-        terms.push(format_args!("{name}={value}"));
+        terms.assign(name, value);
     }
     let set = terms.finish();
     if remove.is_empty() {

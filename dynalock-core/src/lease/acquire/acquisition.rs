@@ -262,7 +262,7 @@ impl<'a> Acquisition<'a> {
         // A lease row does not show whether its item exists. The read comes after the grant: from
         // then on, DynamoDB refuses the checked deletes of other callers.
         let row = match self.spec.row.is_separate() {
-            true => Some(self.read_item(&grant).await?),
+            true => Some(Box::pin(self.read_item(&grant)).await?),
             false => row,
         };
         Ok(KeptGrant { guard: HeldGrant::new(grant, self.spec.background.clone()), row })

@@ -49,7 +49,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
             }
             Some(_) | None => {}
         }
-        wait(all, caller).await?;
+        // This box and those of the other rare steps keep the task of a free lock small.
+        Box::pin(wait(all, caller)).await?;
     }
 }
 
@@ -67,12 +68,12 @@ impl Acquisition<'_> {
                     // The request itself takes over an expired owner. Another request must remove
                     // an expired head of a queue, because an expression cannot remove the first
                     // element of a list that may be missing.
-                    if !self.evict_expired_head().await? {
+                    if !Box::pin(self.evict_expired_head()).await? {
                         return Ok(None);
                     }
                 }
                 AttemptResult::GrantOver => {
-                    self.pause_before_retry(&mut backoff).await?;
+                    Box::pin(self.pause_before_retry(&mut backoff)).await?;
                     // A late copy of the attempt can still arrive, and must not be taken for the
                     // next grant.
                     self.owner = self.spec.owner();
@@ -119,13 +120,13 @@ impl Acquisition<'_> {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
             }
-            return self.confirm(self.grant(fence, taken_over, clock::now()), met).await;
+            return Box::pin(self.confirm(self.grant(fence, taken_over, clock::now()), met)).await;
         }
         match record.fence {
             // The attempt was granted, and its reply was lost. The row no longer shows whether the
             // previous holder released the lock.
             Some(fence) if record.owner.as_deref() == Some(owner) => {
-                self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met).await
+                Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
             // The row shows that this owner has already released the lock.

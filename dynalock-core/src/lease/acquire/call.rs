@@ -78,8 +78,11 @@ impl AcquireCall {
             // One lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
-            AcquireMode::All(limits) => acquire_all(&self.locks, limits, caller).await,
-            AcquireMode::Queue(limits, progress) => acquire_in_order(&self.locks, limits, &progress, caller).await,
+            // The boxes keep the task of one plain lock small.
+            AcquireMode::All(limits) => Box::pin(acquire_all(&self.locks, limits, caller)).await,
+            AcquireMode::Queue(limits, progress) => {
+                Box::pin(acquire_in_order(&self.locks, limits, &progress, caller)).await
+            }
         }
     }
 }

@@ -32,9 +32,20 @@ pub(crate) struct Attempts {
     unsent: u32,
     in_doubt: bool,
     pauses: u32,
-    rng: fastrand::Rng,
+    rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
+}
+
+/// The random numbers of a call. A call that needs none, such as a read without a retry, does not
+/// ask the operating system for a seed.
+#[derive(Debug, Default)]
+struct LazyRng(Option<fastrand::Rng>);
+
+impl LazyRng {
+    fn get(&mut self) -> &mut fastrand::Rng {
+        self.0.get_or_insert_with(random::generator)
+    }
 }
 
 /// The next step of a call after a conflict.
@@ -58,7 +69,7 @@ impl Attempts {
             unsent: 0,
             in_doubt: false,
             pauses: 0,
-            rng: random::generator(),
+            rng: LazyRng::default(),
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
         }
@@ -96,7 +107,7 @@ impl Attempts {
     }
 
     pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
-        &mut self.rng
+        self.rng.get()
     }
 
     /// Sends a request until DynamoDB answers it. The request must be safe to repeat.
@@ -147,7 +158,7 @@ impl Attempts {
     /// from the item that the conflict returned.
     fn pace(&mut self, size: usize, version: u64) -> Duration {
         let (now, srtt) = (clock::now(), self.connection.round_trip.get());
-        let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
+        let pause = match self.pacer.conflict(size, version, now, srtt, self.rng.get()) {
             ConflictStep::AtOnce => Duration::ZERO,
             ConflictStep::Sleep(pause) => pause,
         };
@@ -157,7 +168,7 @@ impl Attempts {
 
     /// Sleeps between two requests of a call that waits for a change on the server.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
-        let pause = backoff.next(Backoff::FIRST, &mut self.rng);
+        let pause = backoff.next(Backoff::FIRST, self.rng.get());
         if !self.may_go_on(pause) {
             return Err(self.exhausted(last));
         }
@@ -253,7 +264,7 @@ impl Attempts {
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
             _ => Backoff::FIRST,
         };
-        let pause = self.backoff.next(first, &mut self.rng);
+        let pause = self.backoff.next(first, self.rng.get());
         tracing::debug!(attempts = self.count, ?pause, error = %last, "again");
         // The order matters: a retry that has no time left must not take a token from the budget.
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
