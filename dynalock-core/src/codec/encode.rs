@@ -1,6 +1,6 @@
 //! Converts values into items, and finds the changed attributes of a value.
 
-use std::{borrow::Cow, collections::hash_map::Entry, mem, sync::Arc};
+use std::{borrow::Cow, collections::hash_map::Entry, mem, ops::Range, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     Item,
     attributes::{AttributeSink, walk},
-    fingerprint::{Buffer, Fingerprint},
+    fingerprint::Buffer,
     size_of,
 };
 use crate::{
@@ -81,30 +81,44 @@ impl Changes {
 }
 
 /// The fingerprints of the attributes of a value, in the order in which serde writes them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Fingerprints(Vec<(Cow<'static, str>, Fingerprint)>);
+#[derive(Clone)]
+pub(super) struct Fingerprints {
+    bytes: Buffer,
+    attributes: Vec<Fingerprinted>,
+}
+
+/// An attribute, and the position of its fingerprint.
+#[derive(Clone)]
+struct Fingerprinted {
+    name: Cow<'static, str>,
+    position: Range<usize>,
+}
 
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
         // Most values have no more attributes than this capacity.
-        let fingerprints = Self(Vec::with_capacity(16));
-        let mut take = Take { fingerprints, model: T::MODEL, buffer: Buffer::new() };
+        let fingerprints = Self { bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
+        let mut take = Take { fingerprints, model: T::MODEL };
         walk(value, &mut take)?;
         Ok(take.fingerprints)
     }
 
+    fn equals(&self, index: usize, fingerprint: &[u8]) -> bool {
+        self.bytes.at(&self.attributes[index].position) == fingerprint
+    }
+
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| &**name)
+        self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
     /// Returns whether the value had an attribute of this name when the fingerprints were taken.
     pub(super) fn contains(&self, name: &str) -> bool {
-        self.0.iter().any(|(written, _)| written == name)
+        self.names().any(|written| written == name)
     }
 
     /// Returns whether the key of `value` has changed since the fingerprints were taken.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
-        let mut keys = KeysAlone { before: &self.0, model: T::MODEL, buffer: Buffer::new(), differ: false };
+        let mut keys = KeysAlone { before: self, model: T::MODEL, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
@@ -113,8 +127,8 @@ impl Fingerprints {
     /// were taken.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
-            before: &self.0,
-            seen: vec![false; self.0.len()],
+            before: self,
+            seen: vec![false; self.attributes.len()],
             at: 0,
             changes: Changes::default(),
             model: T::MODEL,
@@ -124,7 +138,7 @@ impl Fingerprints {
         let Diff { seen, mut changes, .. } = diff;
         // Serde wrote these attributes before and has not written them again, for example because
         // of `skip_serializing_if`.
-        let gone = self.0.iter().zip(seen).filter(|(_, seen)| !seen).map(|((name, _), _)| name.clone());
+        let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
     }
@@ -179,21 +193,21 @@ impl AttributeSink for Encode<'_> {
 struct Take<'m> {
     fingerprints: Fingerprints,
     model: &'m Model,
-    buffer: Buffer,
 }
 
 impl AttributeSink for Take<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if is_own(self.model, &name)? {
-            let fingerprint = Fingerprint::of(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-            self.fingerprints.0.push((name, fingerprint));
+            let Fingerprints { bytes, attributes } = &mut self.fingerprints;
+            let position = bytes.push(value).map_err(|error| error.in_field(&name))?;
+            attributes.push(Fingerprinted { name, position });
         }
         Ok(())
     }
 }
 
 struct KeysAlone<'a> {
-    before: &'a [(Cow<'static, str>, Fingerprint)],
+    before: &'a Fingerprints,
     model: &'a Model,
     buffer: Buffer,
     differ: bool,
@@ -203,15 +217,16 @@ impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.model.is_key(&name) {
             // A fingerprint is enough here: the new key is never written.
-            let after = Fingerprint::of(value, &mut self.buffer)?;
-            self.differ |= self.before.iter().any(|(before, fingerprint)| *before == name && *fingerprint != after);
+            let after = self.buffer.push(value)?;
+            let index = self.before.names().position(|before| before == name);
+            self.differ |= index.is_some_and(|index| !self.before.equals(index, self.buffer.at(&after)));
         }
         Ok(())
     }
 }
 
 struct Diff<'a> {
-    before: &'a [(Cow<'static, str>, Fingerprint)],
+    before: &'a Fingerprints,
     seen: Vec<bool>,
     at: usize,
     changes: Changes,
@@ -223,10 +238,10 @@ impl Diff<'_> {
     /// Returns the index of the attribute in the fingerprints. Serde usually writes the attributes
     /// in the same order, so the search starts after the attribute that was found last.
     fn find(&mut self, name: &str) -> Option<usize> {
-        let found = match self.before.get(self.at) {
+        let found = match self.before.attributes.get(self.at) {
             // In most cases, the next fingerprint is the one that is searched.
-            Some((here, _)) if here == name => Some(self.at),
-            Some(_) | None => self.before.iter().position(|(here, _)| here == name),
+            Some(here) if here.name == name => Some(self.at),
+            Some(_) | None => self.before.names().position(|here| here == name),
         };
         self.at = found.map_or(self.at, |index| index + 1);
         found
@@ -240,13 +255,14 @@ impl AttributeSink for Diff<'_> {
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }
-        let fingerprint = Fingerprint::of(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
+        self.buffer.clear();
+        let after = self.buffer.push(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = known {
             // If an attribute is written twice, one of its values would be lost silently.
             if mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }
-            if self.before[index].1 == fingerprint {
+            if self.before.equals(index, self.buffer.at(&after)) {
                 return Ok(());
             }
         }
@@ -258,7 +274,7 @@ impl AttributeSink for Diff<'_> {
 
 /// Encodes one attribute, like [`attribute`]. The content of the buffer is overwritten.
 fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
-    buffer.write(value)?;
+    buffer.check(value)?;
     attribute(value)
 }
 

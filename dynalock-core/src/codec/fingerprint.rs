@@ -1,12 +1,12 @@
-//! Computes 128-bit fingerprints of serialized values. Two values with the same fingerprint are
-//! stored as the same attribute.
+//! Computes fingerprints of serialized values. Two values with the same fingerprint are stored as
+//! the same attribute.
 //!
-//! The fingerprint of a short value, such as a number, contains the value itself. The fingerprint
-//! of a longer value contains 120 bits of its hash. The hash is SipHash-1-3 (Aumasson and
-//! Bernstein, 2012). The key of the hash is random for each process, so that no caller can prepare
-//! two values with the same fingerprint.
+//! The fingerprint of a short value contains the serialized value itself. The fingerprint of a
+//! longer value is the hash of the serialized value. The hash is SipHash-1-3 with 128 bits of output
+//! (Aumasson and Bernstein, 2012). The key of the hash is random for each process, so that no
+//! caller can prepare two values with the same fingerprint.
 
-use std::{fmt, sync::OnceLock};
+use std::{ops::Range, sync::OnceLock};
 
 use serde::{
     Serialize, Serializer,
@@ -23,62 +23,51 @@ use crate::{
     random,
 };
 
-/// The largest number of bytes in a fingerprint. The last byte of a fingerprint is the number of
-/// these bytes, or [`HASHED`].
-const SHORT: usize = 15;
+/// The largest size of a serialized value that is its own fingerprint, in bytes.
+const LARGEST_PLAIN: usize = 64;
 
+/// The first byte of a fingerprint that is a hash. Other fingerprints begin with a [`Tag`].
 const HASHED: u8 = u8::MAX;
 
-/// The fingerprint of the value of one attribute.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint([u8; SHORT + 1]);
-
-impl fmt::Debug for Fingerprint {
-    /// Shows no bytes, because they may be the content of an item.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fingerprint").finish_non_exhaustive()
-    }
-}
-
-impl Fingerprint {
-    /// Computes the fingerprint of a value. The bytes of the value are written into `buffer`, whose
-    /// content is overwritten.
-    pub(super) fn of<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> Result<Self> {
-        let bytes = buffer.write(value)?;
-        if bytes.len() > SHORT {
-            let mut hash = hash(bytes).to_le_bytes();
-            hash[SHORT] = HASHED;
-            return Ok(Self(hash));
-        }
-        let mut short = [0; SHORT + 1];
-        short[..bytes.len()].copy_from_slice(bytes);
-        short[SHORT] = bytes.len().to_le_bytes()[0];
-        Ok(Self(short))
-    }
-}
-
-fn hash(bytes: &[u8]) -> u128 {
-    static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-    // One generator has a seed of 64 bits, so the key of 128 bits comes from two generators.
-    let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
-    SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
-}
-
-/// A serializer that writes the serde data model as bytes. The serializer writes each value with a
-/// type tag and the length, so that different values never produce the same bytes.
+/// A serializer that writes fingerprints into one buffer, one after the other. The serializer
+/// writes each value of the serde data model with a type tag and the length, so that different
+/// values never produce the same bytes.
+#[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        // Most values are shorter than this capacity.
-        Self(Vec::with_capacity(256))
+        // The fingerprints of most values need less than this capacity.
+        Self(Vec::with_capacity(512))
     }
 
-    /// Overwrites the buffer with the bytes of a value.
-    pub(super) fn write<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<&[u8]> {
-        self.0.clear();
+    /// Adds the fingerprint of a value, and returns its position.
+    pub(super) fn push<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<Range<usize>> {
+        let start = self.0.len();
         value.serialize(&mut *self)?;
-        Ok(&self.0)
+        let bytes = &self.0[start..];
+        if bytes.len() > LARGEST_PLAIN {
+            let hash = hash(bytes);
+            self.0.truncate(start);
+            self.0.push(HASHED);
+            self.0.extend_from_slice(&hash.to_le_bytes());
+        }
+        Ok(start..self.0.len())
+    }
+
+    /// Serializes a value, without a fingerprint. The only result is the error for a value that
+    /// cannot be stored.
+    pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
+        self.0.clear();
+        value.serialize(self)
+    }
+
+    pub(super) fn at(&self, position: &Range<usize>) -> &[u8] {
+        &self.0[position.clone()]
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 
     fn tag(&mut self, tag: Tag) {
@@ -100,6 +89,13 @@ impl Buffer {
         self.length(text.len());
         self.0.extend_from_slice(text.as_bytes());
     }
+}
+
+fn hash(bytes: &[u8]) -> u128 {
+    static KEY: OnceLock<[u64; 2]> = OnceLock::new();
+    // One generator has a seed of 64 bits, so the key of 128 bits comes from two generators.
+    let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
+    SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
 }
 
 #[derive(Clone, Copy)]
@@ -375,8 +371,10 @@ mod tests {
 
     use super::*;
 
-    fn of<V: Serialize>(value: V) -> [u8; 16] {
-        Fingerprint::of(&value, &mut Buffer::new()).unwrap().0
+    fn of<V: Serialize>(value: V) -> Vec<u8> {
+        let mut buffer = Buffer::new();
+        buffer.push(&value).unwrap();
+        buffer.0
     }
 
     #[test]
@@ -400,9 +398,9 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // A short value ends with its length, and a hash ends with a byte that is no length.
-        let is_hash = |text: &String| of(text)[SHORT] == HASHED;
-        assert_eq!(texts.iter().position(is_hash), Some(SHORT - 1));
+        // The tag and the length take two bytes.
+        let is_hash = |text: &String| of(text)[0] == HASHED;
+        assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) struct State {
 #[derive(Clone)]
 enum Before {
     Untouched,
-    Fingerprints(Fingerprints),
+    Fingerprints(Arc<Fingerprints>),
     Failed(SerdeError),
 }
 
@@ -262,7 +262,7 @@ impl Basis {
         // already be changed.
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
-                Ok(fingerprints) => Before::Fingerprints(fingerprints),
+                Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
                 // A mutable access cannot return an error, so the next write returns it.
                 Err(error) => Before::Failed(error),
             };
