@@ -31,8 +31,8 @@ pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
 
 /// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
-    // `attribute` panics for some map keys, and the fingerprint refuses them. The fingerprint
-    // itself is not needed.
+    // `attribute` would panic for some map keys. `Fingerprint::of` returns an error for these map
+    // keys, so it is called first.
     Fingerprint::of(value)?;
     attribute(value)
 }
@@ -72,7 +72,8 @@ impl Changes {
         after
     }
 
-    /// Returns the size of the new values in bytes, as DynamoDB counts it.
+    /// Returns the size in bytes of the changed attributes with their new values, by DynamoDB's
+    /// rules.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
@@ -130,8 +131,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns whether an attribute is content of the value. A field that mirrors the version or a kept
-/// time is not.
+/// Returns whether the program may change this attribute. The library itself writes the version and
+/// the fields with `created_at` and `updated_at`.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -199,7 +200,7 @@ struct KeysAlone<'a> {
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.model.is_key(&name) {
-            // A fingerprint is enough here: the new key is never written.
+            // The new key is only compared and never written, so its fingerprint is enough.
             let after = Fingerprint::of(value)?;
             self.differ |= self.before.iter().any(|(before, fingerprint)| *before == name && *fingerprint != after);
         }
@@ -216,11 +217,11 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the attribute in the fingerprints. Serde usually writes the attributes
-    /// in the same order, so the search starts after the attribute that was found last.
+    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes in
+    /// the same order, so the search starts after the attribute that was found last.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.get(self.at) {
-            // In most cases, the next fingerprint is the one that is searched.
+            // In most cases, the next fingerprint belongs to the attribute.
             Some((here, _)) if here == name => Some(self.at),
             Some(_) | None => self.before.iter().position(|(here, _)| here == name),
         };
@@ -236,7 +237,8 @@ impl AttributeSink for Diff<'_> {
         }
         let fingerprint = Fingerprint::of(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = self.find(&name) {
-            // If an attribute is written twice, one of its values would be lost silently.
+            // If serde writes an attribute twice, one of the two values would be lost, so this is
+            // an error.
             if std::mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }
@@ -261,9 +263,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that was hashed but cannot be converted into an attribute.
-/// The texts of `serde_dynamo` about sets quote no value, so they become the `reason`. Any other
-/// text may quote a value, so it becomes the `detail`.
+/// Returns the error for a value that was hashed but cannot be converted into an attribute. The
+/// texts of `serde_dynamo` about sets quote no value, so such a text becomes the `reason` of the
+/// error. Any other text may quote a value, so it becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -9,14 +9,15 @@ use crate::{
     number,
 };
 
-/// The treatment of expired items by a read.
+/// Whether a read returns expired items, or treats them as absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The range of times to live that are over, in epoch seconds. The range includes both bounds.
+/// The range of the times to live that count as expired, in epoch seconds. The range includes both
+/// bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -31,7 +32,7 @@ impl ItemExpiry {
     /// "never".
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns whether an item has expired.
+    /// Returns whether the time to live of an item is over, including the allowed clock skew.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         let time = item.get(expires.name).and_then(|time| number::rounded_up(time.as_n().ok()?));

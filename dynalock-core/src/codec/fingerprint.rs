@@ -22,7 +22,7 @@ use crate::{
     random,
 };
 
-/// The fingerprint of the value of one attribute.
+/// A 128-bit hash of the value of one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint(u128);
 

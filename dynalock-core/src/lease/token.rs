@@ -8,7 +8,7 @@ use crate::key::{Key, KeyValue};
 
 /// A token of a held lock without its guard: [`LockGuard::detach`](crate::LockGuard::detach).
 /// Another task or process can resume the lock from the token. A token converts to a string and
-/// back by `Display`, `FromStr` or serde. Every process that has the token can use the lock.
+/// back by `Display`, `FromStr` or serde. Every process that knows the token can use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
     /// The name of the lock's row.
@@ -21,8 +21,8 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// Encodes the key of an item as text. The token of an item lease stores this text in place of
-    /// a lock name.
+    /// Encodes the key of an item as a text. The token of an item lease contains this text in place
+    /// of a lock name.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
