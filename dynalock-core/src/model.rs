@@ -347,8 +347,7 @@ impl LockModel {
 )]
 pub trait Lockable: Versioned {}
 
-/// The identity of the item that an operation reads or writes: its table, its key and the required
-/// version.
+/// The item that an operation reads or writes, named by its table and its key.
 #[derive(Clone)]
 pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,

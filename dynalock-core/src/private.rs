@@ -24,18 +24,20 @@ pub use crate::{
     },
 };
 
-/// Returns the handle of an attribute that serde writes under this name.
+/// Returns the handle of the attribute with this name. The attribute is required and has no
+/// aliases.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns the result of the library for a condition on an item. A test compares this result with
-/// the results of the engines.
+/// Returns whether the library evaluates a condition as true on an item. A test compares this
+/// result with the results of DynamoDB engines.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))
 }
 
-/// Makes the handle of an attribute that may be missing, or that is stored under aliases.
+/// Returns the handle of an attribute that may be missing from an item, or that serde also reads
+/// under aliases.
 pub const fn attribute_with<T, V, R>(
     name: &'static str,
     aliases: &'static [&'static str],
@@ -44,13 +46,14 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// Returns the handle of the index at this position of the model.
+/// Returns the handle of the index at position `place` in the model.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
 
-/// Fails at compile time if the last key attribute is a number. A number cannot have the suffix
-/// `#lock` of a separate lease row.
+/// Generated code calls this function in a constant, so that a type with `#[lockable(separate)]`
+/// does not compile if its last key attribute is a number. The key of a separate lease row needs
+/// the suffix `#lock`, which a number cannot have.
 ///
 /// # Panics
 ///
