@@ -24,8 +24,7 @@ pub use crate::{
     },
 };
 
-/// Returns the handle of the attribute with this name. The attribute is required and has no
-/// aliases.
+/// Returns the handle of the attribute with this name, which has no aliases and no default.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
@@ -67,7 +66,7 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// The type of the field that mirrors the stored version.
+/// The type of a field with `#[dynalock(version)]`, which the library sets to the stored version.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
     /// Sets the field to the stored version.
@@ -80,7 +79,8 @@ impl VersionField for u64 {
     }
 }
 
-/// A field with a time that the library writes.
+/// The type of a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, which the
+/// library writes.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
@@ -112,13 +112,13 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     }
 }
 
-/// A field with the time to live of its item.
+/// The type of a field with `#[dynalock(expires)]`, which contains the time to live of its item.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"
 )]
 pub trait ExpiresField {
-    /// The unit of the time, which DynamoDB decides.
+    /// The unit of the time to live. DynamoDB requires seconds.
     const UNIT: TimeUnit = TimeUnit::Seconds;
 }
 

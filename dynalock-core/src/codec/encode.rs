@@ -252,9 +252,9 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must take the
-/// fingerprint of the value first. The fingerprint refuses the map keys for which this conversion
-/// panics.
+/// Encodes one attribute, and refuses values that DynamoDB cannot store. For some map keys, this
+/// conversion panics. The computation of a fingerprint refuses these map keys, so the fingerprint
+/// of the value must be computed first.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
