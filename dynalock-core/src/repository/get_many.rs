@@ -60,8 +60,9 @@ impl<T: Versioned> Repository<T> {
         Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// write of it is checked like a write of any other. An expired item is returned, too. The item
-    /// must be complete: a projection that leaves attributes out
+    /// Makes a `Stored` from an item that the program has read by the SDK. A write of this `Stored`
+    /// is checked like a write of any other. Expired items are not left out. The item must be
+    /// complete, so the read must have no projection.
     ///
     /// # Examples
     ///
