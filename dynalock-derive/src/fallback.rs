@@ -1,4 +1,5 @@
-//! Generates code after an error, so that the error causes no further errors in the user's code.
+//! Generates the code after an error of a derive. With this code, the error causes no further
+//! errors where the program uses the struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -57,8 +58,8 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
-/// Returns a key type with conversions from nearly every type. A `From` for a type parameter alone
-/// would overlap with `From<T> for T`.
+/// Returns a key type with conversions from nearly every type. A single `From` for all types is not
+/// possible, because it would overlap with `From<T> for T`.
 fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));

@@ -49,8 +49,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The types are copied from the user's fields, where lints have already reported them. A
-    // program need not use the handles.
+    // The types come from the fields of the struct, where lints have already checked them. Unused
+    // handles are not an error.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -186,8 +186,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
     }
 }
 
-/// Returns a type as it is written outside of the struct: `Self` is replaced by the name of the
-/// struct.
+/// Returns a type in the form in which it can be written outside the struct: `Self` is replaced by
+/// the name of the struct.
 pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();

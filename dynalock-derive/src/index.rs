@@ -11,7 +11,7 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The description of one index, with the tokens of its words.
+/// The description of one index, with the tokens of its words, so that errors can point at them.
 pub(crate) struct IndexAttrs {
     /// The tokens of the word `index`.
     pub(crate) word: Ident,
@@ -45,7 +45,7 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the tokens for an error that concerns the whole index.
+    /// Returns the place that an error points at if it concerns the whole index.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }

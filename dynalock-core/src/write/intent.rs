@@ -404,7 +404,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns an error if the key of the value has changed since the value was read. Only a
-    /// replace, a touch or a delete needs this check: an update notices a changed key among its
+    /// replace and a delete need this check: an update and a touch notice a changed key among their
     /// changes, and an overwrite checks the key before the stored item is read.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {

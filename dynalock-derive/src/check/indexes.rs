@@ -1,4 +1,5 @@
-//! Checks the indexes: each key is a field that an item may have, and each index has its own name.
+//! Checks the indexes: each index key must be a field that can be a key, and each index must have a
+//! name of its own.
 
 use proc_macro2::{Ident, Span};
 use syn::{LitStr, Path, Type, TypePath, ext::IdentExt as _};

@@ -1,4 +1,4 @@
-//! Checks the lease: its attributes have distinct names, and its ttl is valid.
+//! Checks `#[lockable]`: the lease attributes must have distinct names, and the ttl must be valid.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Lock {
     pub(crate) place: Place,
 }
 
-/// The place of a lease, and the tokens of the word that sets it.
+/// Where the lease is stored.
 pub(crate) enum Place {
     Item,
     Separate(Ident),
@@ -82,8 +82,8 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// Reports two lease attributes with the same name, and a lease attribute with the name of other
-/// bookkeeping.
+/// Reports two lease attributes with the same name, and a lease attribute with the name of another
+/// attribute of the library.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {

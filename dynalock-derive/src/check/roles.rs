@@ -1,5 +1,5 @@
-//! Checks the fields with a role: the keys, the version and the times, which the repository reads
-//! or writes itself.
+//! Checks the fields with a role: the keys, the version and the times. The repository itself reads
+//! or writes these fields.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -149,8 +149,8 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// Reports serde attributes on a key or the version that would allow it to be missing, to have two
-/// names, or to have another form.
+/// Reports serde attributes on a key or on the version by which the attribute could be missing,
+/// could have two names, or could have another form than its type's.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));
@@ -181,7 +181,8 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
     }
 }
 
-/// Returns the words of `ty` that have no meaning, or another meaning, outside of the struct.
+/// Returns the words of `ty` that have no meaning, or another meaning, outside the struct: type
+/// parameters and `Self`.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {
