@@ -42,7 +42,7 @@ pub(crate) enum Lag {
     Frozen,
 }
 
-/// An item after a write. The content is `None` if the write deleted the item.
+/// The state of an item after a write. If the write deleted the item, the content is `None`.
 struct Change {
     since: Instant,
     table: String,
@@ -115,8 +115,8 @@ impl Replica {
     }
 
     fn apply(&self, change: Change) {
-        // The engine has accepted this write before. The copy refuses it only if its table no
-        // longer exists.
+        // The engine has already accepted this write. The copy refuses the write only if its table
+        // no longer exists.
         match change.item {
             Some(item) => {
                 let put = PutItemRequest { table_name: change.table, item, ..PutItemRequest::default() };

@@ -1,4 +1,4 @@
-//! The parts of DynamoDB's JSON protocol that are needed for answers without the engine.
+//! The parts of DynamoDB's JSON protocol that this crate needs to make answers without the engine.
 
 use aws_smithy_runtime_api::{
     client::orchestrator::{HttpRequest, HttpResponse},

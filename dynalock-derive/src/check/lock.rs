@@ -17,7 +17,8 @@ pub(crate) struct Lock {
     pub(crate) place: Place,
 }
 
-/// Where the lease is stored.
+/// Where the lease is stored: in the item, or in a separate row. `Separate` contains the word of
+/// the attribute, so that errors can point at it.
 pub(crate) enum Place {
     Item,
     Separate(Ident),

@@ -8,8 +8,8 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// Reports `u128` and `i128` in the type of a field. `serde_dynamo` can neither write nor read such
-/// numbers.
+/// Reports `u128` and `i128` in the type of a field. The library can neither write such a number to
+/// an item nor read it from an item.
 pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     for field in model.fields.iter().filter(|field| is_converted_by_its_type(field)) {
         for word in too_large(field.ty.to_token_stream()) {
