@@ -59,7 +59,7 @@ impl Key {
     }
 
     /// Returns the key of the item that a lease row belongs to. If this key is not the key of a
-    /// lease row, returns it unchanged.
+    /// lease row, returns this key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -133,8 +133,8 @@ impl KeyValue {
         }
     }
 
-    /// Returns the value in canonical notation, so that equal numbers have equal texts. Without it,
-    /// the texts `1` and `1.0` would be different keys.
+    /// Returns the value in canonical notation, so that equal numbers have equal texts. Without the
+    /// canonical notation, the texts `1` and `1.0` would be different keys.
     fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),

@@ -32,11 +32,12 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
-    /// such field, this method does nothing.
+    /// field with `#[dynalock(version)]`, this method does nothing.
     fn mirror_version(&mut self, version: u64);
 
     /// Writes the stored times into the fields with `#[dynalock(created_at)]` and
-    /// `#[dynalock(updated_at)]`. The method does nothing if the type has no such field.
+    /// `#[dynalock(updated_at)]`. If the type has no field with one of these attributes, the method
+    /// does nothing.
     fn mirror_times(&mut self, _times: KeptTimes) {}
 }
 
@@ -86,7 +87,7 @@ pub struct Model {
     /// The number of write ids that an item keeps: 4 to 16.
     pub write_ids: u8,
     /// All names under which serde reads or writes the fields, sorted. The names inside flattened
-    /// fields are left out, because the derive does not know them.
+    /// fields are left out, because the derive does not know these names.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as
     /// content, which errors do not show.
@@ -124,7 +125,7 @@ pub struct TimeModel {
 }
 
 /// The time of the create and the time of the last write of one item. Each time has the unit of its
-/// field. If the item does not contain a time, it is `None`.
+/// field. If the item does not contain a time, the field for this time is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time of the create.
@@ -204,7 +205,7 @@ pub struct LockModel {
     /// The attribute that names the owner of the last released lease.
     pub released: &'static str,
     /// An attribute that earlier versions of the library wrote, with the fence of an expired lease.
-    /// No request writes the attribute now, and it is removed before serde reads an item.
+    /// No request writes this attribute now, and the library removes it before serde reads an item.
     pub crashed: &'static str,
     /// The attribute with the fair queue: a list of its entries. The head of the queue holds the
     /// lease.
@@ -308,18 +309,19 @@ impl LockModel {
 ///   has no sort key. The last key attribute must be a string or bytes. If the key of an item ends
 ///   in `#lock`, calls fail with [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and
 ///   scans of this library leave the lease rows out. The queries and scans of other programs return
-///   them.
+///   the lease rows.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the
 ///   row.
 /// - Each create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the row. The writes of the holder are also such transactions.
-///   The transaction costs twice the write units of the item, and two write units for the row. In a
+///   item, and a check or a write of the row. Even the writes of the holder are transactions. The
+///   transaction costs twice the write units of the item, and two write units for the row. In a
 ///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and
 ///   writes that ignore leases are single requests.
 /// - The row is never deleted, even if the item is deleted. The fence therefore continues to grow
 ///   when the item is deleted and created again. An item that was never leased has no row.
 /// - A lease request for a missing item holds the lease for a short time, until its read finds no
-///   item. Meanwhile, a create of the item fails with [`Error::Locked`](crate::Error::Locked).
+///   item. During this short time, a create of the item fails with
+///   [`Error::Locked`](crate::Error::Locked).
 ///
 /// This table shows where to store the leases:
 ///

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 /// Returns the text of a number in canonical notation, so that equal numbers have equal texts. If
-/// the text is not a number, returns it unchanged.
+/// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
     // Nearly all numbers already have canonical notation, and need no copy.

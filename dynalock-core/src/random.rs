@@ -6,10 +6,10 @@ use siphasher::sip::SipHasher13;
 
 /// Returns a generator for one call. The seed comes from the operating system.
 ///
-/// Write ids come from such a generator. If two processes had the same seed, each process would
-/// mistake the writes of the other process for its own writes. The default seed of `fastrand` comes
-/// from a clock and a thread number, which can be equal on machines that were started from one
-/// snapshot.
+/// Write ids come from a generator of this function. If two processes had the same seed, each
+/// process would mistake the writes of the other process for its own writes. The default seed of
+/// `fastrand` comes from a clock and a thread number, which can be equal on machines that were
+/// started from one snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());

@@ -13,8 +13,8 @@ impl Conflict {
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
-    ///   item cannot be decoded into a `T`. For such an item, [`Conflict::current_item`] returns
-    ///   its stored attributes.
+    ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
+    ///   [`Conflict::current_item`] returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;
@@ -28,8 +28,8 @@ impl OperationReason<'_> {
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
-    ///   item cannot be decoded into a `T`. For such an item, [`current_item`](Self::current_item)
-    ///   returns its stored attributes.
+    ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
+    ///   [`current_item`](Self::current_item) returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;

@@ -70,8 +70,8 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. Together, they identify the state of
-/// an item.
+/// Returns whether an item has both a version and write ids. The version and the write ids together
+/// identify the state of an item.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }

@@ -263,9 +263,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that was hashed but cannot be converted into an attribute. The
-/// texts of `serde_dynamo` about sets quote no value, so such a text becomes the `reason` of the
-/// error. Any other text may quote a value, so it becomes the `detail` of the error.
+/// Returns the error for a value that was hashed but cannot be converted into an attribute. A text
+/// of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the error.
+/// All other texts of `serde_dynamo` may quote a value, so they become the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -39,7 +39,7 @@ impl ItemExpiry {
         time.is_some_and(|time| self.times().contain(time))
     }
 
-    /// Returns the item, or `None` if it has expired.
+    /// Returns the item, or `None` if the item has expired.
     pub(crate) fn alive(&self, model: &Model, item: Option<Item>) -> Option<Item> {
         item.filter(|item| !self.is_over(model, item))
     }

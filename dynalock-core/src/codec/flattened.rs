@@ -22,9 +22,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
     shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
 }
 
-/// Finds the aliases of the changed attributes in the stored item, and adds them to the attributes
-/// that `changes` removes. Returns an error if serde could not decode the item after these changes,
-/// or would ignore a changed attribute.
+/// Finds the aliases of the changed attributes in the stored item, and adds the aliases to the
+/// attributes that `changes` removes. Returns an error if serde could not decode the item after
+/// these changes, or would ignore a changed attribute.
 ///
 /// Serde refuses an item that contains both a name and its alias, as a duplicate field. If the name
 /// belongs to a flattened `Option`, serde reads `None` from an item that contains the name and its
@@ -75,7 +75,7 @@ pub(super) fn remove_aliases<T: Versioned>(
 
 /// The reason why serde could not read an item.
 struct Unread {
-    /// The attribute that caused the failure, if it is known.
+    /// The attribute that caused the failure, or `None` if the error does not name an attribute.
     attribute: Option<String>,
     why: &'static str,
 }
@@ -104,7 +104,7 @@ impl Unread {
 }
 
 /// Checks that serde can decode an item, and that the decoded value has each attribute in
-/// `written`. Otherwise, returns an error, which names the first missing attribute.
+/// `written`. If an attribute is missing, the returned error names the first missing attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {

@@ -86,7 +86,7 @@ pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
 }
 
-/// Returns a string, a number or bytes as a key value, or `None` for any other type.
+/// Returns a string, a number or bytes as a key value, or `None` for a value of another type.
 pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     match value {
         AttributeValue::S(text) => Some(KeyValue::S(text)),

@@ -77,7 +77,7 @@ pub(crate) struct Content(Option<Arc<Item>>);
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
-    /// The whole item, if it has no version or no write ids.
+    /// A copy of the whole item, if the item has no version or no write ids.
     pub(crate) image: Option<Box<Item>>,
 }
 
@@ -112,7 +112,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value. The version and the other data about the stored item are dropped.
+    /// Returns the value. The returned value no longer knows its version, so it cannot be updated
+    /// without another read.
     ///
     /// # Examples
     ///
@@ -211,8 +212,8 @@ impl<T: Versioned> Stored<T> {
 
     /// Makes a `Stored` that belongs to no item in DynamoDB. A replacement of the repository in
     /// memory needs this method to implement [`Store`](crate::store::Store). If a real repository
-    /// updates an item from such a `Stored`, the call fails with a conflict, even if the versions
-    /// are equal.
+    /// updates an item from a detached `Stored`, the call fails with a conflict, even if the
+    /// versions are equal.
     ///
     /// # Examples
     ///

@@ -48,11 +48,11 @@ struct CancelledParts {
 pub enum CancellationClass {
     /// A condition was false. The caller must read the items again before a new attempt.
     Conflict,
-    /// Another transaction was running on an item. The same request may succeed later.
+    /// Another transaction was running on an item. The same transaction may succeed later.
     Contention,
-    /// DynamoDB or the table had no capacity left. The same request may succeed later.
+    /// DynamoDB or the table had no capacity left. The same transaction may succeed later.
     Capacity,
-    /// DynamoDB would refuse the same request again, whenever it is sent.
+    /// DynamoDB would refuse the same transaction whenever it is sent.
     Permanent,
     /// The reasons of the cancellation have several classes.
     Mixed,
@@ -98,7 +98,7 @@ impl Cancelled {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns the number of requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
@@ -151,8 +151,8 @@ impl<'c> OperationReason<'c> {
         self.reported.class()
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if there
-    /// was no such item.
+    /// Returns the stored attributes of the item that made the condition false, or `None` if no
+    /// item made the condition false.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

@@ -14,8 +14,8 @@ struct CodecErrorParts {
     error: SerdeError,
 }
 
-/// The problem that serde found in a value. Its text contains names of fields and kinds of values,
-/// but no value of an item.
+/// The problem that serde found in a value. The text of a `CodecReason` contains names of fields
+/// and kinds of values, but no value of an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
@@ -28,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value has the right type, but the field cannot hold this value. An example is a number
-    /// that is too large or has a fraction.
+    /// The value has the right type, but the field cannot hold this value. For example, a number is
+    /// too large for the field, or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
@@ -107,7 +107,7 @@ impl CodecError {
         &self.0.table
     }
 
-    /// Returns the attribute that caused the error, or `None` if it is not known.
+    /// Returns the attribute that caused the error, or `None` if the attribute is not known.
     pub fn attribute(&self) -> Option<&str> {
         // Each level of the value adds its part after the parts of the inner levels, so the
         // attribute is the last part.
@@ -133,7 +133,7 @@ impl CodecError {
     }
 
     /// Returns the error text of a hand-written `Serialize` or `Deserialize` that refused the
-    /// value, or `None` for any other reason. The text may quote content of the item.
+    /// value, or `None` if the error has another reason. The text may quote content of the item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }

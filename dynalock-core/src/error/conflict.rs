@@ -67,7 +67,7 @@ impl Conflict {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// Returns the number of requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-/// The reason why a transaction is invalid. Such a transaction is not sent. Operations are named by
-/// their index in the order of the calls, and the first index is 0.
+/// The reason why a transaction is invalid and was not sent. Operations are named by their index in
+/// the order of the calls, and the first index is 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
@@ -47,7 +47,8 @@ pub enum InvalidTransaction {
         bytes: usize,
     },
     /// Two operations write the same item. DynamoDB refuses a transaction that writes an item
-    /// twice. A check and a write of the same item are allowed: they become one action.
+    /// twice. A check and a write of the same item are allowed, because the library makes one
+    /// action of both.
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
@@ -88,16 +89,16 @@ pub enum InvalidTransaction {
     },
 }
 
-/// The reason why a patch is invalid. Such a patch is not sent. Attributes are shown as paths, for
-/// example `lines[0].sku`.
+/// The reason why a patch is invalid and was not sent. Attributes are shown as paths, for example
+/// `lines[0].sku`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPatch {
     /// The patch changes nothing.
     #[error("it has no change; add one, or do not send it")]
     Empty,
-    /// Two changes of the patch affect the same value, or one changes a part of the value that the
-    /// other changes.
+    /// Two changes of the patch affect the same value, or the second change affects a part of the
+    /// value that the first change sets.
     #[error("its changes of `{first}` and `{second}` overlap; make one change of them, or send two patches")]
     #[non_exhaustive]
     Overlap {
@@ -106,7 +107,8 @@ pub enum InvalidPatch {
         /// The later change.
         second: String,
     },
-    /// The patch adds elements to a set inside an attribute, or deletes elements of such a set.
+    /// The patch inserts elements into a set inside an attribute, or deletes elements from a set
+    /// inside an attribute.
     #[error(
         "`{attribute}` is inside of an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
     )]

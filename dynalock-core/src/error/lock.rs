@@ -16,11 +16,11 @@ pub struct Locked {
     /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
     /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the holder renews the lease. This
-    /// time ends when the lease ends by the clock of this machine. Under
-    /// [`Expiry::Clock`](crate::Expiry::Clock), this time ends `max_skew` later.
+    /// The time until another caller can acquire the lock, unless the holder renews the lease. The
+    /// remaining time ends when the lease ends by the clock of this machine. Under
+    /// [`Expiry::Clock`](crate::Expiry::Clock), the remaining time ends `max_skew` later.
     pub remaining: Duration,
-    /// The number of requests that the call sent, and the time that it took.
+    /// The number of requests that the call sent, and the time that the call took.
     pub spent: Spent,
 }
 
@@ -41,7 +41,7 @@ pub enum Lost {
     /// operator broke the lock, or the guard was held for longer than its `max_hold`.
     #[error("its lease has ended")]
     Expired,
-    /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.
+    /// The guard released the lock: by a `release`, by a `commit`, or when the guard was dropped.
     #[error("it was released")]
     Released,
     /// The row of the lock was deleted.

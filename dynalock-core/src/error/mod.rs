@@ -46,8 +46,8 @@ pub enum Error {
     /// The item has changed since it was read: another caller wrote or deleted it. Nothing was
     /// written.
     ///
-    /// Read the item again, or start from the item that [`Conflict::current`] returns.
-    /// `update_with` starts again by itself.
+    /// Read the item again, or start from the item that [`Conflict::current`] returns. A call to
+    /// `update_with` reads the item again and repeats the change without help of the caller.
     #[error("{0}")]
     Conflict(Conflict),
 
@@ -68,9 +68,9 @@ pub enum Error {
     OutOfRange {
         /// The table.
         table: Arc<str>,
-        /// The attribute, or the path of the value inside it.
+        /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The number of requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -82,11 +82,11 @@ pub enum Error {
     Unpatchable {
         /// The table.
         table: Arc<str>,
-        /// The attribute, or the path of the value inside it.
+        /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
         /// The reason for the refusal, and what the caller can do.
         reason: &'static str,
-        /// The number of requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -103,7 +103,8 @@ pub enum Error {
     /// DynamoDB cancelled a transaction. No operation of the transaction wrote anything.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. [`transact`](crate::transact) runs its closure again by itself.
+    /// condition false. A call to [`transact`](crate::transact) runs its closure again without help
+    /// of the caller.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -111,8 +112,8 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// The handle of an operation was used with the result of another transaction. This error says
-    /// nothing about the outcome of either transaction.
+    /// The handle of an operation was used with the result of another transaction. The error
+    /// `ForeignHandle` does not show whether one of the two transactions was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -133,9 +134,9 @@ pub enum Error {
     ///
     /// Read the items before you send the new content with a new token. A transaction that is
     /// repeated with its old token, for example after a crash, must have the same content. The
-    /// order of a `HashSet` or a `HashMap` differs in each process, so its stored content differs,
-    /// too: use a `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier
-    /// transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
+    /// order of a `HashSet` or a `HashMap` differs in each process, and so does the content of the
+    /// request. Use a `BTreeSet`, a `BTreeMap` or a `Vec` instead. If an item shows that the
+    /// earlier transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -150,7 +151,8 @@ pub enum Error {
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue already has the maximum number of entries, so the caller got no place in it.
+    /// The fair queue already has the maximum number of entries, so the caller got no place in the
+    /// queue.
     ///
     /// Call again later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
@@ -186,7 +188,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The caller no longer holds the lock. Another caller may already hold it.
+    /// The caller no longer holds the lock. Another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
@@ -239,8 +241,8 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The version of the item is the largest `u64`, so it cannot be incremented. Nothing was
-    /// written.
+    /// The version of the item is the largest `u64`, so a write cannot increment the version.
+    /// Nothing was written.
     #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
     #[non_exhaustive]
     VersionExhausted {
@@ -408,7 +410,7 @@ pub enum Error {
     },
 
     /// DynamoDB refused the request because of its content, the access rights of the caller or a
-    /// limit. A repetition of the request would be refused as well. Nothing was written.
+    /// limit. DynamoDB would also refuse a repetition of the request. Nothing was written.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
@@ -416,7 +418,8 @@ pub enum Error {
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
-    /// DynamoDB cannot store a value of the caller, or serde cannot write it. Nothing was written.
+    /// DynamoDB cannot store a value of the caller, or serde cannot write the value. Nothing was
+    /// written.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
 }
@@ -490,7 +493,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed if the caller repeats it later without a change.
+    /// Returns whether the call may succeed if the caller repeats the same call later.
     ///
     /// The failed call has already made its own retries, so wait before you repeat the call.
     ///

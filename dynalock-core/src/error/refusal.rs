@@ -91,7 +91,7 @@ impl Refusal {
         self.0.request_id.as_deref()
     }
 
-    /// Returns the number of requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }

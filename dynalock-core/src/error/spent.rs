@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The number of requests that the call sent. Reads of items are left out, unless they got no
+    /// The number of requests that the call sent. A read of an item counts only if it got no
     /// answer.
     pub attempts: u32,
     /// The time since the start of the call.

@@ -50,9 +50,10 @@ pub struct Attribute<T, V, R = Required> {
 
 /// The Rust type in the handle of a field with `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
-/// The derive does not know the form in which such a field is stored. `Opaque` has no values, so a
-/// condition cannot compare the attribute. The only conditions on the attribute are
-/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
+/// The derive does not know the stored form of a field with `#[serde(with)]` or
+/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
+/// attribute. The only conditions on the attribute are [`exists`](Attribute::exists) and
+/// [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 

@@ -1,5 +1,5 @@
-//! One change of a patch: the texts that it adds to the expressions of the request, and the reason
-//! for which an item refuses it.
+//! One change of a patch: the texts that the change adds to the expressions of the request, and the
+//! reason for which an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

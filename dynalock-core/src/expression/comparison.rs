@@ -112,8 +112,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB
-            /// accepts 1 to 100 operands. With any other number of operands, the call with this
-            /// condition fails with [`Error::Encode`](crate::Error::Encode).
+            /// accepts 1 to 100 operands. With no operand, or with more than 100 operands, the call
+            /// with this condition fails with [`Error::Encode`](crate::Error::Encode).
             pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
                 test(self, |path| {
                     let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));

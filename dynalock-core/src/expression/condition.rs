@@ -29,13 +29,13 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item is unchanged since it was read: it has the same version in
-/// the same incarnation.
+/// Returns the condition that the item has not changed since it was read: the item has the same
+/// version and the same incarnation.
 ///
-/// The state of an item without a version or without write ids is identified by its content. For
-/// such an item, the condition requires that each attribute of the image is unchanged. The
-/// condition also requires that all other attributes that the type knows, or that `written` names,
-/// are absent.
+/// The state of an item without a version or without write ids is identified by its content. The
+/// condition on such an item requires that each attribute of its image is unchanged. The condition
+/// also requires that all other attributes that the type knows, or that `written` names, are
+/// absent.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -93,7 +93,8 @@ fn same_content<'a>(
 }
 
 /// Adds the condition that the stored attribute equals the attribute in `item`. If `item` does not
-/// have the attribute, the condition requires that the stored item does not have it either.
+/// have the attribute, the condition requires that the stored item does not have the attribute
+/// either.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.push(format_args!("{} = {}", to.name(name), to.value(value.clone()))),
@@ -102,8 +103,8 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
 }
 
 /// Returns the condition that each of these stored attributes equals the attribute in `item`. If
-/// `item` does not have an attribute, the condition requires that the stored item does not have it
-/// either.
+/// `item` does not have an attribute, the condition requires that the stored item does not have the
+/// attribute either.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,
     item: &Item,

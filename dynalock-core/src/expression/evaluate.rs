@@ -47,7 +47,7 @@ impl Operand {
     }
 }
 
-/// Returns the size of a value, or `None` if DynamoDB does not define it.
+/// Returns the size of a value, or `None` if DynamoDB defines no size for the type of the value.
 fn size(value: &AttributeValue) -> Option<usize> {
     match value {
         AttributeValue::S(text) => Some(text.len()),
@@ -78,7 +78,8 @@ pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &At
     compare(value, ">=", low) && compare(value, "<=", high)
 }
 
-/// Returns the order of two values of the same type, or `None` if DynamoDB does not order them.
+/// Returns the order of two values of the same type, or `None` if DynamoDB defines no order for the
+/// type.
 fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     match (left, right) {
         // DynamoDB orders strings by their UTF-8 bytes, and not by the rules of a language.

@@ -192,8 +192,8 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the indexes of the changes that treat a null as absent, and whose attribute is
-    /// stored as a null. One expression cannot serve both cases, so the patch is sent again with an
-    /// expression that replaces the null.
+    /// stored as a null. An expression for a missing attribute does not fit a null, so the patch is
+    /// sent again with an expression that replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)

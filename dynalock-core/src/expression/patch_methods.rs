@@ -6,8 +6,8 @@
 macro_rules! patch_methods {
     () => {
         /// Sets an attribute to a value. A `None` is stored as a null, even if the field has
-        /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index: remove
-        /// such an attribute by `remove` instead.
+        /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index. To
+        /// leave an item out of the index, remove the attribute by `remove` instead.
         ///
         /// # Examples
         ///
@@ -147,7 +147,7 @@ macro_rules! patch_methods {
 
         /// Inserts elements into a set. The field has `#[serde(with =
         /// "serde_dynamo::string_set")]`, `number_set` or `binary_set`. DynamoDB can change a set
-        /// only if it is a top-level attribute.
+        /// only if the set is a top-level attribute.
         ///
         /// # Examples
         ///

@@ -60,7 +60,8 @@ impl Role for Defaulted {
     type Inside<R> = R;
 }
 
-/// If a patch cannot change an attribute, it cannot change a value inside the attribute either.
+/// If a patch cannot change an attribute, the patch cannot change a value inside the attribute
+/// either.
 impl Role for Fixed {
     type Inside<R> = Self;
 }

@@ -17,8 +17,7 @@ use crate::{codec::encode_attribute, number};
 /// `Option` of such a type.
 ///
 /// A type with a smaller range than its primitive type, for example `NonZeroU32`, is not a
-/// `Number`. A sum could be outside the range of such a type, and serde could then not read the
-/// item.
+/// `Number`. A sum could be outside the smaller range, and serde could then not read the item.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot add to an attribute of type `{Self}`",
     label = "not a number with a known range",
@@ -44,8 +43,8 @@ pub struct NumberSet<C>(PhantomData<fn() -> C>);
 #[derive(Debug)]
 pub struct BinarySet<C>(PhantomData<fn() -> C>);
 
-/// A type of attribute that DynamoDB stores as a set. A patch can insert elements into the set and
-/// delete elements from it.
+/// A type of attribute that DynamoDB stores as a set. A patch can insert elements into such a set,
+/// and delete elements from such a set.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set",
     label = "serde does not write it as a set",
@@ -71,7 +70,7 @@ pub trait SetElement<S> {
 pub struct Sum {
     pub(super) delta: AttributeValue,
     /// The least and the greatest stored number to which the delta can be added, or `None` if there
-    /// is no such number.
+    /// is no number to which the delta can be added.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// For a missing attribute: the number from which the patch starts, and the sum of this number
     /// and the delta. `None` if the sum is outside the range.

@@ -144,7 +144,8 @@ pub(super) enum Operand {
     Size(DocumentPath),
 }
 
-/// The attribute whose operand cannot be encoded.
+/// The path of the attribute in a condition, if the operand that it is compared with cannot be
+/// encoded.
 struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,

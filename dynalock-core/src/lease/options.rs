@@ -72,17 +72,17 @@ pub enum Heartbeat {
     ///
     /// The thread has its own client, made from the configuration of the program's client. Both
     /// clients share the HTTP client in that configuration, together with its open connections. A
-    /// connection that belongs to a blocked runtime gives no answers. If a heartbeat is sent on
-    /// such a connection, it is sent again on another connection after a timeout. Both clients also
+    /// connection that belongs to a blocked runtime gives no answers. A heartbeat on a connection
+    /// of a blocked runtime is sent again on another connection after a timeout. Both clients also
     /// share the credentials provider. If the credentials provider waits for the blocked runtime,
-    /// the heartbeats wait as well.
+    /// the heartbeats also wait.
     ///
     /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
     /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because
     /// the heartbeat thread ignores the paused clock.
     Thread,
-    /// The library sends no heartbeats by itself. The holder renews the lock, for example by
-    /// `extend`.
+    /// The library sends no heartbeats in the background. The holder renews the lock, for example
+    /// by `extend`.
     Off,
 }
 

@@ -9,7 +9,8 @@ use crate::error::{Error, InvalidSetting};
 pub struct AnyOrder;
 
 /// The type parameter of a call for any one of several locks:
-/// [`Repository::lock_any`](crate::Repository::lock_any). Such a call has no method `fair`.
+/// [`Repository::lock_any`](crate::Repository::lock_any). A call for any one of several locks has
+/// no method `fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;

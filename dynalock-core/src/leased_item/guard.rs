@@ -82,7 +82,7 @@ impl<T: Lockable> LeaseGuard<T> {
 
     /// Returns the fence: a number that grows with each grant of this item, over releases and
     /// crashes. If the holder sends requests to another system, pass the fence with each request.
-    /// The other system can then refuse the requests of earlier holders.
+    /// By the fence, the other system can refuse the requests of earlier holders.
     ///
     /// The first fence of an item is the time of the first lease request. After a delete and a
     /// create of the item, the fence can be lower than before in two cases: the clock of the caller
@@ -269,7 +269,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped, too. The lease stays held.
+    /// If the future is dropped, `work` is dropped with it. The lease stays held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
@@ -436,7 +436,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. Until then, no heartbeat renews the lease.
+    /// the lease from the token. Until the lease is resumed, no heartbeat renews it.
     ///
     /// # Examples
     ///

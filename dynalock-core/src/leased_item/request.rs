@@ -75,9 +75,9 @@ impl<T> Repository<T> {
     /// A delete of the item also deletes its lease. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
     /// item. If the item is then created and leased again, two callers believe that they hold the
-    /// lease. The first holder notices the loss at its next heartbeat. Until then, DynamoDB refuses
-    /// the writes of the first holder. With `#[lockable(separate)]`, the lease is in another row,
-    /// which a delete of the item leaves as it is.
+    /// lease. The first holder notices the loss at its next heartbeat. DynamoDB refuses all writes
+    /// of the first holder in the meantime. With `#[lockable(separate)]`, the lease is in another
+    /// row, which a delete of the item leaves as it is.
     ///
     /// # Examples
     ///
@@ -143,8 +143,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of one of several items: the first free item in the order of the keys.
-    /// The call waits while all items are leased. Meanwhile, the call reads the items again and
-    /// again, eventually consistently.
+    /// The call waits while all items are leased. During the wait, the call reads the items again
+    /// and again, eventually consistently.
     ///
     /// # Examples
     ///
@@ -329,8 +329,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Sets where the heartbeats are sent from. By default, a task on the caller's runtime sends
-    /// them. With [`Heartbeat::Off`], only the writes of the guard and [`LeaseGuard::extend`] renew
-    /// the lease.
+    /// the heartbeats. With [`Heartbeat::Off`], only the writes of the guard and
+    /// [`LeaseGuard::extend`] renew the lease.
     ///
     /// # Examples
     ///

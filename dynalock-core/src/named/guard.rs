@@ -306,7 +306,7 @@ impl LockGuard {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](crate::Locks::resume)
-    /// the lock from the token. Until then, no heartbeat renews the lock.
+    /// the lock from the token. Until the lock is resumed, no heartbeat renews it.
     ///
     /// # Examples
     ///

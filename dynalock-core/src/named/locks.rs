@@ -205,7 +205,7 @@ impl Locks {
     }
 
     /// Sets where the heartbeats are sent from. By default, a task on the caller's runtime sends
-    /// them.
+    /// the heartbeats.
     ///
     /// # Examples
     ///
@@ -396,8 +396,8 @@ impl Locks {
     /// 100 locks.
     ///
     /// The call holds no lock while it waits, so calls for the same locks cannot deadlock. A call
-    /// for many locks waits until all of them are free at the same moment. Meanwhile, other callers
-    /// may acquire some of these locks.
+    /// for many locks waits until all of them are free at the same moment. While the call waits,
+    /// other callers may acquire some of these locks.
     ///
     /// # Examples
     ///

@@ -134,8 +134,8 @@ impl Locks {
     }
 
     /// Takes a lock away from its holder, if the lock is still held with this fence. The holder
-    /// learns of the loss at its next heartbeat, and may continue its work until then. During this
-    /// time, only systems that check the fence refuse the requests of the former holder.
+    /// learns of the loss at its next heartbeat, and may continue its work until then. Until this
+    /// heartbeat, only systems that check the fence refuse the requests of the former holder.
     ///
     /// Returns `true` if the call ended the grant with this fence. Returns `false` if the lock is
     /// free, or is held with another fence. If a reply was lost, `true` means that the grant has

@@ -50,8 +50,8 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
     /// waiter is removed at most one ttl after it has become the head. If a client loses its
     /// connection during a request, the client gives up its place as soon as DynamoDB answers
-    /// again. Until then, further calls of this client for the same queue wait, at most until their
-    /// deadline.
+    /// again. Until DynamoDB answers, further calls of this client for the same queue wait, at most
+    /// until their deadline.
     ///
     /// # Examples
     ///

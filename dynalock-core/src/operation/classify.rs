@@ -69,8 +69,8 @@ impl Failure {
         }
     }
 
-    /// Converts the failure of a request that never left the SDK into a failure that says so. Such
-    /// a request was certainly not applied.
+    /// Converts the failure of a request that never left the SDK into a failure that says so. A
+    /// request that never left the SDK was certainly not applied.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
@@ -84,7 +84,7 @@ impl Failure {
 /// their error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that carries data, for example the item of a false
-    /// condition. Returns `None` for any other error.
+    /// condition. Returns `None` for an error without data.
     fn modelled(&mut self) -> Option<Failure>;
 }
 

@@ -75,8 +75,8 @@ impl Transact {
     }
 }
 
-/// Returns the refusal of a repetition without a stored body. This does not happen: the SDK builds
-/// the body before its first await, so the first send always stores the body.
+/// Returns the refusal of a repetition without a stored body. There is always a stored body: the
+/// SDK builds the body before its first await, so the first send stores the body.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

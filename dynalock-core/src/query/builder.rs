@@ -42,8 +42,8 @@ use crate::{
 ///   [`including_expired`](Self::including_expired). If an index does not hold the field with
 ///   `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong to
 ///   expired items.
-/// - Each item is a [`Stored`](crate::Stored) value. A write of such a value is checked like a
-///   write of a value from [`Repository::get`].
+/// - Each item is a [`Stored`](crate::Stored) value. The write of a value from a query is checked
+///   like the write of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
 ///   the later write and miss the earlier write. A query may show or miss an item that is created
 ///   or deleted during the query. [`transact`](crate::transact) does not cover queries.
@@ -391,7 +391,7 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// Makes the query that a [`QuerySpec`] describes. This query returns whole items, even from an
+    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even from an
     /// index with fewer attributes.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
@@ -406,8 +406,8 @@ impl<T> Query<T, InTable> {
 
 impl<T> Query<T, WholeTable> {
     /// Divides the table into segments, which the scan reads in parallel. Each segment has at most
-    /// one request in flight. The number of segments must be 1 to 1,000,000. With any other number,
-    /// the scan fails with [`Error::InvalidSetting`].
+    /// one request in flight. The number of segments must be 1 to 1,000,000. With 0 segments or
+    /// more than 1,000,000 segments, the scan fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -475,7 +475,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Errors
     ///
     /// - [`Error::Decode`]: an item cannot be decoded into a `T`. A [`stream`](Self::stream)
-    ///   continues after such an item.
+    ///   continues after an item that cannot be decoded.
     /// - [`Error::Corrupt`]: an attribute of the library in an item, for example `_writes`, is
     ///   invalid.
     /// - [`Error::Encode`]: an operand of the filter cannot be stored.
@@ -595,8 +595,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The same token can be used
-    /// again.
+    /// The future can be dropped at any time: a read changes nothing. The token can be used again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,

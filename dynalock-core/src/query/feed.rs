@@ -62,7 +62,8 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns the pages of a plan, read in `segments` parallel segments.
+    /// Returns a feed of the pages that a plan describes. The table is read in `segments` parallel
+    /// segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
         // DynamoDB's number of segments is an `i32`. The plan has already limited the number to

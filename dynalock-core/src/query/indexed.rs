@@ -56,11 +56,11 @@ macro_rules! fetch {
     ($kind:ident) => {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads the items from the table by the keys that the index returns, up to 100 items
-            /// in a request. These reads are strongly consistent, so they return the newest state
-            /// of each item. In its newest state, an item may no longer belong to the queried
+            /// in a request. The reads by key are strongly consistent, so they return the newest
+            /// state of each item. In its newest state, an item may no longer belong to the queried
             /// partition. If an item was deleted after the index was read, the result does not
-            /// contain the item, but the [`limit`](Self::limit) of a page still counts it.
-            /// [`count`](Query::count) counts the keys.
+            /// contain the item, but the item still counts for the [`limit`](Self::limit) of a
+            /// page. [`count`](Query::count) counts the keys.
             ///
             /// # Examples
             ///

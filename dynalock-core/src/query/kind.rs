@@ -62,12 +62,13 @@ pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The content `C` of an index that holds whole items. Queries of such an index return items.
+/// The content `C` of an index that holds whole items. A query of an index with this content
+/// returns items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
-/// The content `C` of an index that holds only some attributes. Queries of such an index return
-/// keys.
+/// The content `C` of an index that holds only some attributes. A query of an index with this
+/// content returns keys.
 #[derive(Debug)]
 pub enum KeysAlone {}
 
@@ -135,8 +136,8 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages have one fixed order. Only for such a read can a token name the
-/// next page.
+/// The kinds of reads whose pages have one fixed order. A token can name the next page only if the
+/// pages have a fixed order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

@@ -28,8 +28,8 @@ use crate::{
 /// ```
 #[non_exhaustive]
 pub struct Page<R> {
-    /// The items of the page. If an item cannot be decoded, the list contains an error in its
-    /// place, so that a caller can still read the other items and the later pages.
+    /// The items of the page. If an item cannot be decoded, the list contains an error in place of
+    /// the item. The caller can still read the other items and the later pages.
     pub items: Vec<Result<R>>,
     /// The token of the next page, or `None` after the last page. The next page may be empty.
     pub next: Option<PageToken>,

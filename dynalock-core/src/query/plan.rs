@@ -36,7 +36,7 @@ pub(super) struct Plan {
 }
 
 /// The number of items that a page still needs, and the number of requests for the page so far.
-/// Both decide the limit of the next request.
+/// These two numbers decide the limit of the next request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` for all.
@@ -105,7 +105,7 @@ impl Plan {
     }
 
     /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns any other error unchanged.
+    /// exist. Returns an error with another cause unchanged.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {

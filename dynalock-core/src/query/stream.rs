@@ -64,8 +64,8 @@ impl<R> ItemStream<R> {
     ///
     /// The errors are the same as for [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues after them. After any other error, the stream
-    /// ends.
+    /// concern one item, and the stream continues after them. After an error that does not concern
+    /// a single item, the stream ends.
     ///
     /// # Cancel safety
     ///

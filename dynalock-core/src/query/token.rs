@@ -22,8 +22,8 @@ use crate::{
 /// The text uses only letters that a URL may contain: `A-Z`, `a-z`, `0-9`, `-` and `_`. When a page
 /// is read, the query checks the token:
 ///
-/// - A token belongs to one query, with one table, index, partition, range, direction and filter.
-///   Any other query refuses the token with [`Error::PageToken`](crate::Error::PageToken). The
+/// - A token belongs to one query, with one table, index, partition, range, direction and filter. A
+///   different query refuses the token with [`Error::PageToken`](crate::Error::PageToken). The
 ///   `limit` and the consistency of the read may differ from page to page.
 /// - A token is not secret. A token contains the key of the last item of its page in readable form.
 ///   A client that changes this key can move to any place in the same query.

@@ -26,8 +26,8 @@ impl<T: Versioned> Repository<T> {
     /// the keys. If a key is given twice, its item is read once. The reads are strongly consistent,
     /// but the items are from different moments.
     ///
-    /// DynamoDB accepts up to 100 keys in a request. More keys need several requests, which are
-    /// sent one after the other. If DynamoDB leaves keys unprocessed, these keys are requested
+    /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, the call sends several
+    /// requests one after the other. If DynamoDB leaves keys unprocessed, these keys are requested
     /// again after a pause. The deadline limits the time for all requests together.
     ///
     /// # Examples
@@ -61,8 +61,8 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Makes a `Stored` from an item that the program has read by the SDK. A write of this `Stored`
-    /// is checked like a write of any other. Expired items are not left out. The item must be
-    /// complete, so the read must have no projection.
+    /// is checked like the write of a value that the repository has read. Expired items are not
+    /// left out. The item must be complete, so the read must have no projection.
     ///
     /// # Examples
     ///

@@ -174,7 +174,8 @@ impl<T: Versioned> ImportCall<T> {
         self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
 
-    /// Records the results of the values that were written, and returns the other values.
+    /// Records the results of the values that were written, and returns the values that were not
+    /// written.
     fn settle(&mut self, sent: Vec<Sent<T>>, left: &[Key]) -> Vec<Sent<T>> {
         let (open, written): (Vec<_>, Vec<_>) =
             sent.into_iter().partition(|sent| left.contains(&sent.open.intent.key()));

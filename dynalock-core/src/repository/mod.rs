@@ -274,8 +274,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::TableMismatch`]: the table exists with another key.
-    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is
-    ///   on for another attribute.
+    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because time
+    ///   to live is on for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -293,7 +293,7 @@ impl<T> Repository<T> {
     /// nothing.
     ///
     /// The call does not report indexes that only the table has, because other programs may need
-    /// them. The call does not compare billing and deletion protection.
+    /// these indexes. The call does not compare billing and deletion protection.
     ///
     /// # Examples
     ///
@@ -362,10 +362,11 @@ impl<T> Repository<T> {
 
     /// Writes a new item at version 1, and returns it.
     ///
-    /// If the key has an [expired](Repository#expired-items) item, the create overwrites it, at
-    /// version 1 and in a new incarnation. The overwrite requires that the expired item has not
-    /// changed since DynamoDB returned it. If another caller holds a lease on the expired item, the
-    /// create fails with [`Error::Locked`]. The fence of earlier leases stays in the item.
+    /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
+    /// expired item. The new item has version 1 and a new incarnation. The overwrite requires that
+    /// the expired item has not changed since DynamoDB returned it. If another caller holds a lease
+    /// on the expired item, the create fails with [`Error::Locked`]. The fence of earlier leases
+    /// stays in the item.
     ///
     /// # Examples
     ///
@@ -391,8 +392,8 @@ impl<T> Repository<T> {
     ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// After `Indeterminate`, the item may or may not have been written. After any other error, the
-    /// item has not been written.
+    /// After `Indeterminate`, the item may or may not have been written. After an error other than
+    /// `Indeterminate`, the item has not been written.
     ///
     /// # Cancel safety
     ///
@@ -674,8 +675,9 @@ impl<T> Repository<T> {
         self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
-    /// Changes the item like [`update_with`](Self::update_with), and creates the item if it is
-    /// missing. For a missing item, `init` makes the value, and `change` then changes this value.
+    /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
+    /// has no item. For a missing item, `init` makes the value, and `change` then changes this
+    /// value.
     ///
     /// # Examples
     ///

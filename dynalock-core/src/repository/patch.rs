@@ -26,8 +26,8 @@ pub struct Patch<T> {
 
 impl<T: Versioned> Repository<T> {
     /// Changes attributes of an item by one request, without a read. The changes are atomic. A
-    /// patch requires no particular version of the item, so it never conflicts with other writers,
-    /// but it increments the stored version. The call returns the item after the patch.
+    /// patch requires no particular version of the item, so a patch never conflicts with other
+    /// writers. A patch increments the stored version. The call returns the item after the patch.
     ///
     /// # Examples
     ///
@@ -55,15 +55,15 @@ impl<T: Versioned> Repository<T> {
     /// could apply the change twice. A patch whose outcome is unknown is therefore never sent
     /// again. The call reads the item instead. The item contains the ids of its last eight patches,
     /// in the attributes `_p0` to `_p7`. If these ids include the id of this patch, the patch was
-    /// applied. The call then returns the item as it was read, possibly with later writes. If the
-    /// item does not contain the id, the call returns [`Error::Indeterminate`]. The request may
+    /// applied. The call then returns the item that it has read, which may contain later writes. If
+    /// the item does not contain the id, the call returns [`Error::Indeterminate`]. The request may
     /// have been lost on its way, may still arrive, or may have been applied before later patches
     /// removed its id, and the library cannot distinguish these cases.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
-    /// a ClientRequestToken, at twice the write units. The call can repeat this transaction safely,
-    /// because DynamoDB applies it at most once while it remembers the token. If a repeated request
-    /// is refused after a lost reply, the error is still [`Error::Indeterminate`].
+    /// a ClientRequestToken, at twice the write units. The call can repeat the transaction safely,
+    /// because DynamoDB applies a transaction at most once while it remembers its token. If a
+    /// repeated request is refused after a lost reply, the error is still [`Error::Indeterminate`].
     ///
     /// # Errors
     ///

@@ -140,7 +140,7 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Sets the pace of the call after conflicts: how soon it attempts the write again.
+    /// Sets the pace of the call after conflicts: how soon the call attempts the write again.
     ///
     /// # Examples
     ///
@@ -170,7 +170,8 @@ impl<T, K: Checked> Request<T, K> {
     /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with a
     /// ClientRequestToken at most once in ten minutes. The write costs twice the write units.
     ///
-    /// The call still returns [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
+    /// With `exactly_once`, a call still returns
+    /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
     /// - DynamoDB sent no reply at all.
     /// - A reply was lost, and DynamoDB refused the next attempt for a reason that may disappear:

@@ -167,9 +167,9 @@ impl<T: Versioned> Session<T> {
     /// Creates an item. `expired` is the expired item under the key, if the caller has already read
     /// it.
     ///
-    /// If a create finds an expired item, it becomes a write that requires the revision of this
-    /// item. The current time only decides whether this write is sent, and is not part of its
-    /// condition.
+    /// If a create finds an expired item, the create becomes a write that requires the revision of
+    /// the expired item. The current time only decides whether this write is sent, and is not part
+    /// of its condition.
     pub(super) async fn create(
         &mut self,
         value: T,

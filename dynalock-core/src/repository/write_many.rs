@@ -168,8 +168,8 @@ impl<T: Versioned> Repository<T> {
     ///   learns of the loss at its next write or heartbeat. With a [separate
     ///   lease](crate::Lockable), the import neither reads nor writes the lease row. The holder
     ///   then keeps its lease, and its next write starts from the imported item.
-    /// - Each item gets version 1 and write ids, like a created item. If another caller has read
-    ///   the old item, it can therefore not overwrite the imported item.
+    /// - Each item gets version 1 and write ids, like a created item. A caller that has read the
+    ///   old item can therefore not overwrite the imported item.
     /// - Several values with the same key are written one after the other, in the order in which
     ///   the caller gave them. The last value stays.
     /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// Exponential backoff with equal jitter. A pause is between half of the window and the whole
-/// window, so it is never zero.
+/// window, so a pause is never zero.
 ///
 /// The first window has a given length. The window doubles with each failure, up to one second. See
 /// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.

@@ -85,7 +85,7 @@ pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
     /// The smallest value of the round trip time, which is also its value before the first answer.
-    /// Pauses are multiples of the round trip time, so it must not be zero.
+    /// Pauses are multiples of the round trip time, so the round trip time must not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -108,8 +108,8 @@ tokio::task_local! {
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// The interceptor of the library. It keeps the body of a request that may be repeated, records
-/// that a request is sent, and refuses an answer without content.
+/// The interceptor of the library. The interceptor keeps the body of a request that may be
+/// repeated, records that a request is sent, and refuses an answer without content.
 #[derive(Debug)]
 struct Passage;
 
@@ -140,8 +140,8 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// Refuses a successful response without a body. The SDK would accept such a response, and
-    /// report a write as applied and a read as "no item".
+    /// Refuses a successful response without a body. The SDK would accept a response without a
+    /// body, and report a write as applied and a read as "no item".
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

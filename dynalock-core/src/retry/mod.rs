@@ -35,8 +35,8 @@ pub(crate) struct Limits {
 impl Limits {
     /// The additional timeout for each item after the first, in a request for several items. A
     /// request for several items is a BatchGetItem, a TransactGetItems or a TransactWriteItems. A
-    /// slow server may need seconds for 100 items, and after a timeout, it needs the same time
-    /// again.
+    /// slow server may need seconds for 100 items. After a timeout, the server needs the same time
+    /// again for the next attempt.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.

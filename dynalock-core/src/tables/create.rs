@@ -73,9 +73,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// Switches time to live on if it is off, and waits until DynamoDB shows that it is on. DynamoDB
-/// refuses a second request to switch it on, even if another caller sent the first request. The
-/// state of the table therefore decides whether the call succeeds.
+/// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
+/// DynamoDB refuses a second request to switch time to live on, even if another caller sent the
+/// first request. The state of the table therefore decides whether the call succeeds.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -26,7 +26,7 @@ pub struct TableReport {
 }
 
 /// A difference between a table and its struct. `Display` writes a sentence with the difference and
-/// what to do about it.
+/// with the change that removes the difference.
 ///
 /// In each variant, the field `expected` contains the requirement of the struct, and the field
 /// `found` contains the state of the table.

@@ -59,10 +59,10 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items, including the items that it only checks.
-/// If the program has read an item before, the commit notices a change of the item only if the
-/// transaction checks or writes the item. For reads and writes that belong together, see
-/// [`transact`](crate::transact).
+/// A transaction costs twice the write units of its items. The items that a transaction only checks
+/// cost as much. If the program has read an item before, the commit notices a change of the item
+/// only if the transaction checks or writes the item. For reads and writes that belong together,
+/// see [`transact`](crate::transact).
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -83,8 +83,9 @@ pub struct Committed {
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The tables and types
     /// come from the repositories of its operations. If one of these repositories was made from the
-    /// same client, the transaction shares the internal client of that repository. Otherwise, the
-    /// transaction makes an internal client of its own, which takes as long as a few requests.
+    /// same client, the transaction shares the internal client of that repository. If no repository
+    /// was made from this client, the transaction makes an internal client of its own, which takes
+    /// as long as a few requests.
     ///
     /// # Examples
     ///
@@ -221,8 +222,8 @@ impl Transaction {
     /// With a token of the caller, the commit cannot send a second request with other content.
     /// Without such a token, a second request with other content is needed in these cases: a create
     /// or a check meets an expired item, a patch meets a null in place of a missing attribute, or a
-    /// patch meets an item with `_writes` and without a version. With a token of the caller, the
-    /// commit fails in these cases with [`Error::Cancelled`].
+    /// patch meets an item with `_writes` and without a version. Under a token of the caller, the
+    /// commit then fails with [`Error::Cancelled`].
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after an item of its transaction was deleted: the new item would get the
@@ -459,8 +460,8 @@ impl Transaction {
     /// # Errors
     ///
     /// After [`Error::Indeterminate`], DynamoDB may or may not have applied the transaction. After
-    /// any other error, this call has not applied the transaction. A transaction is always applied
-    /// as a whole or not at all.
+    /// an error other than `Indeterminate`, this call has not applied the transaction. A
+    /// transaction is always applied as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.

@@ -84,7 +84,8 @@ impl Token {
     }
 }
 
-/// Makes the operations from the pending operations. For each value with an etag, reads the item.
+/// Makes the operations from the pending operations. For each value with an etag, this function
+/// reads the item.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,

@@ -8,7 +8,7 @@ use crate::{codec::Stored, error::TransactionId};
 /// `Option<Stored<T>>` for a read, and `()` for deletes and checks. After a commit,
 /// [`Committed::get`](crate::transaction::Committed::get) returns this result. After a refusal,
 /// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause. A handle is valid only
-/// for the transaction that made it. Any other transaction returns an error for this handle.
+/// for the transaction that made it. Every other transaction returns an error for the handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

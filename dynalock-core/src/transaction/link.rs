@@ -6,7 +6,8 @@ use crate::retry::Connection;
 
 /// The connection of a transaction. If a repository was made from the same client, the transaction
 /// shares the connection of that repository: its credentials, its measured round trip and its retry
-/// budget. If there is no such repository, the transaction makes its own connection.
+/// budget. If no repository was made from the same client, the transaction makes its own
+/// connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,

@@ -363,7 +363,7 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns whether the current ring contains the ids of all writes since the item was read. New ids
 /// are added at the front, and old ids are removed only at the back. The ring therefore contains
 /// all newer ids while it contains the newest id that was read. If the ring that was read has no
-/// ids, the result is `false`. A patch of an item without `_writes` leaves such a ring.
+/// ids, the result is `false`. A patch of an item without `_writes` leaves a ring without ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.contains(newest))
 }

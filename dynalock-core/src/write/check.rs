@@ -34,7 +34,7 @@ pub(crate) enum Requirement {
 /// condition. The name of the table is for its errors.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns a check of an item. The check of a guard tests the row that contains the lease.
+/// Returns a ConditionCheck of an item. The check of a guard tests the row that contains the lease.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {

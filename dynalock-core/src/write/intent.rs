@@ -35,7 +35,7 @@ pub(crate) trait Intent: Send + Sync {
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
     /// Returns whether two attempts of the write could both be applied, because the change depends
-    /// on the stored value. This is the case for a patch.
+    /// on the stored value. Only a patch is such a write.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
@@ -225,9 +225,9 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns whether the stored item has attributes that the type does not know and that the
-    /// value did not have when it was read. The condition of a PutItem does not compare such
-    /// attributes. If another program changed them between the read and the PutItem, the change
-    /// would be lost.
+    /// value did not have when it was read. The condition of a PutItem does not compare these
+    /// attributes. If another program changed one of these attributes between the read and the
+    /// PutItem, the change would be lost.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)

@@ -76,7 +76,7 @@ impl Operation {
         }
     }
 
-    /// Returns the proof of a guard, or `None` for any other operation.
+    /// Returns the proof of a guard, or `None` if the operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),

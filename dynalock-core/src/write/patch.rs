@@ -1,8 +1,8 @@
 //! Patches: changes of an item that the caller has not read.
 //!
-//! A patch requires no particular version and increments the stored version, so it does not
-//! conflict with other writers. A patch stores its id in the attributes [`PATCHES`], because it
-//! does not know the ids in `_writes`.
+//! A patch requires no particular version and increments the stored version, so a patch does not
+//! conflict with other writers. A patch stores its id in the attributes [`PATCHES`], because the
+//! patch does not know the ids in `_writes`.
 
 use std::{
     fmt,

@@ -35,8 +35,8 @@ pub(crate) struct Applied {
     pub(crate) item: Option<Item>,
 }
 
-/// The evidence that a write was applied. Only a reply shows which attempt was applied. The other
-/// kinds of evidence prove that one of the attempts was applied.
+/// The evidence that a write was applied. Only a reply shows which attempt was applied. All other
+/// kinds of evidence prove only that one of the attempts was applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// DynamoDB answered the last attempt.

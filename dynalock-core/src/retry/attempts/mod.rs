@@ -74,8 +74,8 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns whether a request of this call has an unknown outcome: it may have been applied, or
-    /// may still be applied later.
+    /// Returns whether a request of this call has an unknown outcome: the request may have been
+    /// applied, or may still be applied later.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -342,7 +342,7 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
 }
 
 /// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
-/// such a refusal, but a broken gateway may.
+/// a false condition for a request without a condition, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)
