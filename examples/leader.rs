@@ -198,7 +198,8 @@ async fn show() -> Result<(), Failure> {
     }
     let (first, _) = watch(&mut said, 3).await?;
 
-    // This process resumes the grant of the killed leader, to send the late write.
+    // This process holds the same grant as the leader, so that it can send a late write of the
+    // leader after the kill.
     let token: LockToken = first.token.parse()?;
     let begun = locks.clone().heartbeat(false).resume(token.clone()).await?;
     println!("kill -9 {}", first.name);
