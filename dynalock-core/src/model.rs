@@ -71,7 +71,7 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 /// The settings and names of a struct with `#[derive(Versioned)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// The default name of the table. A repository can set another name of the table.
+    /// The default name of the table. A program can set another name of the table for a repository.
     pub table: &'static str,
     /// The partition key.
     pub partition_key: KeyModel,

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip::SipHasher13;
 
-/// Returns a generator for one call. The seed comes from the operating system.
+/// Returns a generator for one call. The seed of the generator comes from the operating system.
 ///
 /// Write ids come from a generator of this function. If two processes had the same seed, each
 /// process would mistake the writes of the other process for its own writes. The default seed of

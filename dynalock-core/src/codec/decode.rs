@@ -28,8 +28,8 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }
 
-/// Returns the version and the write ids of an item, without decoding the item into a value. If
-/// these cannot be read, returns an error.
+/// Returns the version and the write ids of an item, without decoding the item into a value. If the
+/// version or the write ids cannot be read, returns an error.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
     // The revision alone identifies the state of a tracked item, so a copy of the item is not
@@ -115,8 +115,8 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// A serde deserializer for the attributes of an item. An error of the deserializer names the
-/// attribute.
+/// A serde deserializer for the attributes of an item. An error of this deserializer names the
+/// attribute that caused it.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,

@@ -131,8 +131,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns whether the program may change this attribute. The library itself writes the version and
-/// the fields with `created_at` and `updated_at`.
+/// Returns whether the program may change this attribute. Only the library may change the version
+/// and the fields with `created_at` and `updated_at`.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -252,9 +252,9 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and refuses values that DynamoDB cannot store. For some map keys, this
-/// conversion panics. The computation of a fingerprint refuses these map keys, so the fingerprint
-/// of the value must be computed first.
+/// Encodes one attribute, and refuses values that DynamoDB cannot store. The conversion panics for
+/// some map keys. The computation of a fingerprint returns an error for these map keys, so the
+/// fingerprint of the value must be computed first.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {

@@ -16,8 +16,8 @@ pub(crate) enum ExpiredItems {
     Included,
 }
 
-/// The range of the times to live that count as expired, in epoch seconds. The range includes both
-/// bounds.
+/// The range of the times to live that count as expired, in epoch seconds. Both bounds belong to
+/// the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -28,8 +28,8 @@ impl ItemExpiry {
     /// The default skew is the same as for leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
-    /// DynamoDB ignores a time that is more than five years ago. A time of 0 therefore means
-    /// "never".
+    /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
+    /// with the time 0 therefore never expires.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
     /// Returns whether the time to live of an item is over, including the allowed clock skew.

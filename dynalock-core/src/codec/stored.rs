@@ -67,13 +67,13 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes, for a type with a flattened field. For
-/// other types, there is no copy.
+/// A copy of the item without the library's own attributes, for a type with a flattened field. A
+/// type without a flattened field has no copy of the item.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// One state of an item. The condition of a later write requires that the item is still in this
-/// state.
+/// One state of an item. The condition of the next write requires that the item is still in the
+/// state that was read.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -245,7 +245,8 @@ impl Basis {
         Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the basis after a write. The item now has the given revision, content and times.
+    /// Returns the basis after a write. The parameters are the revision, the content and the times
+    /// of the item after the write.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
@@ -262,8 +263,8 @@ impl Basis {
         self
     }
 
-    /// Takes the fingerprints of the value, unless an earlier call has taken them. The value must
-    /// not have been changed before the first call.
+    /// Takes the fingerprints of the value, unless an earlier call has taken them. The first call
+    /// must come before the first change of the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
         // Only the first mutable access takes fingerprints: at a later access, the value may
         // already be changed.
@@ -292,14 +293,14 @@ impl Basis {
     }
 
     /// Returns whether serde wrote this attribute before the first change of the value. If the
-    /// value was not changed, returns `false`.
+    /// value has not been changed since the read, returns `false`.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
     /// Returns the names of the attributes that serde writes for the value. The names are needed
-    /// only if the type has a flattened field and the write compares the whole item. In all other
-    /// cases, the list is empty.
+    /// only if the type has a flattened field and the write compares the whole item. For all other
+    /// types and writes, the list of names is empty.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         // Only a condition that compares the whole item contains these names.
         if !T::MODEL.flattens || self.state.image.is_none() {

@@ -120,7 +120,8 @@ impl CancellationClass {
 }
 
 impl<'c> OperationReason<'c> {
-    /// Returns the index of the operation in the order of the calls. The first index is 0.
+    /// Returns the index of the operation in the order of the calls. The first operation has the
+    /// index 0.
     pub fn index(&self) -> usize {
         self.index
     }

@@ -3,8 +3,8 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 /// A value that serde could not read from an item, or could not write into an item.
 ///
 /// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes
-/// the problem, and is also the `source()` of this error. Neither text contains a value of the
-/// item.
+/// the problem, and is also the `source()` of this error. Neither `Display` nor the reason shows a
+/// value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -133,7 +133,8 @@ impl CodecError {
     }
 
     /// Returns the error text of a hand-written `Serialize` or `Deserialize` that refused the
-    /// value, or `None` if the error has another reason. The text may quote content of the item.
+    /// value, or `None` if the error has another reason. The returned text may quote content of the
+    /// item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }

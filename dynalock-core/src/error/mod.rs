@@ -100,7 +100,7 @@ pub enum Error {
         why: InvalidPatch,
     },
 
-    /// DynamoDB cancelled a transaction. No operation of the transaction wrote anything.
+    /// DynamoDB cancelled a transaction. DynamoDB applied no operation of the transaction.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
     /// condition false. A call to [`transact`](crate::transact) runs its closure again without help
@@ -135,8 +135,9 @@ pub enum Error {
     /// Read the items before you send the new content with a new token. A transaction that is
     /// repeated with its old token, for example after a crash, must have the same content. The
     /// order of a `HashSet` or a `HashMap` differs in each process, and so does the content of the
-    /// request. Use a `BTreeSet`, a `BTreeMap` or a `Vec` instead. If an item shows that the
-    /// earlier transaction was committed, the error is [`Error::AlreadyCommitted`] instead.
+    /// request. Use a `BTreeSet`, a `BTreeMap` or a `Vec`, whose order is fixed. If an item shows
+    /// that the earlier transaction was committed, the error is [`Error::AlreadyCommitted`]
+    /// instead.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -355,8 +356,8 @@ pub enum Error {
     /// The key attributes of the table differ from those of the struct. Nothing was written.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
-    /// and reports the difference. In all other calls, DynamoDB reports the difference with less
-    /// detail.
+    /// and reports the difference. In calls other than `create_table`, DynamoDB reports the
+    /// difference with less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {

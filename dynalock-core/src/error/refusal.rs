@@ -143,7 +143,7 @@ pub enum Unavailable {
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. The lock may
-    /// be free. If the lock is still held, its lease expires.
+    /// already be free. If the lock is still held, its lease expires.
     #[error("the runtime of the lock was shut down before it was known to be released")]
     RuntimeEnded,
     /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No

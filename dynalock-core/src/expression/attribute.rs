@@ -52,7 +52,7 @@ pub struct Attribute<T, V, R = Required> {
 ///
 /// The derive does not know the stored form of a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
-/// attribute. The only conditions on the attribute are [`exists`](Attribute::exists) and
+/// attribute. The only conditions on such an attribute are [`exists`](Attribute::exists) and
 /// [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}

@@ -27,7 +27,8 @@ pub(super) enum ChangeKind {
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
     Remove,
-    /// The error of a value that cannot be encoded. A patch with this error is never sent.
+    /// The error of a value that cannot be encoded. A patch with a value that cannot be encoded is
+    /// never sent.
     Fault(SerdeError),
 }
 

@@ -83,14 +83,14 @@ impl AttributeType {
 macro_rules! conditions_of {
     ($place:ident) => {
         impl<T, V, R> $place<T, V, R> {
-            /// Returns a condition that is true if the item has the attribute. The condition is
-            /// also true for a null.
+            /// Returns a condition that is true if the item has the attribute. The condition
+            /// `exists` is also true for a null.
             pub fn exists(self) -> Condition<T> {
                 Condition::new(Test::Exists(self.into_path().document))
             }
 
             /// Returns a condition that is true if the item does not have the attribute. The
-            /// condition is false for a null. For an `Option`, the condition
+            /// condition `absent` is false for a null. For an `Option`, the condition
             /// [`eq`](Self::eq)`(None)` is true for a missing attribute and for a null.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
@@ -105,8 +105,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns a condition that is true if the attribute differs from `operand`: the
-            /// opposite of [`eq`](Self::eq). The condition is true for a missing attribute, unless
-            /// the operand is `None`.
+            /// opposite of [`eq`](Self::eq). The condition `ne` is true for a missing attribute,
+            /// unless the operand is `None`.
             pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::not_equal(path, encode_attribute(&operand.as_operand())?)))
             }
@@ -137,8 +137,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns the size of the attribute, for a comparison. A missing attribute, a number,
-            /// a boolean and a null have no size: for these, each comparison is false, except `ne`,
-            /// which is true.
+            /// a boolean and a null have no size: each comparison of their size is false, except
+            /// `ne`, which is true.
             ///
             /// ```
             /// # use dynalock_core as dynalock;
@@ -162,8 +162,8 @@ macro_rules! conditions_of {
         }
 
         /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8
-        /// bytes, and bytes as unsigned numbers. For a missing attribute and for a null, each of
-        /// these comparisons is false.
+        /// bytes, and bytes as unsigned numbers. For a missing attribute and for a null, each
+        /// comparison by order is false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {

@@ -32,10 +32,10 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// Returns the condition that the item has not changed since it was read: the item has the same
 /// version and the same incarnation.
 ///
-/// The state of an item without a version or without write ids is identified by its content. The
-/// condition on such an item requires that each attribute of its image is unchanged. The condition
-/// also requires that all other attributes that the type knows, or that `written` names, are
-/// absent.
+/// The state of an item without a version or without write ids is identified by its content. For an
+/// item without a version or without write ids, the condition requires that each attribute of the
+/// image is unchanged. The condition also requires that all other attributes that the type knows,
+/// or that `written` names, are absent.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,

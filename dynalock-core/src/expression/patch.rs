@@ -214,13 +214,14 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the attribute of the first change that the item refuses, with the reason.
+    /// Returns the attribute of the first change that the stored item does not allow, with the
+    /// reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 }
 
-/// Returns the elements of an encoded list. A null is an empty list.
+/// Returns the elements of an encoded list. For a null, the list of elements is empty.
 fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     match list {
         AttributeValue::L(elements) => elements,

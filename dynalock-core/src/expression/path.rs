@@ -187,7 +187,7 @@ pub(crate) enum PathRequirement {
     note = "a `Vec`, a `VecDeque`, a boxed slice, and an `Option` of one of them are lists"
 )]
 pub trait List {
-    /// The type of the elements.
+    /// The type of the elements in the list.
     type Element;
 }
 
@@ -215,7 +215,7 @@ impl<L: List> List for Option<L> {
             for a struct with `#[derive(Attributes)]`, use `at`"
 )]
 pub trait Map {
-    /// The type of the values.
+    /// The type of the values in the map.
     type Value;
 }
 
@@ -387,8 +387,8 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path up to this step, with the alias instead of the name of the step. Step 0 is
-    /// the root.
+    /// Returns the path up to this step, with the alias instead of the name of the step. The first
+    /// step, with index 0, is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

@@ -70,12 +70,12 @@ pub enum Heartbeat {
     /// guards. If the thread cannot be started, the call that acquires the lock fails with
     /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
-    /// The thread has its own client, made from the configuration of the program's client. Both
-    /// clients share the HTTP client in that configuration, together with its open connections. A
-    /// connection that belongs to a blocked runtime gives no answers. A heartbeat on a connection
-    /// of a blocked runtime is sent again on another connection after a timeout. Both clients also
-    /// share the credentials provider. If the credentials provider waits for the blocked runtime,
-    /// the heartbeats also wait.
+    /// The thread has its own client, made from the configuration of the program's client. The
+    /// client of the thread and the client of the program share the HTTP client, together with its
+    /// open connections. A connection that belongs to a blocked runtime gives no answers. A
+    /// heartbeat on a connection of a blocked runtime is sent again on another connection after a
+    /// timeout. The two clients also share the credentials provider. If the credentials provider
+    /// waits for the blocked runtime, the heartbeats also wait.
     ///
     /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
     /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because

@@ -86,8 +86,8 @@ impl LockToken {
 /// The prefix of the name in the token of an item lease. No lock name begins with this prefix.
 const ITEM: &str = "\u{0}";
 
-/// Parses one key value from the start of `text`. Returns it with the remaining text, or `None` if
-/// the text is invalid.
+/// Parses one key value from the start of `text`. Returns the key value and the remaining text, or
+/// `None` if the text is invalid.
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {
     let (head, rest) = text.split_once(':')?;
     let (kind, length) = head.split_at_checked(1)?;

@@ -143,8 +143,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of one of several items: the first free item in the order of the keys.
-    /// The call waits while all items are leased. During the wait, the call reads the items again
-    /// and again, eventually consistently.
+    /// While other callers hold the leases of all these items, the call waits. During the wait, the
+    /// call reads the items again and again, eventually consistently.
     ///
     /// # Examples
     ///
@@ -309,7 +309,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Limits the total time for which heartbeats renew the lease. With a limit, a worker that
-    /// makes no progress cannot keep the item for ever. By default, there is no limit.
+    /// makes no progress cannot keep the item for ever. By default, heartbeats renew the lease
+    /// without a limit.
     ///
     /// # Examples
     ///

@@ -187,7 +187,8 @@ impl Locks {
     }
 
     /// Limits the total time for which heartbeats renew a lock. With a limit, a worker that makes
-    /// no progress cannot keep the lock for ever. By default, there is no limit.
+    /// no progress cannot keep the lock for ever. By default, heartbeats renew a lock without a
+    /// limit.
     ///
     /// # Examples
     ///

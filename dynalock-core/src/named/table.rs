@@ -29,8 +29,8 @@ impl CreateLockTable {
     }
 
     /// Sets provisioned billing for the new table: DynamoDB bills this number of read and write
-    /// units per second, even if the program does not use them. The default is on-demand billing.
-    /// An existing table keeps its billing.
+    /// units per second, even if the program does not use them. Without this setting, the billing
+    /// is on-demand. An existing table keeps its billing.
     ///
     /// # Examples
     ///
@@ -61,7 +61,7 @@ impl CreateLockTable {
         self
     }
 
-    /// Limits the time of the call. The default is one minute.
+    /// Limits the time of the call. The default deadline is one minute.
     ///
     /// # Examples
     ///

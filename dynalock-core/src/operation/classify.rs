@@ -189,13 +189,14 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Returns whether the HTTP client failed before it had a connection. The request was then
-/// certainly not sent. The type of this error is private, so the function compares its text.
+/// Returns whether the HTTP client failed before it had a connection. In this failure, the request
+/// was certainly not sent. The type of this error is private, so the function compares its text.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Returns whether the server refused the connection. The request was then certainly not sent.
+/// Returns whether the server refused the connection. In this failure, the request was certainly
+/// not sent.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())

@@ -37,7 +37,7 @@ impl GetMany {
     }
 }
 
-/// A TransactGetItems. All items of the answer are from the same moment.
+/// A TransactGetItems. All items in the answer are from the same moment.
 pub(crate) struct TransactGet {
     /// The tables and keys of the items.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,

@@ -35,8 +35,8 @@ pub(crate) enum Action {
     Put(Item),
     /// An UpdateItem with this expression.
     Update(String),
-    /// An UpdateItem with the expression of a patch. A single request returns the item after the
-    /// update.
+    /// An UpdateItem with the expression of a patch. As a single request, it returns the item after
+    /// the patch.
     Patch(String),
     /// A DeleteItem of the whole item.
     Delete,

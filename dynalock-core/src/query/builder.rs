@@ -46,7 +46,8 @@ use crate::{
 ///   like the write of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
 ///   the later write and miss the earlier write. A query may show or miss an item that is created
-///   or deleted during the query. [`transact`](crate::transact) does not cover queries.
+///   or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot send
+///   queries.
 /// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
 /// - Reads are strongly consistent, unless [`eventually_consistent`](Self::eventually_consistent)
 ///   is set. Reads of global indexes are always eventually consistent.
@@ -323,7 +324,7 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the time for each page, including all requests for the page and the pauses between
-    /// them. The default is the deadline of the repository.
+    /// them. The default deadline is the deadline of the repository.
     ///
     /// # Examples
     ///
@@ -343,8 +344,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of failed requests for each page of DynamoDB. The limit must be at least
-    /// 1. By default, a failed request is repeated until the deadline. With a limit of 0, the read
+    /// Limits the number of failed requests for each page of DynamoDB. The limit must be 1 or more.
+    /// By default, a failed request is repeated until the deadline. With a limit of 0, the read
     /// fails with [`Error::InvalidSetting`].
     ///
     /// # Examples

@@ -48,13 +48,15 @@ pub enum WholeTable {}
 pub enum InSegments {}
 
 /// The kind of a query of a global index:
-/// [`Repository::query_index`](crate::Repository::query_index). `S` is the type of the field that
-/// is the sort key of the index. `C` is [`WholeItems`] or [`KeysAlone`].
+/// [`Repository::query_index`](crate::Repository::query_index). The type parameter `S` is the type
+/// of the field that is the sort key of the index. The type parameter `C` is the content of the
+/// index: [`WholeItems`] or [`KeysAlone`].
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// The kind of a query of a local index. `S` is the type of the field that is the sort key of the
-/// index. `C` is [`WholeItems`] or [`KeysAlone`].
+/// The kind of a query of a local index. The type parameter `S` is the type of the field that is
+/// the sort key of the index. The type parameter `C` is the content of the index: [`WholeItems`] or
+/// [`KeysAlone`].
 #[derive(Debug)]
 pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 

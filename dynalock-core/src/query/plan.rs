@@ -84,8 +84,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads whole items for the keys from an index, if the read needs whole items. An item that no
-    /// longer exists is left out.
+    /// Reads whole items for the keys from an index, if the read needs whole items. If an item no
+    /// longer exists, the result does not contain it.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);

@@ -168,8 +168,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts of each call. The limit must be at least
-    /// 1. By default, a call repeats its requests until the deadline.
+    /// Limits the number of failed requests and conflicts of each call. The limit must be 1 or
+    /// more. By default, a call repeats its requests until the deadline.
     ///
     /// # Examples
     ///
@@ -605,7 +605,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. The error
+    /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. `Exhausted`
     ///   contains the last conflict.
     /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
     ///   except [`Error::Conflict`].

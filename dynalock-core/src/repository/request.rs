@@ -38,8 +38,8 @@ use crate::{
 ///
 /// # Cancel safety
 ///
-/// If the future of a write is dropped, the write may have been applied or not. Nothing is sent
-/// after the drop, but a request that was sent may still arrive.
+/// If the future of a write is dropped, the write may or may not have been applied. A dropped call
+/// sends no more requests, but a request that was already sent may still arrive.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
@@ -168,7 +168,8 @@ pub(super) mod sealed {
 
 impl<T, K: Checked> Request<T, K> {
     /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with a
-    /// ClientRequestToken at most once in ten minutes. The write costs twice the write units.
+    /// ClientRequestToken at most once in ten minutes. With `exactly_once`, a write costs twice the
+    /// write units.
     ///
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:

@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-/// One call, with its attempts and its write id. All writes of the call have the same write id. An
-/// item that contains the id shows that one of these writes was applied.
+/// One call, with its attempts and its write id. All writes of the call have the same write id. If
+/// an item contains this write id, one of the writes of the call was applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,

@@ -31,8 +31,8 @@ pub struct Update<T> {
 /// The attributes that an update writes.
 #[derive(Debug)]
 enum Mode {
-    /// The update writes the changed attributes. If no attribute changed, the update writes
-    /// nothing.
+    /// The update writes the changed attributes. If the program has changed no attribute, the
+    /// update writes nothing.
     Changes,
     /// The update writes the changed attributes, and a new version even if no attribute changed.
     Always,

@@ -166,8 +166,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// - An import over a leased item removes the lease together with the old content. The holder
     ///   learns of the loss at its next write or heartbeat. With a [separate
-    ///   lease](crate::Lockable), the import neither reads nor writes the lease row. The holder
-    ///   then keeps its lease, and its next write starts from the imported item.
+    ///   lease](crate::Lockable), the import neither reads nor writes the lease row. The holder of
+    ///   a separate lease keeps the lease, and its next write starts from the imported item.
     /// - Each item gets version 1 and write ids, like a created item. A caller that has read the
     ///   old item can therefore not overwrite the imported item.
     /// - Several values with the same key are written one after the other, in the order in which
@@ -224,8 +224,8 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
-    /// Limits the number of requests in flight. The limit must be at least 1, and the default is
-    /// 16. A request writes one item, or up to 25 for
+    /// Limits the number of requests in flight. By default, the limit is 16, and it must be 1 or
+    /// more. A request writes one item, or up to 25 for
     /// [`import_unchecked`](Repository::import_unchecked). With a limit of 0, each item fails with
     /// [`Error::InvalidSetting`].
     ///

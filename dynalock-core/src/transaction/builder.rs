@@ -59,10 +59,10 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items. The items that a transaction only checks
-/// cost as much. If the program has read an item before, the commit notices a change of the item
-/// only if the transaction checks or writes the item. For reads and writes that belong together,
-/// see [`transact`](crate::transact).
+/// A transaction costs twice the write units of its items. An item that the transaction only checks
+/// costs as many write units as an item that it writes. If the program has read an item before, the
+/// commit notices a change of the item only if the transaction checks or writes the item. For reads
+/// and writes that belong together, see [`transact`](crate::transact).
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -220,10 +220,10 @@ impl Transaction {
     /// [`patch`](Self::patch) of a type with `#[dynalock(expires)]`.
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without such a token, a second request with other content is needed in these cases: a create
-    /// or a check meets an expired item, a patch meets a null in place of a missing attribute, or a
-    /// patch meets an item with `_writes` and without a version. Under a token of the caller, the
-    /// commit then fails with [`Error::Cancelled`].
+    /// Without a token of the caller, the commit sends a second request with other content in these
+    /// cases: a create or a check meets an expired item, a patch meets a null in place of a missing
+    /// attribute, or a patch meets an item with `_writes` and without a version. Under a token of
+    /// the caller, the commit then fails with [`Error::Cancelled`].
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
     /// token again after an item of its transaction was deleted: the new item would get the

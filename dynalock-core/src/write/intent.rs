@@ -35,14 +35,14 @@ pub(crate) trait Intent: Send + Sync {
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
     /// Returns whether two attempts of the write could both be applied, because the change depends
-    /// on the stored value. Only a patch is such a write.
+    /// on the stored value. Among the intents, only a patch depends on the stored value.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
 
     /// Returns whether the item is in the state that the write requires, and the condition of the
     /// caller is false for the item. The condition of the caller stays false as long as the item is
-    /// in this state. No attempt was therefore applied, and no late copy will be.
+    /// in this state. DynamoDB has therefore applied no attempt, and will apply no late copy.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }

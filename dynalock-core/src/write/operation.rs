@@ -84,8 +84,8 @@ impl Operation {
         }
     }
 
-    /// Returns whether the operation is a guard of a lease in a separate row. Such a guard tests
-    /// only the lease row.
+    /// Returns whether the operation is a guard of a lease in a separate row. A guard of a separate
+    /// lease tests only the lease row.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }

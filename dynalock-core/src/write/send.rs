@@ -67,7 +67,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) delivery: Delivery,
     /// How the writes of this call use the separate lease row.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// `true` if the outcome of an attempt is unknown. The attempt may have been applied, or may
+    /// `true` if the outcome of an attempt is unknown: the attempt may have been applied, or may
     /// still be applied.
     pub(crate) in_doubt: bool,
 }

@@ -26,8 +26,8 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts so far, which the limit of the call applies to. A read that was
-    /// answered does not count.
+    /// The number of attempts so far, which the limit of the call applies to. An answered read does
+    /// not count as an attempt.
     count: u32,
     /// The number of these attempts that never left the SDK.
     unsent: u32,
