@@ -402,7 +402,7 @@ fn constructor(item: &Item<'_>) -> TokenStream {
     let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
     let where_clause = where_clause(item.input, &quote!(#krate::private::Versioned));
     let doc = format!(
-        "The repository of `{}` items, in the table `{}` unless it is told another.",
+        "Returns a repository of `{}` items, for the table `{}` unless the program sets another table.",
         item.input.ident.unraw(),
         item.table,
     );

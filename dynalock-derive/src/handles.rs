@@ -37,7 +37,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     let vis = &input.vis;
     let generics = &input.generics;
     let (_, ty_generics, where_clause) = generics.split_for_impl();
-    let doc = format!("The attributes of a `{}`, for conditions and patches.", input.ident.unraw());
+    let doc = format!("The handles of the attributes of a `{}`, for conditions and patches.", input.ident.unraw());
     let fields = handles.iter().map(|handle| {
         let field = field(handle);
         let values = values(handle, input, krate);
@@ -112,7 +112,7 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     let attributes = attributes_ident(input);
     let vis = &input.vis;
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
-    let doc = format!("The attributes of a `{}`, for conditions and patches.", input.ident.unraw());
+    let doc = format!("The handles of the attributes of a `{}`, for conditions and patches.", input.ident.unraw());
     let fields = handles.iter().map(field);
     let values = handles.iter().map(|handle| value(handle, input, krate));
 

@@ -65,7 +65,7 @@ impl IndexAttrs {
 
     fn project(&mut self, key: &Ident, projection: Option<Projection>, errors: &mut Errors) {
         if self.projection.is_some() {
-            errors.at(key, "an index holds `all`, `keys_only` or `include(..)`: leave all but one out");
+            errors.at(key, "an index holds `all`, `keys_only` or `include(..)`: keep only one of them");
         } else {
             self.projection = projection;
         }
@@ -81,7 +81,7 @@ fn include(key: &Ident, value: Value, errors: &mut Errors) -> Option<Projection>
         }
     };
     for field in fields.iter().filter(|field| !matches!(field.value, Value::Absent)) {
-        errors.at(&field.key, "expected the name of a field alone");
+        errors.at(&field.key, "expected only the name of a field");
     }
     Some(Projection::Include(fields.into_iter().map(|field| field.key).collect()))
 }

@@ -66,7 +66,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
 
 fn unit_variants(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) {
     if data.variants.is_empty() {
-        errors.at(&input.ident, "an enum without variants has no values: a key needs one");
+        errors.at(&input.ident, "an enum without variants has no values: a key needs a variant");
     }
     if let Some(word) = two_rules(&input.attrs) {
         errors.at(word, "a key has one spelling: the same rule is needed for writing and reading");
@@ -84,7 +84,7 @@ fn unit_variants(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) {
         }
         for word in attrs.with.iter().cloned().chain(words(&variant.attrs, &["other", "untagged"])) {
             errors
-                .at(&word, format_args!("a variant of a key cannot be `#[serde({word})]`: its name is what is stored"));
+                .at(&word, format_args!("a variant of a key cannot be `#[serde({word})]`: its name is the stored key"));
         }
         for alias in attrs.further_names() {
             errors.at(

@@ -42,7 +42,7 @@ impl Lockable {
         let mut found = attributes.iter().filter(|attribute| attribute.path().is_ident("lockable"));
         let first = found.next()?;
         if let Some(second) = found.next() {
-            errors.at(second, "duplicate `#[lockable]`: write all of it in one");
+            errors.at(second, "duplicate `#[lockable]`: write all settings in one attribute");
         }
         let word = first.path().clone();
         let mut lockable = Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None };

@@ -112,8 +112,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value. The returned value no longer knows its version, so it cannot be updated
-    /// without another read.
+    /// Returns the value without its version. To update the item later, read the item again.
     ///
     /// # Examples
     ///

@@ -46,7 +46,7 @@ pub enum CodecReason {
         field: Box<str>,
     },
     /// A field is stored under two names, and serde reads both of them.
-    #[error("the field `{field}` is there twice")]
+    #[error("the field `{field}` is in the item twice")]
     #[non_exhaustive]
     DuplicateField {
         /// The name of the field, as serde reads it.
@@ -72,7 +72,7 @@ pub enum CodecReason {
     NotStorable(&'static str),
     /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged
     /// enum fits.
-    #[error("its own code refused it; `CodecError::detail` has the text, which may quote content")]
+    #[error("the code of its type refused it; `CodecError::detail` has the text, which may quote content")]
     Refused,
 }
 

@@ -110,7 +110,7 @@ pub enum InvalidPatch {
     /// The patch inserts elements into a set inside an attribute, or deletes elements from a set
     /// inside an attribute.
     #[error(
-        "`{attribute}` is inside of an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
+        "`{attribute}` is inside an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
     )]
     #[non_exhaustive]
     NestedSet {

@@ -29,7 +29,7 @@ pub struct Locked {
 #[non_exhaustive]
 pub enum Lost {
     /// Another caller holds the lock.
-    #[error("`{by}` has taken it, under fence {fence}")]
+    #[error("`{by}` has acquired it, with fence {fence}")]
     #[non_exhaustive]
     Stolen {
         /// The new holder.

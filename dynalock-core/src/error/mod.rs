@@ -159,7 +159,7 @@ pub enum Error {
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
-         ask again later"
+         call again later"
     )]
     #[non_exhaustive]
     QueueFull {
@@ -244,7 +244,10 @@ pub enum Error {
 
     /// The version of the item is the largest `u64`, so a write cannot increment the version.
     /// Nothing was written.
-    #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
+    #[error(
+        "an item in table `{table}` has the largest possible version, {}; no further write can increment it",
+        u64::MAX
+    )]
     #[non_exhaustive]
     VersionExhausted {
         /// The table.
@@ -273,7 +276,7 @@ pub enum Error {
     /// cannot overwrite other changes, because its condition requires this state. If you repeat the
     /// write without a look at the item, the change may be applied twice.
     #[error(
-        "a write to table `{table}` may or may not have been applied, and the item does not show it ({spent}); \
+        "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]
@@ -306,7 +309,7 @@ pub enum Error {
 
     /// DynamoDB refused the request because a transaction is running on the same item. `Contention`
     /// appears only as the cause inside [`Error::Exhausted`].
-    #[error("a transaction was at work on the item ({0})")]
+    #[error("another transaction was running on the item ({0})")]
     Contention(Refusal),
 
     /// DynamoDB or the table had no capacity left for the request. `Throttled` appears only as the

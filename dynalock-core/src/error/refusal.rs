@@ -144,7 +144,7 @@ pub enum Unavailable {
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. The lock may
     /// already be free. If the lock is still held, its lease expires.
-    #[error("the runtime of the lock was shut down before it was known to be released")]
+    #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No
     /// request for the lock was sent.

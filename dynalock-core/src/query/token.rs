@@ -50,7 +50,7 @@ pub(super) struct Secret(Vec<u8>);
 /// The version number of the token format.
 const FORMAT: u8 = 1;
 
-const MALFORMED: &str = "it was cut, edited, or made by something else";
+const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
     /// Makes the token for the key attributes in `place`.

@@ -98,7 +98,7 @@ fn name(attrs: &IndexAttrs, errors: &mut Errors) -> Option<(String, Ident)> {
             errors.at(
                 said,
                 format_args!(
-                    "the handle of the index is a field of its name, and `{name}` cannot be one: choose another name"
+                    "the handle of an index is a struct field of the same name, and `{name}` cannot be the name of a field: choose another name"
                 ),
             );
             None

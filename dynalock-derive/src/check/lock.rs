@@ -94,9 +94,9 @@ fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors
         let (key, _) = Lockable::NAMES[index];
         if let Some(first) = lock.names[..index].iter().position(|other| other == name) {
             let (other, _) = Lockable::NAMES[first];
-            errors.at(place, format_args!("`{key}` and `{other}` have one name, `{name}`"));
+            errors.at(place, format_args!("`{key}` and `{other}` have the same name, `{name}`"));
         } else if name == WRITE_IDS || name == version {
-            errors.at(place, format_args!("`{name}` is kept by the repository for something else"));
+            errors.at(place, format_args!("`{name}` is an attribute of the library with another purpose"));
         }
     }
 }

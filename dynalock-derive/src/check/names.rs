@@ -69,23 +69,24 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
         if name.is_empty() {
             errors.at(place, "the name of an attribute cannot be empty");
         } else if PATCHES.contains(&name.as_str()) {
-            errors
-                .at(place, format_args!("`{name}` is where the ids of patches are kept: no field can have that name"));
+            errors.at(place, format_args!("`{name}` contains an id of a patch: no field can have this name"));
         } else if name == WRITE_IDS {
-            errors
-                .at(place, format_args!("`{WRITE_IDS}` is where the write ids are kept: no field can have that name"));
+            errors.at(
+                place,
+                format_args!("`{WRITE_IDS}` contains the write ids of the library: no field can have this name"),
+            );
         } else if lock::is_reserved(model, &name) {
             errors.at(
                 place,
                 format_args!(
-                    "`{name}` is where the lease is kept: name another in `#[lockable(..)]`, or rename the field"
+                    "`{name}` is an attribute of the lease: choose another name in `#[lockable(..)]`, or rename the field"
                 ),
             );
         } else if name == version && field.attrs.version.is_none() {
             errors.at(
                 place,
                 format_args!(
-                    "`{version}` is the version attribute: add `#[dynalock(version)]` to a field that mirrors it, or choose another name"
+                    "`{version}` is the version attribute: add `#[dynalock(version)]` to the field that shows the version, or choose another name"
                 ),
             );
         }
@@ -101,7 +102,7 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
         errors.at(
             word,
             format_args!(
-                "`{}` is written and not read: a value would not show what is stored, and would overwrite it; read it, too, or use `skip`",
+                "`{}` is written and not read: a value would not contain the stored attribute, and would overwrite it; let serde read the field, or use `skip`",
                 field.written
             ),
         );
@@ -127,7 +128,7 @@ fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &
             errors.at(
                 place,
                 format_args!(
-                    "`{name}` is what the field `{}` is written as: no other can be read from it",
+                    "`{name}` is the attribute of the field `{}`: no other field can be read from it",
                     other.ident
                 ),
             );

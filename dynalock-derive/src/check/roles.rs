@@ -91,7 +91,7 @@ fn only<'m, 'a>(
     let mut fields = model.fields.iter().filter_map(|field| Some((field, role(field)?)));
     let (first, _) = fields.next()?;
     for (_, word) in fields {
-        errors.at(word, format_args!("duplicate `{word}`: it is the field `{}` already", first.ident));
+        errors.at(word, format_args!("duplicate `{word}`: the field `{}` already has this role", first.ident));
     }
     Some(first)
 }
@@ -100,8 +100,10 @@ fn at_most_one_role(field: &Field<'_>, errors: &mut Errors) {
     let mut roles = field.attrs.roles();
     let Some(first) = roles.next() else { return };
     for word in roles {
-        errors
-            .at(word, format_args!("the field `{}` is the `{first}`: the `{word}` has to be another one", field.ident));
+        errors.at(
+            word,
+            format_args!("the field `{}` is the `{first}`: the `{word}` has to be another field", field.ident),
+        );
     }
 }
 
@@ -144,7 +146,7 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     if name.is_empty() {
         errors.at(version, "the name of the version attribute is empty");
     } else if name == WRITE_IDS || PATCHES.contains(&name.as_str()) {
-        errors.at(version, format_args!("`{name}` is where the ids of writes and patches are kept"));
+        errors.at(version, format_args!("`{name}` contains ids of writes or patches"));
     }
     name
 }
