@@ -135,7 +135,7 @@ pub struct KeptTimes {
 }
 
 impl TimesModel {
-    /// The times of a struct that has no fields with times.
+    /// The value for a struct without fields for times.
     pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
 
     /// Returns whether an attribute is a time that the library writes.

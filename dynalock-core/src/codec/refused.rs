@@ -5,9 +5,9 @@ use crate::error::{CodecReason, SerdeError};
 /// Returns an error with the reason of an error of `serde_dynamo`, which consists only of a text.
 ///
 /// The texts of serde and `serde_dynamo` have fixed forms. The part before `, expected` may contain
-/// a value. This function therefore returns only a field name, or the part after `, expected`. A
-/// text without one of these forms comes from the code of the user's type and may quote the value.
-/// A text that may quote the value becomes the `detail` of the error.
+/// a value. The returned error therefore contains only a field name, or the part after `,
+/// expected`. A text without one of these forms comes from the code of the user's type and may
+/// quote the value. A text that may quote the value becomes the `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

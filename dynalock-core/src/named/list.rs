@@ -36,8 +36,8 @@ impl LockList {
         Self { settings, read: VecDeque::new(), next: Next::Page(None) }
     }
 
-    /// Returns the state of the next lock, or `None` after the last lock. This method needs no
-    /// `StreamExt`.
+    /// Returns the state of the next lock, or `None` after the last lock. A program can call this
+    /// method without a `StreamExt` trait.
     ///
     /// # Examples
     ///

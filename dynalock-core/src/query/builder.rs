@@ -571,7 +571,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
     /// so many items that the page does not become full, the page ends after ten requests. A page
-    /// can therefore be empty although there is a next page.
+    /// can therefore be empty even if it is not the last page.
     ///
     /// # Examples
     ///

@@ -76,8 +76,8 @@ impl<O: Send + 'static> WriteStream<O> {
         }
     }
 
-    /// Returns the result of the next item that is finished, or `None` after the last item. This
-    /// method needs no `StreamExt`.
+    /// Returns the result of the next item that is finished, or `None` after the last item. A
+    /// program can call this method without a `StreamExt` trait.
     ///
     /// # Examples
     ///

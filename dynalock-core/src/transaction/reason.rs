@@ -22,7 +22,7 @@ pub enum Reason<T> {
     Unreadable {
         /// The stored item.
         item: Item,
-        /// The error is [`Error::Decode`] or [`Error::Corrupt`].
+        /// The error of the decoding: [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
     },
     /// Another transaction was running on the item at each attempt, until the call ended.

@@ -42,7 +42,7 @@ impl WriteId {
         Self(rng.u64(..).to_be_bytes())
     }
 
-    /// Returns the id as it is stored in [`PATCHES`].
+    /// Returns the id as the attribute value that a register attribute ([`PATCHES`]) contains.
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.0))
     }

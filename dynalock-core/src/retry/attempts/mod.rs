@@ -248,8 +248,8 @@ impl Attempts {
         }
     }
 
-    /// Sleeps before the next attempt. If no attempt is left, returns the error of the last
-    /// attempt. If `costs` is `true`, the retry takes a token from the retry budget.
+    /// Sleeps before the next attempt. If the call allows no further attempt, returns the error of
+    /// the last attempt. If `costs` is `true`, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
             // The item shows the outcome of a lost reply only until later writes remove the write
