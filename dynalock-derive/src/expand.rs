@@ -429,8 +429,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the struct. It contains `Self: bounds` if the struct has type
-/// parameters.
+/// Returns the where clause of the struct. If the struct has type parameters, the where clause also
+/// contains `Self: bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

@@ -50,7 +50,8 @@ fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
 }
 
 /// Returns whether the type may implement the supertraits of `Versioned`. If serde cannot have
-/// implemented them, an implementation of `Versioned` would cause a second error.
+/// implemented its traits for the type, an implementation of `Versioned` would cause a second
+/// error.
 fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     let without_impl = |word: &Ident| word == "remote" || word == "untagged";
     let union = matches!(input.data, Data::Union(_));

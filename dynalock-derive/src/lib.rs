@@ -32,7 +32,7 @@
 //! The type of an index key is a `KeyAttribute`, or an `Option` of a `KeyAttribute`. An `Option`
 //! needs `#[serde(skip_serializing_if = "Option::is_none")]`, because DynamoDB refuses a null in an
 //! index key. An item without the attribute is not in the index. If two indexes have an equal part,
-//! for example `keys_only`, clippy reports a duplicate attribute. In this case, write
+//! for example `keys_only`, clippy reports a duplicate attribute. To silence clippy, write
 //! `#[expect(clippy::duplicated_attributes)]` on the struct.
 //!
 //! `#[lockable]` allows leases on the items: `Repository::lock`.
@@ -76,9 +76,9 @@
 //! | a write of another program | the value that the program writes | the value that the program writes |
 //!
 //! An item that another program has created may have no `created_at`. The library does not add this
-//! time later. For such an item, a field of type `Option` is `None`. A field with a plain number
-//! needs `#[serde(default)]`, and is 0. The times are numbers, so that an index or a filter can use
-//! them. `SystemTime` is not supported, because serde writes it as a map.
+//! time later. Without a stored time, a field of type `Option` is `None`. A field with a plain
+//! number needs `#[serde(default)]`, and is 0. Times are stored as numbers, so that an index or a
+//! filter can use the times. `SystemTime` is not supported, because serde writes it as a map.
 //!
 //! The program itself sets the field with `expires`. When this time is past, the item counts as
 //! absent, even before DynamoDB deletes it. The documentation of `Repository` describes the effect
@@ -117,8 +117,8 @@
 //!
 //! The derive refuses three things: a field with another `with` than `serde_bytes`, a skipped
 //! variant, and a variant with a second spelling (`alias`, `other`, or a rename that differs for
-//! reading and writing). Otherwise, an item that is stored under one spelling of its key would not
-//! be found under the other spelling.
+//! reading and writing). With two spellings, an item that is stored under one spelling of its key
+//! would not be found under the other spelling.
 //!
 //! # Names
 //!
@@ -140,8 +140,8 @@
 //!
 //! `default` is allowed on each field and on the struct.
 //!
-//! The derive does not know the attributes of a flattened field, nor their aliases. Before the
-//! library writes a struct with such a field, it therefore verifies that serde can read the
+//! The derive does not know the attributes of a flattened field, nor their aliases. Before a write
+//! of a struct with a flattened field, the library therefore verifies that serde can read the
 //! resulting item. If a changed attribute is stored under an alias, the write removes the alias. If
 //! serde could not read the item after a write, the write fails with `Error::Encode`.
 //!

@@ -92,8 +92,8 @@ impl Database {
     /// Without this setting, a transaction is applied as soon as it arrives, so that two
     /// transactions never meet. With this setting, the items of a transaction are busy when the
     /// transaction has arrived. After `time`, the transaction is applied and answered, and its
-    /// items are free again. Meanwhile, other requests for these items get the answers in this
-    /// table:
+    /// items are free again. While items are busy, other requests for these items get the answers
+    /// in this table:
     ///
     /// | request | answer |
     /// |---|---|

@@ -66,8 +66,8 @@ impl Replica {
         self.lag = lag;
     }
 
-    /// Returns the answer to a request. The copy answers a read of a global index, and `engine`
-    /// answers any other request.
+    /// Returns the answer to a request. The copy answers reads of global indexes, and `engine`
+    /// answers all other requests.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());

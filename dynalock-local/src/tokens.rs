@@ -54,8 +54,8 @@ impl Tokens {
 
     /// Runs `apply`, unless the token is known.
     ///
-    /// Meanwhile, other requests with a token wait. If two equal requests arrive at the same time,
-    /// only one of them is therefore applied.
+    /// While `apply` runs, other requests with a token wait. If two equal requests arrive at the
+    /// same time, only one of them is therefore applied.
     pub(crate) fn once<E>(
         &self,
         token: String,

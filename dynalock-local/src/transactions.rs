@@ -29,7 +29,7 @@ struct Table {
     tokens: HashSet<String>,
 }
 
-/// A running transaction. It ends when this value is dropped.
+/// A running transaction. The transaction ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Run {
     running: Arc<Running>,

@@ -74,9 +74,9 @@ pub enum Fault {
     /// is the number of keys or writes that are left out. The answer contains these in
     /// `UnprocessedKeys` or `UnprocessedItems`. Requests of other operations pass without a fault.
     ///
-    /// If all keys or writes are left out, nothing is delivered. DynamoDB gives such an answer only
-    /// if the batch fails for another reason than capacity. If a batch fails because of capacity,
-    /// DynamoDB answers with
+    /// If all keys or writes are left out, nothing is delivered. DynamoDB gives an answer without
+    /// any processed key or write only if the batch fails for another reason than capacity. If a
+    /// batch fails because of capacity, DynamoDB answers with
     /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The tables of a
     /// batch are ordered by their names. A service that checks signatures refuses the shorter
     /// request.
