@@ -38,7 +38,7 @@ pub(crate) struct Replica {
 pub(crate) enum Lag {
     /// The copy shows a write after this time.
     After(Duration),
-    /// The copy shows no further write.
+    /// The copy shows no further write until the freeze ends.
     Frozen,
 }
 

@@ -138,7 +138,7 @@ impl Faults {
     /// Applies `fault` to each later request for page `nth` of a query or scan, until
     /// [`clear`](Self::clear).
     ///
-    /// Pages are counted as in [`script_page`](Self::script_page).
+    /// [`script_page`](Self::script_page) describes how pages are counted.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};
