@@ -5,10 +5,10 @@
 //! ```
 //!
 //! The products are created by `create_many`, with a progress bar on a terminal. A visitor then
-//! pages through one category, in the order of the prices. The token of the next page goes to the
-//! browser and comes back as text. DynamoDB has no tokens of previous pages, so the browser keeps
-//! the tokens of the pages that it has seen. The tokens are signed: a token that was changed, or
-//! that belongs to another category or another filter, is refused.
+//! pages through one category, in the order of the prices. The browser gets the token of the next
+//! page as a text, and sends it back. There are no tokens of previous pages, so the browser keeps
+//! the tokens of the pages that it has seen. The tokens are signed: the program refuses a token
+//! that was changed, or that belongs to another category or another filter.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

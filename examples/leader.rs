@@ -1,13 +1,13 @@
-//! An election: one of several processes works, and the others wait. If the leader dies, another
-//! process takes over within a lease.
+//! An election: one of several processes is the leader and works, and the other processes wait. If
+//! the leader dies, another process takes over when the lease of the leader has ended.
 //!
 //! ```text
 //! cargo run --example leader
 //! ```
 //!
-//! The command starts a `DynamoDB` on a loopback port and three workers. It kills the leader like
-//! `kill -9`, and prints which worker takes over, and when. A write that the killed leader had
-//! begun is refused.
+//! The command starts a `DynamoDB` on a loopback port and three workers. The command then kills the
+//! leader like `kill -9`, and prints which worker takes over, and when. A late write of the killed
+//! leader is refused.
 //!
 //! To start the processes by hand, use a terminal for each process. Ctrl-C ends a process and
 //! releases its lease:
@@ -48,7 +48,7 @@ const WORKERS: [&str; 3] = ["alice", "bob", "carol"];
 
 type Failure = Box<dyn StdError>;
 
-/// Lets one of several processes work at a time.
+/// Lets one of several processes work at a time, as their leader.
 #[derive(Debug, Parser)]
 struct Args {
     /// Serve a `DynamoDB` on this port of the loopback address, for workers that are started by
@@ -81,7 +81,7 @@ fn locks_of(client: &Client) -> Locks {
     Locks::new(client, "dynalock-leaders").ttl(TTL).expiry(Expiry::Clock { max_skew: MAX_SKEW })
 }
 
-/// Runs a worker. The worker waits for its turn, then works until it is told to stop or has lost
+/// Runs a worker. The worker waits for the lock, then works until it is told to stop or has lost
 /// the lock.
 async fn work(url: &str, name: &str) -> Result<(), Failure> {
     let client = connect(url);
@@ -116,7 +116,7 @@ struct Work {
     steps: u64,
 }
 
-/// Counts a step, if the grant of the lock is still the last one. `DynamoDB` checks the grant in
+/// Counts a step, if this grant of the lock is still the last grant. `DynamoDB` checks the grant in
 /// the same transaction.
 async fn write(client: &Client, held: &LockGuard) -> Result<(), Error> {
     let works = &Work::repository(client);
@@ -147,7 +147,7 @@ fn leader_in(line: &str) -> Option<Leader> {
     Some(Leader { name: name.to_owned(), fence: fence.parse().ok()?, token: token.to_owned() })
 }
 
-/// Starts a worker as a separate process, and prints its output here too.
+/// Starts a worker as a separate process, and sends each line of its output to `lines`.
 fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result<Child, Failure> {
     let mut command = Command::new(env::current_exe()?);
     let mut child =
@@ -198,7 +198,8 @@ async fn show() -> Result<(), Failure> {
     }
     let (first, _) = watch(&mut said, 3).await?;
 
-    // The test of a late write uses the same grant, held by this process.
+    // This process holds the same grant as the leader, so that it can send a late write of the
+    // leader after the kill.
     let token: LockToken = first.token.parse()?;
     let begun = locks.clone().heartbeat(false).resume(token.clone()).await?;
     println!("kill -9 {}", first.name);

@@ -1,4 +1,4 @@
-//! A payout that must not be made twice. Its workers may die or be paused at any moment.
+//! A payout that must not be made twice, even if its workers die or are paused at any moment.
 //!
 //! ```text
 //! cargo run --example payout
@@ -23,8 +23,8 @@ use std::{
 use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned, Wait};
 use serde::{Deserialize, Serialize};
 
-/// The time after which a lease ends without a heartbeat. It is short so that the example ends
-/// soon.
+/// The time after which a lease ends without a heartbeat. This time is short, so that the example
+/// ends soon.
 const TTL: Duration = Duration::from_secs(1);
 
 /// The maximum difference between the clocks of the workers' machines.
@@ -40,7 +40,7 @@ struct Payout {
     receipt: Option<String>,
 }
 
-/// The bank, which is a system outside of DynamoDB. It cannot see the lease, but it can compare
+/// The bank, which is a system outside DynamoDB. The bank cannot see the lease, but can compare
 /// fences.
 #[derive(Debug, Default)]
 struct Bank {
@@ -56,8 +56,9 @@ struct TooOld {
 }
 
 impl Bank {
-    /// Records the worker of a payout, and refuses an earlier worker. A holder calls this before it
-    /// does anything else, because a fence that the bank does not know protects nothing.
+    /// Records the fence of the worker of a payout, and refuses the fence of an earlier worker.
+    /// Each worker calls this method first, because the bank can refuse earlier workers only if it
+    /// knows the newest fence.
     fn enter(&self, payout: &str, fence: u64) -> Result<(), TooOld> {
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = fences.entry(payout.to_owned()).or_default();
@@ -91,8 +92,8 @@ async fn pay(mut payout: LeaseGuard<Payout>, bank: &Bank, stand_still: Duration)
     Ok(())
 }
 
-/// Blocks the thread like a machine that swaps or is moved to another host. Such a machine sends no
-/// heartbeat.
+/// Blocks the thread, like a machine that swaps or is moved to another host. A blocked thread sends
+/// no heartbeat.
 #[expect(clippy::disallowed_methods, reason = "the world of this example is stopped by the clock")]
 async fn stop_the_world(duration: Duration) {
     tokio::time::sleep(duration).await;

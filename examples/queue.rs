@@ -5,9 +5,9 @@
 //! cargo run --example queue
 //! ```
 //!
-//! The command starts a `DynamoDB` on a loopback port, and ten clients as separate processes. It
-//! prints the positions of the clients while they wait, and kills the fifth client like `kill -9`.
-//! In the end, it checks the order in which the clients were served.
+//! The command starts a `DynamoDB` on a loopback port, and ten clients as separate processes. The
+//! command prints the positions of the waiting clients, and kills the fifth client like `kill -9`.
+//! At the end, the command checks the order in which the clients were served.
 //!
 //! To start the processes by hand, use a terminal for each process:
 //!
@@ -102,7 +102,7 @@ async fn print(url: &str, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts a client as a separate process, and sends its output here.
+/// Starts a client as a separate process, and sends each line of its output to `lines`.
 fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result<Child, Failure> {
     let mut command = Command::new(env::current_exe()?);
     let mut child =
@@ -196,8 +196,8 @@ async fn show() -> Result<(), Failure> {
     check(&locks, &served).await
 }
 
-/// Checks that all clients except the killed one were served in the order of their arrival. The
-/// killed client delays the others by one lease.
+/// Checks that all clients except the killed client were served in the order of their arrival. The
+/// killed client delays the clients behind it by one ttl.
 async fn check(locks: &Locks, served: &[(String, Instant)]) -> Result<(), Failure> {
     let order: Vec<_> = served.iter().map(|(name, _)| name.as_str()).collect();
     let came: Vec<_> = CLIENTS.into_iter().filter(|name| *name != CLIENTS[VICTIM]).collect();

@@ -6,10 +6,9 @@
 //! ```
 //!
 //! Many tasks transfer money at random. Each transfer is a unit of work that reads both accounts,
-//! decides, and writes both. The sum of all accounts therefore never changes. In the end, the
-//! example makes two transfers that are refused. One transfer is refused by a rule in the closure,
-//! and the other by a condition that DynamoDB checks. The example reads the reasons of the
-//! refusals.
+//! decides, and writes both. The sum of all accounts therefore never changes. At the end, the
+//! example shows two refusals: the closure of a unit of work refuses a transfer, and DynamoDB
+//! refuses a transaction whose conditions are false. The example prints the reason of each refusal.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -89,7 +88,8 @@ async fn move_money(client: Client, accounts: Repository<Account>, seed: u64) ->
     Ok(refused)
 }
 
-/// Makes two withdrawals that DynamoDB itself checks. The caller does not read the accounts before.
+/// Commits a transaction whose conditions are false, and prints the reason of the refusal for each
+/// operation.
 async fn explain_a_refusal(client: &Client, accounts: &Repository<Account>) -> Result<(), Box<dyn StdError>> {
     let (Some(mut alice), Some(bob)) = (accounts.get("alice").await?, accounts.get("bob").await?) else {
         return Err("an account is gone".into());

@@ -1,5 +1,5 @@
-//! The only module that reads clocks. All times come from tokio's clock, so that a test can pause
-//! it.
+//! Reads clocks and sleeps, for the whole library. All times come from tokio's clock, so that a
+//! test can pause the time.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -15,7 +15,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits for this duration.
+/// Sleeps for the given duration, on tokio's clock.
 pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
@@ -28,8 +28,8 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 /// Returns the current time in epoch milliseconds. In a test that pauses tokio's clock, the
 /// returned time moves with tokio's clock.
 pub(crate) fn epoch_millis() -> u64 {
-    // Only such a test moves tokio's clock away from the real clock. The difference can be
-    // negative, so both directions are computed.
+    // Tokio's clock differs from the real clock only in a test that pauses it. The difference can
+    // be negative, so both directions are computed.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));

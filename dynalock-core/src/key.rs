@@ -10,8 +10,8 @@ use crate::number;
 /// has one.
 ///
 /// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key`
-/// does not contain the names of the key attributes. The [`Model`](crate::private::Model) contains
-/// them.
+/// contains only the values of the key attributes. Their names are in the
+/// [`Model`](crate::private::Model).
 ///
 /// # Examples
 ///
@@ -53,13 +53,13 @@ impl Key {
         }
     }
 
-    /// Returns whether the key belongs to a separate lease row.
+    /// Returns whether the key is the key of a separate lease row.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns the key of the item that a lease row belongs to. If the key already belongs to an
-    /// item, returns the key unchanged.
+    /// Returns the key of the item that a lease row belongs to. If this key is not the key of a
+    /// lease row, returns this key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -73,8 +73,8 @@ impl Key {
     }
 }
 
-/// The output is the key values as text: `"alice", 7`. The text of a key is content of the item.
-/// Errors show the key only if the type has `#[dynalock(show_key)]`.
+/// The output is a text of the key values, for example `"alice", 7`. A key is content of its item,
+/// so errors show the key only if the type has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -133,8 +133,8 @@ impl KeyValue {
         }
     }
 
-    /// Returns the value in canonical notation, so that equal values are equal texts. A number can
-    /// be written as `1` and as `1.0`.
+    /// Returns the value in canonical notation, so that equal numbers have equal texts. Without the
+    /// canonical notation, the texts `1` and `1.0` would be different keys.
     fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),
@@ -166,7 +166,7 @@ impl fmt::Display for KeyValue {
     }
 }
 
-/// The type of a key attribute. DynamoDB has three types of keys.
+/// The type of a key attribute: one of the three types that DynamoDB allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyType {
     /// A string.
@@ -192,7 +192,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// `#[derive(KeyAttribute)]` implements this trait for three kinds of types: a newtype of a key
 /// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. For
 /// an enum, the key is the name that serde writes. A hand-written implementation must return the
-/// value that the type's `Serialize` writes:
+/// same value that the `Serialize` of the type writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -210,8 +210,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If the serialized key of a create or replace differs from the result of `to_key_value`, the call
-/// fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
+/// If the `Serialize` of the type writes another value than `to_key_value` returns, a create or
+/// replace fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",
@@ -226,8 +226,8 @@ pub trait KeyAttribute {
     fn to_key_value(&self) -> KeyValue;
 }
 
-/// A type of field that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of
-/// one. An index does not contain the items that lack one of its key attributes.
+/// A type of field that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of a
+/// [`KeyAttribute`]. An index does not contain items without one of its key attributes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of an index",
     label = "not a string, a whole number or bytes, nor an `Option` of one",

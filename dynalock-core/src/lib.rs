@@ -1,7 +1,7 @@
-//! The runtime library of dynalock. Use this library through the facade, the crate `dynalock`. The
-//! facade documents all public items.
+//! The runtime library of dynalock. Programs use this library through the crate `dynalock`, which
+//! exports all public items again.
 //!
-//! The modules are in layers. A module imports only from the modules above it in this list.
+//! The modules are in layers: each module imports only from the modules above it in this list.
 
 mod clock;
 mod number;
@@ -50,8 +50,7 @@ pub use repository::Repository;
 pub use retry::Pace;
 pub use transaction::{Transaction, Tx, transact};
 
-/// The types of the conditions that a caller adds to its writes, and of the operands of these
-/// conditions.
+/// The conditions that a caller adds to its writes and queries, and the types of their operands.
 pub mod condition {
     pub use crate::expression::{
         AsBound, AsOperand, AsPart, AsPrefix, Attribute, AttributeType, BinarySet, Changeable, Condition, Defaulted,
@@ -71,7 +70,8 @@ pub mod lock {
     };
 }
 
-/// The calls of a [`Repository`] before they are sent.
+/// The builders of the calls of a [`Repository`]. A caller changes the settings of a builder, and
+/// sends the call by `.await`.
 pub mod request {
     pub use crate::repository::{
         Checked, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import, InMany, ItemResult,
@@ -79,7 +79,7 @@ pub mod request {
     };
 }
 
-/// Tables and their keys: their creation, and their comparison with a type.
+/// The creation of tables, the comparison of a table with its struct, and the types of keys.
 pub mod table {
     pub use crate::{
         key::{KeyType, KeyValue},

@@ -1,5 +1,5 @@
-//! The description that `#[derive(Versioned)]` generates. The description contains data and no
-//! algorithms.
+//! The description of a struct, which `#[derive(Versioned)]` generates. The description contains
+//! only data.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -10,16 +10,16 @@ use crate::key::{Key, KeyType};
 
 /// A struct that is stored as one item of a DynamoDB table, with a version.
 ///
-/// `#[derive(Versioned)]` implements this trait. The implementation contains only data, and a
-/// [`Repository`](crate::Repository) treats all types alike.
+/// `#[derive(Versioned)]` implements this trait. The implementation describes the struct by data,
+/// from which a [`Repository`](crate::Repository) makes its requests.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
     note = "add `#[derive(Versioned)]` and `#[dynalock(table = \"..\")]` to `{Self}`, and `#[dynalock(partition_key)]` to one of its fields"
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The generated key type, for example `ProductKey` for a `Product`. The types of the key
-    /// fields convert into this generated type.
+    /// The generated key type, for example `ProductKey` for a `Product`. The values of the key
+    /// fields convert into this type.
     type Key: Into<Key> + Send;
 
     /// The names and settings that the derive has read from the attributes of the struct.
@@ -32,20 +32,21 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
-    /// such field, this method does nothing.
+    /// field with `#[dynalock(version)]`, this method does nothing.
     fn mirror_version(&mut self, version: u64);
 
     /// Writes the stored times into the fields with `#[dynalock(created_at)]` and
-    /// `#[dynalock(updated_at)]`. The method does nothing if the type has no such field.
+    /// `#[dynalock(updated_at)]`. If the type has no field with one of these attributes, the method
+    /// does nothing.
     fn mirror_times(&mut self, _times: KeptTimes) {}
 }
 
 /// A value that names one item of type `T`. Each value that converts into the generated key type
 /// can be used, for example a `ProductKey` for a `Product`.
 ///
-/// If the table has no sort key, a partition key can be used. If the table has a sort key, a tuple
-/// of partition key and sort key can be used. A `&str` can replace a `String`. A `&T` stands for
-/// the key of its item.
+/// If the table has no sort key, a value of the partition key names an item. If the table has a
+/// sort key, a tuple of partition key and sort key names an item. A `&str` can be used for a
+/// `String`. A `&T` names the item with the key of this value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -70,7 +71,7 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 /// The settings and names of a struct with `#[derive(Versioned)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// The default name of the table. A repository can set another name of the table.
+    /// The default name of the table. A program can set another name of the table for a repository.
     pub table: &'static str,
     /// The partition key.
     pub partition_key: KeyModel,
@@ -78,17 +79,18 @@ pub struct Model {
     pub sort_key: Option<KeyModel>,
     /// The name of the attribute that contains the version.
     pub version: &'static str,
-    /// `true` if a field of the struct mirrors the version attribute.
+    /// `true` if the struct has a field with `#[dynalock(version)]`, which shows the stored
+    /// version.
     pub version_is_field: bool,
     /// The fields with times.
     pub times: TimesModel,
     /// The number of write ids that an item keeps: 4 to 16.
     pub write_ids: u8,
-    /// All names under which serde reads or writes a field, sorted. Names in flattened fields are
-    /// not included.
+    /// All names under which serde reads or writes the fields, sorted. The names inside flattened
+    /// fields are left out, because the derive does not know these names.
     pub attributes: &'static [&'static str],
-    /// `true` if errors may show the key of an item. If `show_key` is `false`, errors treat a key
-    /// as content.
+    /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as
+    /// content, which errors do not show.
     pub show_key: bool,
     /// The other names under which serde reads a field.
     pub aliases: &'static [Aliases],
@@ -123,7 +125,7 @@ pub struct TimeModel {
 }
 
 /// The time of the create and the time of the last write of one item. Each time has the unit of its
-/// field. A time is `None` if the item does not have it.
+/// field. If the item does not contain a time, the field for this time is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time of the create.
@@ -133,7 +135,7 @@ pub struct KeptTimes {
 }
 
 impl TimesModel {
-    /// A type without times.
+    /// The value for a struct without fields for times.
     pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
 
     /// Returns whether an attribute is a time that the library writes.
@@ -162,7 +164,7 @@ pub struct IndexModel {
     pub projection: Projection,
 }
 
-/// The partitions of an index.
+/// Whether an index has partitions of its own or those of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexScope {
     /// The index has its own partitions. Reads of a global index are eventually consistent.
@@ -202,8 +204,8 @@ pub struct LockModel {
     pub until: &'static str,
     /// The attribute that names the owner of the last released lease.
     pub released: &'static str,
-    /// An attribute that earlier versions of the library wrote. The attribute contains the fence of
-    /// an expired lease. No request writes the attribute, and no value shows it.
+    /// An attribute that earlier versions of the library wrote, with the fence of an expired lease.
+    /// No request writes this attribute now, and the library removes it before serde reads an item.
     pub crashed: &'static str,
     /// The attribute with the fair queue: a list of its entries. The head of the queue holds the
     /// lease.
@@ -247,8 +249,8 @@ impl TimeUnit {
         }
     }
 
-    /// Returns the end of a lease in this unit, rounded up. The stored end is therefore never
-    /// before the true end.
+    /// Converts the end of a lease, in epoch milliseconds, into this unit, and rounds up. The
+    /// stored end is therefore never earlier than the end of the lease.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -256,8 +258,8 @@ impl TimeUnit {
         }
     }
 
-    /// Returns a time in this unit, rounded down, for a comparison with stored ends. The rounded
-    /// time is never after the true time.
+    /// Converts a time, in epoch milliseconds, into this unit for a comparison with stored ends,
+    /// and rounds down. The converted time is therefore never later than the given time.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -267,7 +269,8 @@ impl TimeUnit {
 }
 
 impl LockModel {
-    /// The attribute names of named locks, and of item leases whose type sets no other names.
+    /// The attribute names of named locks. Item leases have these names unless `#[lockable]` sets
+    /// other names.
     pub(crate) const DEFAULT: Self = Self {
         owner: "_owner",
         fence: "_fence",
@@ -296,34 +299,37 @@ impl LockModel {
 /// A struct whose items can be leased. `#[lockable]` implements this trait for a type with
 /// `#[derive(Versioned)]`.
 ///
-/// By default, the lease is stored in the item. Each heartbeat writes the item. A heartbeat is sent
-/// after each third of a ttl. The cost of a heartbeat grows with the size of the item: 100 write
-/// units for an item of 100 KB. `#[lockable(separate)]` stores the lease in a separate row:
+/// By default, the lease is stored in the item, and each heartbeat writes the item. The guard sends
+/// a heartbeat after each third of a ttl. The cost of a heartbeat grows with the size of the item:
+/// 100 write units for an item of 100 KB. `#[lockable(separate)]` stores the lease in a separate
+/// row:
 ///
 /// - The row is in the same table. The key of the row is the key of the item with `#lock` after the
 ///   last key attribute. The last key attribute is the sort key, or the partition key if the table
 ///   has no sort key. The last key attribute must be a string or bytes. If the key of an item ends
 ///   in `#lock`, calls fail with [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and
-///   scans of this library leave the lease rows out. Queries and scans of other programs show them.
+///   scans of this library leave the lease rows out. The queries and scans of other programs return
+///   the lease rows.
 /// - A grant and the read of the item are two requests. A heartbeat or a release writes only the
 ///   row.
 /// - Each create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the row. The writes of the holder are such transactions, too.
-///   The transaction costs twice the write units of the item, and two write units for the row. In a
+///   item, and a check or a write of the row. Even the writes of the holder are transactions. The
+///   transaction costs twice the write units of the item, and two write units for the row. In a
 ///   [`Transaction`](crate::Transaction), the row is one of the 100 items. `delete_unchecked` and
 ///   writes that ignore leases are single requests.
 /// - The row is never deleted, even if the item is deleted. The fence therefore continues to grow
 ///   when the item is deleted and created again. An item that was never leased has no row.
-/// - A lease request for a missing item holds the lease until its read finds no item. While this
-///   lease is held, a create fails with [`Error::Locked`](crate::Error::Locked).
+/// - A lease request for a missing item holds the lease for a short time, until its read finds no
+///   item. During this short time, a create of the item fails with
+///   [`Error::Locked`](crate::Error::Locked).
 ///
-/// This table shows which place to choose:
+/// This table shows where to store the leases:
 ///
 /// | the items | choose |
 /// |---|---|
-/// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the row and its fence outlive the item, so its fences grow whatever clocks show. |
-/// | The items are large, and leases of them last for several heartbeats. | `separate`: a heartbeat writes the row alone. |
-/// | All others. | the item itself: a grant is one request, and a write is no transaction. |
+/// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the row and its fence outlive the item, so the fences of the item always grow. |
+/// | The items are large, and their leases last for several heartbeats. | `separate`: a heartbeat writes only the row. |
+/// | All others. | the item itself: a grant is one request, and a write is not a transaction. |
 ///
 /// If the lease is stored in the item, the first fence of an item is the current time in
 /// milliseconds. Fences therefore usually grow when an item is deleted and created again. The
@@ -343,7 +349,7 @@ impl LockModel {
 )]
 pub trait Lockable: Versioned {}
 
-/// The item that an operation reads or writes.
+/// The item that an operation reads or writes, named by its table and its key.
 #[derive(Clone)]
 pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,
@@ -357,12 +363,12 @@ pub(crate) struct ItemRef {
 
 /// The rule by which an item counts as expired.
 ///
-/// DynamoDB deletes an expired item only some time later. Until the deletion, the library treats an
-/// expired item as absent. An item expires only when the allowed clock skew has passed after its
-/// time.
+/// DynamoDB deletes an expired item some time after its time to live. Until the deletion, the
+/// library treats the item as absent. An item counts as expired when its time to live plus the
+/// allowed clock skew is past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
-    /// The largest difference between two clocks.
+    /// The largest allowed difference between the clocks of two machines.
     pub(crate) max_skew: Duration,
     /// The offset of this machine's clock in milliseconds, for tests.
     pub(crate) clock_offset: i64,
@@ -398,8 +404,8 @@ impl Model {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
 
-    /// Returns the text of a key for an error, or `None` if the type does not allow errors to show
-    /// its keys.
+    /// Returns the text of a key for an error, or `None` if the type does not have
+    /// `#[dynalock(show_key)]`.
     pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
         self.show_key.then(|| key.to_string().into())
     }

@@ -1,9 +1,10 @@
-//! The numbers of DynamoDB. The same number can be written in several notations.
+//! Parses and compares the texts of DynamoDB numbers. Several texts can denote the same number, for
+//! example `1` and `1.0`.
 
 use std::cmp::Ordering;
 
-/// Returns a number in canonical notation, so that equal numbers are equal texts. Returns a text
-/// that is not a number unchanged.
+/// Returns the text of a number in canonical notation, so that equal numbers have equal texts. If
+/// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
     // Nearly all numbers already have canonical notation, and need no copy.
@@ -31,11 +32,11 @@ pub(crate) fn significant_digits(text: &str) -> usize {
     normal(text).map_or(text.len(), |number| number.digits.len())
 }
 
-/// The largest number of trailing zeros that DynamoDB writes out.
+/// The largest number of trailing zeros in a number that DynamoDB returns.
 const LONGEST: usize = 126;
 
-/// Returns the whole number of a text in any notation, for example `12`, `12.0` or `1.2e1`. Returns
-/// `None` if the text is not a whole number of 64 bits.
+/// Parses a whole number in any notation, for example `12`, `12.0` or `1.2e1`. Returns `None` if
+/// the text is not a whole number of 64 bits.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -48,7 +49,8 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// Returns a number rounded up to a whole number, or `None` if the number is negative or too large.
+/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative or
+/// too large.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
@@ -66,7 +68,7 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     let (one, other) = (normal(one)?, normal(other)?);
     Some(match (one.negative, other.negative) {
         (false, false) => one.magnitude(&other),
-        // Of two negative numbers, the number with the larger absolute value is the smaller one.
+        // Of two negative numbers, the number with the larger absolute value is smaller.
         (true, true) => other.magnitude(&one),
         (false, true) => Ordering::Greater,
         (true, false) => Ordering::Less,
@@ -74,12 +76,12 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
 }
 
 impl Normal {
-    /// Returns the order of the absolute values. Neither number has zeros at either end, so their
-    /// digits can be compared as text.
+    /// Returns the order of the absolute values of two numbers. The digits of a [`Normal`] have no
+    /// zeros at either end, so the digits can be compared as texts.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // Zero has no digits, and `None` is below each number of places.
+            // Zero has no digits and becomes `None`, which is less than each number of places.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

@@ -24,18 +24,19 @@ pub use crate::{
     },
 };
 
-/// Returns the handle of an attribute that serde writes under this name.
+/// Returns the handle of the attribute with this name, which has no aliases and no default.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns the result of the library for a condition on an item. A test compares this result with
-/// the results of the engines.
+/// Returns whether the library evaluates a condition as true on an item. A test compares this
+/// result with the results of DynamoDB engines.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))
 }
 
-/// Makes the handle of an attribute that may be missing, or that is stored under aliases.
+/// Returns the handle of an attribute that may be missing from an item, or that serde also reads
+/// under aliases.
 pub const fn attribute_with<T, V, R>(
     name: &'static str,
     aliases: &'static [&'static str],
@@ -44,13 +45,14 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// Returns the handle of the index at this position of the model.
+/// Returns the handle of the index at position `place` in the model.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
 
-/// Fails at compile time if the last key attribute is a number. A number cannot have the suffix
-/// `#lock` of a separate lease row.
+/// Generated code calls this function in a constant, so that a type with `#[lockable(separate)]`
+/// does not compile if its last key attribute is a number. The key of a separate lease row needs
+/// the suffix `#lock`, which a number cannot have.
 ///
 /// # Panics
 ///
@@ -64,7 +66,7 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// The type of the field that mirrors the stored version.
+/// The type of a field with `#[dynalock(version)]`, which the library sets to the stored version.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
     /// Sets the field to the stored version.
@@ -77,7 +79,8 @@ impl VersionField for u64 {
     }
 }
 
-/// A field with a time that the library writes.
+/// The type of a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, which the
+/// library writes.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
@@ -109,13 +112,13 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     }
 }
 
-/// A field with the time to live of its item.
+/// The type of a field with `#[dynalock(expires)]`, which contains the time to live of its item.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"
 )]
 pub trait ExpiresField {
-    /// The unit of the time, which DynamoDB decides.
+    /// The unit of the time to live. DynamoDB requires seconds.
     const UNIT: TimeUnit = TimeUnit::Seconds;
 }
 

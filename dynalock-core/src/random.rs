@@ -1,23 +1,23 @@
-//! The only module that makes random numbers.
+//! Makes the generators of random numbers for the whole library.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip::SipHasher13;
 
-/// Returns a generator for one call. The seed comes from the operating system.
+/// Returns a generator for one call. The seed of the generator comes from the operating system.
 ///
-/// Write ids depend on the seed of the generator. If two processes had the same seed, each process
-/// would mistake the writes of the other process for its own writes. The default seed of a
-/// generator comes from a clock and a thread number. The clock and the thread number can be the
-/// same in machines that were started from one snapshot.
+/// Write ids come from a generator of this function. If two processes had the same seed, each
+/// process would mistake the writes of the other process for its own writes. The default seed of
+/// `fastrand` comes from a clock and a thread number, which can be equal on machines that were
+/// started from one snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());
     fastrand::Rng::with_seed(seed)
 }
 
-/// Returns a generator whose numbers depend only on the text. All processes get the same numbers
-/// for the same text.
+/// Returns a generator whose numbers depend only on `text`. All processes get the same numbers for
+/// the same text.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {
     fastrand::Rng::with_seed(SipHasher13::new().hash(text.as_bytes()))
 }

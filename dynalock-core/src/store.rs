@@ -1,16 +1,17 @@
-//! The repository as an object-safe trait, for services that decorate or replace the repository.
+//! The calls of a repository as an object-safe trait, for programs that decorate or replace the
+//! repository.
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example in memory for a test, must make its values and
-//! errors without DynamoDB:
+//! A replacement of the repository, for example in memory for a test, makes its values and errors
+//! without DynamoDB, by these functions:
 //!
 //! | needed | made by |
 //! |---|---|
 //! | a value with a version | [`Stored::detached`] |
 //! | the errors of checked writes | [`conflict`], [`already_exists`], [`not_found`] |
 //! | the result of a delete | [`Deleted::CERTAIN`] |
-//! | a page | [`Page::new`]. Its token can be any text: [`PageToken::from`] |
+//! | a page | [`Page::new`]. The token of a page can be any text: [`PageToken::from`] |
 
 use std::sync::Arc;
 
@@ -25,20 +26,20 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of an `update_with`. `async_trait` reads the lifetime of a `&mut T` in a signature
-/// as a lifetime of the method. The closure therefore needs this type alias.
+/// The closure of [`Store::update_with`]. Without this type alias, `async_trait` would give the
+/// `&mut T` in the closure's type a lifetime of the method.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
 /// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement.
 ///
-/// A service takes an `Arc<dyn Store<Order>>` if its caller may decorate the repository (a cache,
-/// an audit, metrics) or replace it in tests. Each method has the result and the errors of the
-/// repository's method of the same name. The settings of a call, for example its deadline, are
-/// those of the repository.
+/// A service takes an `Arc<dyn Store<Order>>`, so that a program can decorate the repository (a
+/// cache, an audit, metrics) or replace the repository in tests. Each method has the result and the
+/// errors of the repository's method of the same name. The settings of the calls, for example the
+/// deadline, are the settings of the repository.
 ///
 /// # Examples
 ///
-/// A service, and a decorator that counts the orders that are created:
+/// In this example, a service runs on a decorator, which counts the created orders:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -143,7 +144,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not.
+    /// If the future is dropped, the write may or may not have been applied.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read:
@@ -168,10 +169,11 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not.
+    /// If the future is dropped, the write may or may not have been applied.
     async fn update(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Writes the whole value over the item that it was read from: [`Repository::replace`].
+    /// Writes the whole value over its item, if the item has not changed since it was read:
+    /// [`Repository::replace`].
     ///
     /// # Examples
     ///
@@ -191,11 +193,11 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not.
+    /// If the future is dropped, the write may or may not have been applied.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Reads the item, runs `change` on it and writes the changed attributes:
-    /// [`Repository::update_with`]. After a conflict, `change` runs again.
+    /// Reads the item, runs `change` on its value, and writes the changed attributes:
+    /// [`Repository::update_with`]. After a conflict, `change` runs again on the newer item.
     ///
     /// # Examples
     ///
@@ -215,7 +217,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not.
+    /// If the future is dropped, the write may or may not have been applied.
     async fn update_with(&self, key: T::Key, change: &mut Change<'_, T>) -> Result<Stored<T>>;
 
     /// Deletes the item, if it has not changed since it was read: [`Repository::delete`].
@@ -238,7 +240,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not.
+    /// If the future is dropped, the write may or may not have been applied.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
     /// Returns the items under several keys, one `Option` for each key, in the order of the keys:
@@ -266,8 +268,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query: [`Query::page`]. The page begins at the place of the token, or
-    /// at the first item if there is no token.
+    /// Returns one page of a query: [`Query::page`]. The page begins at the place that the token
+    /// names. Without a token, the page begins at the first item.
     ///
     /// # Examples
     ///

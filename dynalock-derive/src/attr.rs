@@ -14,20 +14,21 @@ use crate::{
 const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "index", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version", "created_at", "updated_at", "expires"];
 
-/// `#[dynalock(..)]` on the struct.
+/// The content of `#[dynalock(..)]` on the struct.
 #[derive(Default)]
 pub(crate) struct StructAttrs {
     pub(crate) table: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The tokens of the word `show_key`, for errors.
+    /// The tokens of the word `show_key`, so that errors can point at them.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// `#[dynalock(..)]` on a field. It keeps the tokens of its words, for errors.
+/// The content of `#[dynalock(..)]` on a field, with the tokens of its words, so that errors can
+/// point at them.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -61,7 +62,8 @@ impl StructAttrs {
         attrs
     }
 
-    /// Returns the path of dynalock, for a derive that reads no other setting.
+    /// Returns the path of the crate dynalock from the attributes of a struct, for a derive that
+    /// reads no other setting.
     pub(crate) fn read_crate(attributes: &[Attribute], errors: &mut Errors) -> Path {
         let mut attrs = Self::default();
         for entry in understood(attributes, errors) {
@@ -73,7 +75,7 @@ impl StructAttrs {
         attrs.krate()
     }
 
-    /// Returns the path of dynalock.
+    /// Returns the path of the crate dynalock in the program.
     pub(crate) fn krate(&self) -> Path {
         self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
     }
@@ -102,7 +104,8 @@ impl FieldAttrs {
         attrs
     }
 
-    /// Returns the roles of a field. A valid struct gives each field at most one.
+    /// Returns the roles of a field, for example `partition_key`. In a valid struct, each field has
+    /// at most one role.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &Ident> {
         let kept = [&self.created_at, &self.updated_at].into_iter().flatten().map(|time| &time.word);
         [&self.partition_key, &self.sort_key, &self.version, &self.expires].into_iter().flatten().chain(kept)
@@ -208,7 +211,7 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens for an error: the value, or the key if there is no value.
+/// Returns the tokens that an error points at: the value, or the key if there is no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),
@@ -218,7 +221,8 @@ fn word(key: &Ident, value: &Value) -> TokenStream {
     }
 }
 
-/// Reports a key that this attribute does not know.
+/// Reports a key that this attribute does not have, and suggests a key that the author may have
+/// meant.
 pub(crate) fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
     let name = key.to_string();
     let message = if there.contains(&name.as_str()) {

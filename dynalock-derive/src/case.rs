@@ -12,8 +12,8 @@ pub(crate) enum RenameRule {
 }
 
 impl RenameRule {
-    /// Returns the rule with this name. Returns `None` for an unknown rule, because serde reports
-    /// the error.
+    /// Returns the rule with this name, for example `camelCase`. For an unknown rule, returns
+    /// [`RenameRule::None`], because serde itself reports an error.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             // Serde expects field names in snake case, so they are already lower case.

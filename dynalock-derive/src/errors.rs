@@ -1,4 +1,4 @@
-//! Collects all errors, so that one compilation reports all of them.
+//! Collects all errors of a derive, so that one compilation reports all of them.
 
 use std::fmt::Display;
 

@@ -1,4 +1,5 @@
-//! Generates the code. The generation cannot fail, because `check` has already found all errors.
+//! Generates the code of `#[derive(Versioned)]`. The generation cannot fail, because `check` has
+//! already found all errors.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -45,7 +46,8 @@ fn key_of(item: &Item<'_>) -> Ident {
     key_ident(item.input, item.key_type.as_ref())
 }
 
-/// Returns the name of the type for generated code, with a span that the user's lints ignore.
+/// Returns the name of the struct for generated code, with a span for which the lints of the user's
+/// crate are off.
 pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
@@ -187,7 +189,8 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
     let takes_suffix = match &lock.place {
         Place::Item => None,
-        // All tokens of the call have the span of the word, so that the error is shown at the word.
+        // All tokens of the call have the span of the word `separate`, so that the compiler shows
+        // the error at this word.
         Place::Separate(word) => Some(quote_spanned! {generated(word.span())=>
             const _: () = {
                 use #krate::private::takes_suffix;
@@ -315,7 +318,7 @@ fn conversions(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the conversion from the plain types of the key fields.
+/// Returns the conversion into the key type from the types of the key fields.
 fn plain_conversion(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let key = key_of(item);
@@ -399,7 +402,7 @@ fn constructor(item: &Item<'_>) -> TokenStream {
     let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
     let where_clause = where_clause(item.input, &quote!(#krate::private::Versioned));
     let doc = format!(
-        "The repository of `{}` items, in the table `{}` unless it is told another.",
+        "Returns a repository of `{}` items, for the table `{}` unless the program sets another table.",
         item.input.ident.unraw(),
         item.table,
     );
@@ -426,8 +429,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the struct. It contains `Self: bounds` if the struct has type
-/// parameters.
+/// Returns the where clause of the struct. If the struct has type parameters, the where clause also
+/// contains `Self: bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

@@ -1,4 +1,5 @@
-//! Generates code after an error, so that the error causes no further errors in the user's code.
+//! Generates the code after an error of a derive. With this code, the error causes no further
+//! errors where the program uses the struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -49,7 +50,8 @@ fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
 }
 
 /// Returns whether the type may implement the supertraits of `Versioned`. If serde cannot have
-/// implemented them, an implementation of `Versioned` would cause a second error.
+/// implemented its traits for the type, an implementation of `Versioned` would cause a second
+/// error.
 fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     let without_impl = |word: &Ident| word == "remote" || word == "untagged";
     let union = matches!(input.data, Data::Union(_));
@@ -57,8 +59,8 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
-/// Returns a key type with conversions from nearly every type. A `From` for a type parameter alone
-/// would overlap with `From<T> for T`.
+/// Returns a key type with conversions from nearly every type. A single `From` for all types is not
+/// possible, because it would overlap with `From<T> for T`.
 fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));

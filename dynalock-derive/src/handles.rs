@@ -37,7 +37,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     let vis = &input.vis;
     let generics = &input.generics;
     let (_, ty_generics, where_clause) = generics.split_for_impl();
-    let doc = format!("The attributes of a `{}`, for conditions and patches.", input.ident.unraw());
+    let doc = format!("The handles of the attributes of a `{}`, for conditions and patches.", input.ident.unraw());
     let fields = handles.iter().map(|handle| {
         let field = field(handle);
         let values = values(handle, input, krate);
@@ -49,8 +49,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The types are copied from the user's fields, where lints have already reported them. A
-    // program need not use the handles.
+    // The types come from the fields of the struct, where lints have already checked them. Unused
+    // handles are not an error.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -112,7 +112,7 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     let attributes = attributes_ident(input);
     let vis = &input.vis;
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
-    let doc = format!("The attributes of a `{}`, for conditions and patches.", input.ident.unraw());
+    let doc = format!("The handles of the attributes of a `{}`, for conditions and patches.", input.ident.unraw());
     let fields = handles.iter().map(field);
     let values = handles.iter().map(|handle| value(handle, input, krate));
 
@@ -186,8 +186,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
     }
 }
 
-/// Returns a type as it is written outside of the struct: `Self` is replaced by the name of the
-/// struct.
+/// Returns a type in the form in which it can be written outside the struct: `Self` is replaced by
+/// the name of the struct.
 pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();

@@ -11,7 +11,7 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The description of one index, with the tokens of its words.
+/// The description of one index, with the tokens of its words, so that errors can point at them.
 pub(crate) struct IndexAttrs {
     /// The tokens of the word `index`.
     pub(crate) word: Ident,
@@ -45,7 +45,7 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the tokens for an error that concerns the whole index.
+    /// Returns the place that an error points at if it concerns the whole index.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }
@@ -65,7 +65,7 @@ impl IndexAttrs {
 
     fn project(&mut self, key: &Ident, projection: Option<Projection>, errors: &mut Errors) {
         if self.projection.is_some() {
-            errors.at(key, "an index holds `all`, `keys_only` or `include(..)`: leave all but one out");
+            errors.at(key, "an index holds `all`, `keys_only` or `include(..)`: keep only one of them");
         } else {
             self.projection = projection;
         }
@@ -81,7 +81,7 @@ fn include(key: &Ident, value: Value, errors: &mut Errors) -> Option<Projection>
         }
     };
     for field in fields.iter().filter(|field| !matches!(field.value, Value::Absent)) {
-        errors.at(&field.key, "expected the name of a field alone");
+        errors.at(&field.key, "expected only the name of a field");
     }
     Some(Projection::Include(fields.into_iter().map(|field| field.key).collect()))
 }

@@ -66,7 +66,7 @@ fn structure(item: &Item<'_>) -> TokenStream {
     let vis = &item.input.vis;
     let generics = &item.input.generics;
     let (_, ty_generics, where_clause) = generics.split_for_impl();
-    let doc = format!("The indexes of the table of `{}`, to query.", item.input.ident.unraw());
+    let doc = format!("The handles of the indexes of the table of `{}`, for queries.", item.input.ident.unraw());
     let fields = item.indexes.iter().map(|index| {
         let Index { handle, name, is_local, .. } = index;
         let kind = if *is_local { quote!(InLocalIndex) } else { quote!(InGlobalIndex) };
@@ -114,7 +114,7 @@ fn constant(item: &Item<'_>) -> TokenStream {
     let vis = &item.input.vis;
     let (impl_generics, ty_generics, _) = item.input.generics.split_for_impl();
     let where_clause = where_clause(item.input, &quote!(#krate::private::Versioned));
-    let doc = format!("The indexes of the table of `{}`, to query.", item.input.ident.unraw());
+    let doc = format!("The handles of the indexes of the table of `{}`, for queries.", item.input.ident.unraw());
     let handles = item.indexes.iter().map(|index| &index.handle);
     let places = 0..item.indexes.len();
 

@@ -1,8 +1,8 @@
 //! `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype or an
 //! enum without fields.
 //!
-//! The value itself comes from serde at run time, so the names of variants are those that serde
-//! writes.
+//! At run time, the value of a key comes from serde. The key of an enum is therefore the name that
+//! serde writes for the variant.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -25,7 +25,8 @@ enum Written {
     Text,
     /// The key is bytes, because serde writes the type by `serde_bytes`.
     Bytes,
-    /// The key is the key of this type: the type of the field, or of `#[serde(into = "..")]`.
+    /// The key is the key of another type: the type of the field, or the type in `#[serde(into =
+    /// "..")]`.
     As(Box<Type>),
 }
 
@@ -47,7 +48,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
         );
     }
     if let Some(into) = text(&input.attrs, "into") {
-        // Serde itself reports a wrong type.
+        // If the text is not a type, serde itself reports an error.
         return into.parse().ok().map(Box::new).map(Written::As);
     }
     match &input.data {
@@ -65,7 +66,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
 
 fn unit_variants(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) {
     if data.variants.is_empty() {
-        errors.at(&input.ident, "an enum without variants has no values: a key needs one");
+        errors.at(&input.ident, "an enum without variants has no values: a key needs a variant");
     }
     if let Some(word) = two_rules(&input.attrs) {
         errors.at(word, "a key has one spelling: the same rule is needed for writing and reading");
@@ -83,7 +84,7 @@ fn unit_variants(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) {
         }
         for word in attrs.with.iter().cloned().chain(words(&variant.attrs, &["other", "untagged"])) {
             errors
-                .at(&word, format_args!("a variant of a key cannot be `#[serde({word})]`: its name is what is stored"));
+                .at(&word, format_args!("a variant of a key cannot be `#[serde({word})]`: its name is the stored key"));
         }
         for alias in attrs.further_names() {
             errors.at(
@@ -197,7 +198,7 @@ fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()
 }
 
-/// Returns `rename_all` if it has different rules for writing and reading.
+/// Returns the word `rename_all` if the attribute has different rules for writing and reading.
 fn two_rules(attributes: &[Attribute]) -> Option<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.filter(|entry| entry.key == "rename_all").find_map(|entry| match entry.value {

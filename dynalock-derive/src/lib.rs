@@ -1,71 +1,71 @@
 //! `#[derive(Versioned)]`, `#[derive(KeyAttribute)]` and `#[derive(Attributes)]`, the derive macros
 //! of dynalock.
 //!
-//! Use these derives through the facade, `dynalock::Versioned`, where the examples are compiled.
-//! `Versioned` describes a serde struct with named fields as one item of a DynamoDB table. It reads
-//! attributes, and generates constants, a key type and a constructor. The behaviour of a repository
-//! is in dynalock-core.
+//! Programs use these derives through the crate `dynalock`, for example `dynalock::Versioned`.
+//! `Versioned` describes a serde struct with named fields as one item of a DynamoDB table. The
+//! derive reads the attributes of the struct, and generates constants, a key type and a
+//! constructor. The behaviour of a repository is in the crate dynalock-core.
 //!
 //! # On the struct
 //!
 //! | `#[dynalock(..)]` | meaning |
 //! |---|---|
-//! | `table = "orders"` | required: the name or the ARN of the table. A repository can set another one at run time |
+//! | `table = "orders"` | required: the name or the ARN of the table. A repository can set another table at run time |
 //! | `version = "rev"` | the attribute that holds the version. The default is `_version` |
 //! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16 |
 //! | `key_type = "OrderId"` | the name of the generated key type, if `OrderKey` is taken |
-//! | `show_key` | errors show the key of the item. By default it is treated as content |
-//! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. It may be repeated |
+//! | `show_key` | errors show the key of the item. By default, a key counts as content, which errors do not show |
+//! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
 //! The parts of an index name fields of the struct:
 //!
 //! | `index(..)` | meaning |
 //! |---|---|
-//! | `name = "by_status"` | required: the name of the index. Its handle is `Order::INDEX.by_status`; `-` and `.` become `_` there |
-//! | `partition_key = "status"` | required, unless the index is `local`: its partition key |
-//! | `sort_key = "placed_at"` | its sort key, if it has one |
-//! | `local` | the index has the partitions of the table in another order; it needs a `sort_key` |
-//! | `all` | the index holds all attributes, unless said otherwise |
-//! | `keys_only`, `include(lines, total)` | it holds the keys alone, or these fields too: a query of it returns keys |
+//! | `name = "by_status"` | required: the name of the index. The handle of this index is `Order::INDEX.by_status`. In the name of a handle, `-` and `.` become `_` |
+//! | `partition_key = "status"` | the partition key of the index, required unless the index is `local` |
+//! | `sort_key = "placed_at"` | the sort key of the index, if it has one |
+//! | `local` | the index has the partitions of the table in another order. A local index needs a `sort_key` |
+//! | `all` | the index holds all attributes. This is the default |
+//! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and these fields. A query of such an index returns keys |
 //!
-//! A key of an index is a `KeyAttribute` or an `Option` of one. An `Option` needs
-//! `#[serde(skip_serializing_if = "Option::is_none")]`: the index does not contain an item without
-//! the attribute. If two indexes have an equal part, for example `keys_only`, clippy reports a
-//! duplicate attribute. In this case, write `#[expect(clippy::duplicated_attributes)]` on the
-//! struct.
+//! The type of an index key is a `KeyAttribute`, or an `Option` of a `KeyAttribute`. An `Option`
+//! needs `#[serde(skip_serializing_if = "Option::is_none")]`, because DynamoDB refuses a null in an
+//! index key. An item without the attribute is not in the index. If two indexes have an equal part,
+//! for example `keys_only`, clippy reports a duplicate attribute. To silence clippy, write
+//! `#[expect(clippy::duplicated_attributes)]` on the struct.
 //!
 //! `#[lockable]` allows leases on the items: `Repository::lock`.
 //!
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
 //! | `ttl = "30s"` | the time that a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year. The default is 20 seconds |
-//! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease. The defaults are `_owner` and so on. `crashed` is reserved: no request writes it, and no value shows it |
+//! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the attributes of the lease. The defaults are `_owner` and so on. `crashed` is reserved: no request writes this attribute, and serde never reads it |
 //! | `unit = "seconds"` | the unit of the epoch time in `until`. The default is milliseconds |
-//! | `separate` | stores the lease in a separate row. Use it for large items, and for fences that always grow, even if an item is deleted and created again: see the trait `Lockable` |
+//! | `separate` | stores the lease in a separate row. Use `separate` for large items, and for fences that always grow, even if an item is deleted and created again: see the trait `Lockable` |
 //!
 //! # On a field
 //!
 //! | `#[dynalock(..)]` | meaning |
 //! |---|---|
 //! | `partition_key` | required, on one field: the table's partition key |
-//! | `sort_key` | the table's sort key, if it has one |
-//! | `version` | a `u64` that mirrors the stored version. The version attribute has the name of this field |
-//! | `created_at`, `updated_at` | the time of the create; the time of the last write. The library sets them: a `u64` or an `i64` of epoch seconds, or an `Option` of one |
-//! | `created_at = "millis"`, `updated_at = "millis"` | the same in epoch milliseconds |
-//! | `expires` | the time to live of the table: a `u64`, `i64` or `u32` of epoch seconds, or an `Option` of one |
+//! | `sort_key` | on one field: the table's sort key, if the table has one |
+//! | `version` | a `u64`, which the library sets to the stored version. The version attribute has the name of this field |
+//! | `created_at`, `updated_at` | the time of the create; the time of the last write. The library sets these fields. The type is `u64` or `i64`, in epoch seconds, or an `Option` of such a type |
+//! | `created_at = "millis"`, `updated_at = "millis"` | the same times in epoch milliseconds |
+//! | `expires` | the time to live of the item. The type is `u64`, `i64` or `u32`, in epoch seconds, or an `Option` of such a type |
 //!
 //! A key is a string, a whole number or bytes: any `KeyAttribute`. The type of a key may not depend
 //! on a type parameter. A number in DynamoDB has at most 38 digits, so the derive refuses a field
-//! of type `u128` or `i128`, also inside an `Option` or a collection. If such a number is behind a
-//! type alias or inside another struct, the derive does not see it, and a write fails with
-//! `Error::Encode`.
+//! of type `u128` or `i128`, also inside an `Option` or a collection. The derive does not see a
+//! `u128` or `i128` behind a type alias or inside another struct. A write of such a number fails
+//! with `Error::Encode`.
 //!
 //! # Times
 //!
-//! A write through the library sets `created_at` and `updated_at` by the clock of the caller. A
-//! value that the program has set in these fields is overwritten, and does not count as a change.
-//! The returned value shows the stored times.
+//! A write through the library sets `created_at` and `updated_at` by the clock of the caller. If
+//! the program changes one of these fields, the library overwrites the change, and does not count
+//! it as a change of the item. The value that the write returns contains the stored times.
 //!
 //! | write | `created_at` | `updated_at` |
 //! |---|---|---|
@@ -73,21 +73,23 @@
 //! | `update`, `touch`, `replace`, `update_with` and the related calls; the writes of transactions, units of work and holders of leases | kept | set |
 //! | an update without changes, which sends nothing | kept | kept |
 //! | a lease: its grant, heartbeats and release | kept | kept |
-//! | a write of another program | as that program writes it | as that program writes it |
+//! | a write of another program | the value that the program writes | the value that the program writes |
 //!
-//! An item that another program has created may have no `created_at`, and the library does not add
-//! one. For this item, a field with an `Option` is `None`. A field with a number needs
-//! `#[serde(default)]`, and is 0. The times are numbers, so that an index or a filter can use them.
-//! `SystemTime` is not supported, because serde writes it as a map.
+//! An item that another program has created may have no `created_at`. The library does not add this
+//! time later. Without a stored time, a field of type `Option` is `None`. A field with a plain
+//! number needs `#[serde(default)]`, and is 0. Times are stored as numbers, so that an index or a
+//! filter can use the times. `SystemTime` is not supported, because serde writes it as a map.
 //!
-//! The program sets the field with `expires`. An item whose time is past counts as absent, although
-//! DynamoDB deletes it only some time later. The documentation of `Repository` describes the effect
-//! on each call. A time of 0, or more than five years ago, does not count, as in DynamoDB.
+//! The program itself sets the field with `expires`. When this time is past, the item counts as
+//! absent, even before DynamoDB deletes it. The documentation of `Repository` describes the effect
+//! on each call. As in DynamoDB, an item whose time is 0, or more than five years ago, does not
+//! expire.
 //!
-//! The clocks of callers differ, so a later write may have an earlier time. Versions show the order
-//! of writes, and times do not. In a transaction, the time is the time of the call that recorded
-//! the operation. If a transaction with the caller's token is repeated, its times and therefore its
-//! content differ. `Transaction::token` describes the effect.
+//! The clocks of callers differ, so a later write may have an earlier time. Only the versions of an
+//! item show the order of its writes. In a transaction, the time of a write is the time of the
+//! method call that added the operation. If a program repeats a transaction under its own token,
+//! the times in the second request differ, and so does its content. `Transaction::token` describes
+//! the effect.
 //!
 //! # Your own key types
 //!
@@ -110,75 +112,76 @@
 //! |---|---|
 //! | a tuple struct of one field, or a struct with `#[serde(transparent)]` | the key of the field |
 //! | any type with `#[serde(into = "..")]` | the key of the type in `into` |
-//! | a newtype with `#[serde(with = "serde_bytes")]`, or of a `ByteBuf` or a `ByteArray` | bytes |
+//! | a newtype with `#[serde(with = "serde_bytes")]`, or a newtype of a `ByteBuf` or a `ByteArray` | bytes |
 //! | an enum without fields | the name that serde writes |
 //!
 //! The derive refuses three things: a field with another `with` than `serde_bytes`, a skipped
 //! variant, and a variant with a second spelling (`alias`, `other`, or a rename that differs for
-//! reading and writing). An item that is stored with one spelling would not be found with the other
-//! spelling.
+//! reading and writing). With two spellings, an item that is stored under one spelling of its key
+//! would not be found under the other spelling.
 //!
 //! # Names
 //!
-//! The name of an attribute is the name that serde writes. The derive reads `rename`, `rename_all`
-//! and raw identifiers (`r#type` is written as `type`) from the serde attributes. The derive knows
-//! the aliases, so that a write of a field removes them.
+//! The name of an attribute is the name that serde writes. The derive respects `rename`,
+//! `rename_all` and raw identifiers (`r#type` is stored as `type`). The derive also reads the
+//! aliases of fields, so that a write of a field removes the aliases of this field from the item.
 //!
-//! Some serde attributes do not fit an item:
+//! The derive refuses these serde attributes:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
 //! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct: its fields would not be the item's attributes |
-//! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with a time: it must be an attribute under one name |
-//! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key, the version: they must always be present, under one name |
+//! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with a time, because such a field must be an attribute under one name |
+//! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key or the version, because these must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless an `alias` reads the written name |
-//! | an alias or a second field of a name that another field writes | any field: a write of one would destroy the other |
-//! | `skip_deserializing` without `skip_serializing` | any field: a value would not show what is stored, and would overwrite it |
-//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field that is not `#[dynalock(version)]`: the repository uses them |
+//! | an alias, or the name of a second field, that is the name of another field | any field, because a write of one field would destroy the other field |
+//! | `skip_deserializing` without `skip_serializing` | any field, because the value would not contain the stored attribute, and a write would overwrite it |
+//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses these attributes |
 //!
 //! `default` is allowed on each field and on the struct.
 //!
-//! The derive does not know the attributes of a flattened field, nor their aliases. Before the
-//! library writes a struct with such a field, it therefore verifies that serde can read the
-//! resulting item. If a changed attribute is stored under an alias, the write removes the alias. A
-//! write that would leave an unreadable item fails with `Error::Encode`.
+//! The derive does not know the attributes of a flattened field, nor their aliases. Before a write
+//! of a struct with a flattened field, the library therefore verifies that serde can read the
+//! resulting item. If a changed attribute is stored under an alias, the write removes the alias. If
+//! serde could not read the item after a write, the write fails with `Error::Encode`.
 //!
 //! # What is generated
 //!
 //! For a struct `Order`, the derive generates these items, with the visibility of the struct:
 //!
 //! - `impl Versioned for Order`;
-//! - `OrderKey`, or the name from `key_type`. It has `From` for `&Order` and for the plain types of
-//!   the key fields, by value and by reference (`&str` for a `String`). If the table has a sort
-//!   key, the plain types are a tuple;
+//! - `OrderKey`, or the name from `key_type`. The key type implements `From<&Order>`, and `From`
+//!   for the types of the key fields, by value and by reference (`&str` for a `String`). If the
+//!   table has a sort key, a key converts from a tuple of both fields;
 //! - `Order::repository(&client)`;
 //! - `OrderIndexes`, and `Order::INDEX`, which contains an `Index` handle of each index;
-//! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under
-//!   the name of the field. A field that serde does not write, does not read or flattens has no
-//!   handle. A field that a module of `serde_dynamo` writes as a set has a handle of a set. Any
-//!   other field with `with` or `serialize_with` has an `Opaque` handle.
+//! - `OrderAttributes`, and `Order::ATTR` with an `Attribute` handle for each field, under the name
+//!   of the field. A field that serde does not write, does not read or flattens has no handle. A
+//!   field that a module of `serde_dynamo` writes as a set has the handle of a set. Any other field
+//!   with `with` or `serialize_with` has an `Opaque` handle.
 //!
-//! `#[derive(Attributes)]` is for a struct inside of an item, for example an `Address`. It generates
-//! only `AddressAttributes` and `Address::ATTR`, for paths such as
+//! `#[derive(Attributes)]` is for a struct inside an item, for example an `Address`. This derive
+//! generates only `AddressAttributes` and `Address::ATTR`, for paths such as
 //! `Order::ATTR.address.at(Address::ATTR.city)`.
 //!
-//! Type parameters and where clauses are copied. A lifetime is refused, because an item is owned
-//! data. The key type has no parameters.
+//! The generated implementations have the type parameters and the where clauses of the struct. A
+//! struct with a lifetime is refused, because an item is owned data. The key type has no type
+//! parameters.
 //!
 //! # The files
 //!
-//! `key_attribute` contains the second derive. The table lists the other files in the order in
-//! which they handle an input:
+//! The file `key_attribute` contains `#[derive(KeyAttribute)]`. The table lists the files of the
+//! other derives in the order in which they process a struct:
 //!
 //! | file | responsibility |
 //! |---|---|
 //! | `entry` | the syntax of attributes |
 //! | `attr`, `index`, `lockable`, `serde` | the contents of `#[dynalock]`, `index(..)`, `#[lockable]` and `#[serde]` |
-//! | `suggest`, `case` | the nearest known word for a wrong one; the rules of `rename_all` |
-//! | `model` | the struct with its attributes, not checked |
-//! | `check` | reports all errors, and returns what can be generated |
-//! | `expand`, `handles`, `indexes` | generate the code, which cannot fail; the attribute handles; the index handles |
-//! | `fallback` | the code after an error, which avoids follow-up errors |
+//! | `suggest`, `case` | the known word that is nearest to a misspelled word; the rules of `rename_all` |
+//! | `model` | the struct with its attributes, before any check |
+//! | `check` | reports all errors, and returns the item from which code can be generated |
+//! | `expand`, `handles`, `indexes` | generate the code; the attribute handles; the index handles. The generation cannot fail |
+//! | `fallback` | generates the code after an error, which avoids follow-up errors |
 //! | `errors` | collects the errors |
 
 mod entry;
@@ -211,25 +214,25 @@ use crate::{errors::Errors, model::Struct};
 
 /// Describes a serde struct as one item of a DynamoDB table, with a version.
 ///
-/// The attributes are listed in the [crate's documentation](crate).
+/// The [crate's documentation](crate) lists the attributes.
 #[proc_macro_derive(Versioned, attributes(dynalock, lockable))]
 pub fn derive_versioned(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     derive(&input).into()
 }
 
-/// Generates the attribute handles of a struct that items contain: `Address::ATTR`. See the crate's
-/// documentation.
+/// Generates the attribute handles of a struct inside an item, for example `Address::ATTR`. The
+/// [crate's documentation](crate) describes these handles.
 #[proc_macro_derive(Attributes, attributes(dynalock))]
 pub fn derive_attributes(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     nested(&input).into()
 }
 
-/// Allows a newtype, or an enum without fields, as a key attribute. The key is the string, number
-/// or bytes that serde writes.
+/// Makes a newtype, or an enum without fields, usable as a key attribute. The key is the string,
+/// number or bytes that serde writes.
 ///
-/// The rules are listed in the [crate's documentation](crate).
+/// The [crate's documentation](crate) lists the types that are possible.
 #[proc_macro_derive(KeyAttribute, attributes(dynalock))]
 pub fn derive_key_attribute(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

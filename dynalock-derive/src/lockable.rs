@@ -12,7 +12,8 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// `#[lockable(..)]` on the struct. It keeps the tokens of its words, for errors.
+/// The content of `#[lockable(..)]` on the struct, with the tokens of its words, so that errors can
+/// point at them.
 pub(crate) struct Lockable {
     /// The tokens of the word `lockable`.
     pub(crate) word: Path,
@@ -20,7 +21,7 @@ pub(crate) struct Lockable {
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
-    /// The tokens of the word `separate`: the lease is stored in a separate row.
+    /// The tokens of the word `separate`, if the lease is stored in a separate row.
     pub(crate) separate: Option<Ident>,
 }
 
@@ -41,7 +42,7 @@ impl Lockable {
         let mut found = attributes.iter().filter(|attribute| attribute.path().is_ident("lockable"));
         let first = found.next()?;
         if let Some(second) = found.next() {
-            errors.at(second, "duplicate `#[lockable]`: write all of it in one");
+            errors.at(second, "duplicate `#[lockable]`: write all settings in one attribute");
         }
         let word = first.path().clone();
         let mut lockable = Self { word, ttl: None, names: [const { None }; 8], unit: None, separate: None };

@@ -11,16 +11,16 @@ use crate::{
     entry::{Entry, Value, entries},
 };
 
-/// `#[serde(..)]` on the struct.
+/// The content of `#[serde(..)]` on the struct.
 #[derive(Default)]
 pub(crate) struct StructAttrs {
-    /// The rule for writing.
+    /// The rule for the names that serde writes.
     pub(crate) written: RenameRule,
-    /// The rule for reading.
+    /// The rule for the names that serde reads.
     pub(crate) read: RenameRule,
-    /// The tokens of the word `rename_all`, for errors.
+    /// The tokens of the word `rename_all`, so that errors can point at them.
     pub(crate) rename_all: Option<Ident>,
-    /// The words with which the fields would not be the attributes of the item.
+    /// The words by which the fields of the struct would not become the attributes of the item.
     pub(crate) refused: Vec<Ident>,
     /// The value of missing fields.
     pub(crate) default: Option<DefaultAttr>,
@@ -34,14 +34,15 @@ pub(crate) enum DefaultAttr {
     Path(LitStr),
 }
 
-/// `#[serde(..)]` on a field.
+/// The content of `#[serde(..)]` on a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
-    /// The name for writing.
+    /// The name that serde writes, if it is set.
     pub(crate) written: Option<LitStr>,
-    /// The names for reading. Serde uses the first name, and the other names as aliases.
+    /// The names that serde reads, if they are set. The first name is the usual name, and the other
+    /// names are aliases.
     pub(crate) read: Vec<LitStr>,
-    /// The tokens of the word `rename`, for errors.
+    /// The tokens of the word `rename`, so that errors can point at them.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
@@ -108,7 +109,7 @@ impl FieldAttrs {
         attrs
     }
 
-    /// Returns the names for reading that are aliases.
+    /// Returns the names that serde reads as aliases.
     pub(crate) fn further_names(&self) -> impl Iterator<Item = &LitStr> {
         self.read.iter().skip(1).chain(&self.aliases)
     }
@@ -117,7 +118,7 @@ impl FieldAttrs {
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();
-        // The word `skip` is in both lists.
+        // The word `skip` may be in both lists.
         skips.dedup();
         skips
     }

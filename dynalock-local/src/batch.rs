@@ -1,4 +1,4 @@
-//! Batches of which DynamoDB processes only a part.
+//! Takes keys or writes out of a batch request, and adds them to the unprocessed part of the reply.
 
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
 use aws_smithy_types::byte_stream::ByteStream;
@@ -40,8 +40,8 @@ impl Kind {
         }
     }
 
-    /// Removes the keys or writes from a batch for which `is_left` returns `true`. The calls start
-    /// at the last one.
+    /// Removes those keys or writes from a batch for which `is_left` returns `true`. `is_left` is
+    /// called for the last key or write first.
     pub(crate) fn take(&self, tables: &mut Tables, mut is_left: impl FnMut(&str, &Value) -> bool) -> Tables {
         let mut taken = Tables::new();
         for (name, table) in tables.iter_mut().rev() {

@@ -1,4 +1,5 @@
-//! The only module that reads clocks. It uses tokio's clock, so that a test can pause it.
+//! Reads clocks, for the whole crate. All times come from tokio's clock, so that a test can pause
+//! the time.
 
 use std::time::Duration;
 

@@ -8,7 +8,8 @@ use aws_smithy_runtime_api::client::{
 
 use crate::{service::Service, wire};
 
-/// Replaces the HTTP client of the SDK. It passes each request to the engine in the process.
+/// Replaces the HTTP client of the SDK. The connector passes each request to the engine in the
+/// process.
 ///
 /// The connector has no socket and no thread: the engine answers on the task that sends the
 /// request. Before a request is applied, its task yields to the scheduler once, so that the tasks

@@ -16,12 +16,12 @@ use aws_smithy_async::rt::sleep::TokioSleep;
 
 use crate::{Connector, Error, Faults, replica::Lag, service::Service};
 
-/// The initial backoff of the SDK's retries. The SDK's default is a second. With it, each lost
-/// reply would delay a test by half a second on average.
+/// The initial backoff of the SDK's retries. With the SDK's default of one second, each lost reply
+/// would delay a test by half a second on average.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 
-/// A DynamoDB inside the process. All clones of the handle, and all of their clients, share the
-/// same tables.
+/// A DynamoDB inside the process. All clones of this handle, and all clients of the clones, share
+/// the same tables.
 ///
 /// The engine runs on the task that calls it, one request at a time. The engine lives as long as
 /// one of its handles, clients or servers.
@@ -45,14 +45,14 @@ impl Database {
 
     /// Returns the database in the file at `path`. A missing file is created.
     ///
-    /// Each answered write is stored in the file. It survives the end of the process, even if the
-    /// process is killed. Several processes may open the same file. If another process has locked
-    /// the file, a request waits for up to five seconds. After that, it fails with
-    /// `InternalServerError` and is not applied. The two files `-wal` and `-shm` next to the file
-    /// belong to the database.
+    /// When a write has been answered, it is stored in the file, and survives even if the process
+    /// is killed. Several processes may open the same file. If another process has locked the file,
+    /// a request waits for up to five seconds. If the file is still locked then, the request fails
+    /// with `InternalServerError` and is not applied. The two files `-wal` and `-shm` next to the
+    /// file belong to the database.
     ///
-    /// The memory of [client request tokens](crate#client-request-tokens) is not in the file, and
-    /// ends with the process.
+    /// The [client request tokens](crate#client-request-tokens) are not stored in the file, and are
+    /// forgotten when the process ends.
     ///
     /// # Errors
     ///
@@ -60,7 +60,8 @@ impl Database {
     /// opened as a database.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // An absolute path prevents SQLite from giving `:memory:` or `file:..` its special meaning.
+        // SQLite gives the names `:memory:` and `file:..` a special meaning. An absolute path
+        // prevents this.
         let file = absolute(path).map_err(|_| Error::Path(path.to_owned()))?;
         let name = file.to_str().ok_or_else(|| Error::Path(path.to_owned()))?;
 
@@ -84,21 +85,23 @@ impl Database {
         client_on(faults.wrap(self.connector()))
     }
 
-    /// Sets the time that each later `TransactWriteItems` takes, on tokio's clock. On DynamoDB, a
-    /// transaction takes time, too. A time of zero ends this setting.
+    /// Sets the time that each later `TransactWriteItems` takes, on tokio's clock. With this
+    /// setting, transactions can meet each other, as on DynamoDB. A time of zero switches the
+    /// setting off.
     ///
     /// Without this setting, a transaction is applied as soon as it arrives, so that two
-    /// transactions never meet. With this setting, the items of a transaction are busy from its
-    /// arrival on. After `time`, the transaction is applied and answered, and its items are free.
-    /// Meanwhile, other requests get these answers:
+    /// transactions never meet. With this setting, the items of a transaction are busy when the
+    /// transaction has arrived. After `time`, the transaction is applied and answered, and its
+    /// items are free again. While items are busy, other requests for these items get the answers
+    /// in this table:
     ///
     /// | request | answer |
     /// |---|---|
     /// | a put, update or delete of a busy item | `TransactionConflictException` |
     /// | a transaction, of writes or reads, with a busy item | `TransactionCanceledException`, reason `TransactionConflict` for each busy item |
-    /// | the same client request token | `TransactionInProgressException` |
+    /// | a transaction with the same client request token | `TransactionInProgressException` |
     /// | a batch of writes | the writes of busy items are in `UnprocessedItems` |
-    /// | other reads | the items as they were before the transaction |
+    /// | any other read | the items as they were before the transaction |
     ///
     /// If a caller stops waiting, its transaction continues. A change of the setting has no effect
     /// on running transactions. The setting has no effect on `PartiQL` statements, and on clients
@@ -138,13 +141,14 @@ impl Database {
         self.service.running.set_time(time);
     }
 
-    /// Sets the delay after which global secondary indexes show each later write, on tokio's clock.
-    /// With a delay of zero, indexes show all writes at once, and a freeze ends.
+    /// Sets a delay for global secondary indexes, on tokio's clock: the indexes show each later
+    /// write only after this delay. With a delay of zero, the indexes show all writes at once, and
+    /// a freeze ends.
     ///
-    /// Tables and local indexes show writes at once. Changes of tables and indexes are visible at
-    /// once, too. Earlier writes are not delayed. The delay applies to the clients of this
-    /// [`Database`] and its clones. Until the delay ends, the indexes do not show `PartiQL` writes,
-    /// nor the writes of other processes.
+    /// Tables and local indexes show each write at once. An index that is created or deleted is
+    /// also visible at once. Writes from before this call are not delayed. The delay applies to the
+    /// clients of this [`Database`] and its clones. Until the delay ends, the indexes do not show
+    /// `PartiQL` writes, nor the writes of other processes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -190,10 +194,10 @@ impl Database {
         self.service.lag(Lag::After(lag)).map_err(Error::Copy)
     }
 
-    /// Freezes the global secondary indexes, for tests without a clock: they show no further write
-    /// until [`index_lag`](Self::index_lag) is called.
+    /// Freezes the global secondary indexes, for tests without a clock: until a test calls
+    /// [`index_lag`](Self::index_lag), the indexes show no further write.
     ///
-    /// All other rules are those of [`index_lag`](Self::index_lag).
+    /// In all other respects, a freeze works like [`index_lag`](Self::index_lag).
     ///
     /// ```
     /// use std::time::Duration;
@@ -263,8 +267,8 @@ impl fmt::Debug for Database {
     }
 }
 
-/// Returns a client with this HTTP client. The endpoint of the client is a name without an address,
-/// so no request can leave the process even if the HTTP client is replaced.
+/// Returns an SDK client with this HTTP client. The endpoint of the SDK client is a host name
+/// without an address, so no request can leave the process even if the HTTP client is replaced.
 fn client_on(http_client: impl HttpClient + 'static) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
@@ -274,8 +278,8 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // By default, all clients of a process share one retry budget. A test with faults would use
-        // up the budget of other tests.
+        // By default, all clients of a process share one retry budget. A test with faults would
+        // then use up the budget of other tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
         // This protection reads the system clock, which continues while tokio's clock is paused.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())

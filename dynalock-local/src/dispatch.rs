@@ -16,7 +16,8 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts. The engine reports a longer token.
+/// The longest client request token that DynamoDB accepts, in characters. The engine itself refuses
+/// a longer token.
 const LONGEST_TOKEN: usize = 36;
 
 /// Returns the answer of the engine to one request.
@@ -106,7 +107,7 @@ fn run<Q: DeserializeOwned, A: Serialize>(
     write(call(read(body)?))
 }
 
-/// Parses a request. An invalid request gets the same class of error as from DynamoDB.
+/// Parses a request. For an invalid request, the error has the same class as the error of DynamoDB.
 fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
     serde_json::from_slice(body).map_err(|error| {
         let text = error.to_string();
@@ -124,15 +125,15 @@ fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
 }
 
 enum Class {
-    /// The body is not JSON, or has a JSON type in the wrong place.
+    /// The body is not JSON, or a member has the wrong JSON type.
     Malformed,
     /// The body is valid JSON, but a member is missing or unknown.
     Invalid,
 }
 
 impl Class {
-    /// Returns the class of an error of the JSON parser. The engine's own errors start with their
-    /// class.
+    /// Returns the class of an error of the JSON parser. The text of an error of the engine starts
+    /// with its class.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-/// An error outside of a request. An error of a request is the SDK's own error.
+/// An error of this crate that is not the answer to a request. The errors of requests are the
+/// errors of the SDK.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,7 +35,7 @@ pub enum Error {
     Copy(#[source] Source),
 
     /// The address of a server is not a loopback address. The engine checks no credentials, so
-    /// other machines must not reach it.
+    /// other machines must not reach the server.
     #[cfg(feature = "serve")]
     #[error("{0} is not a loopback address")]
     NotLoopback(std::net::SocketAddr),

@@ -1,4 +1,4 @@
-//! The items that a request names, in the order in which it names them.
+//! Finds the items that a request names, in the order of the request.
 
 use std::collections::{BTreeMap, HashMap};
 

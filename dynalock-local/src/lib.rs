@@ -1,8 +1,8 @@
 //! A DynamoDB inside the process, and faults for the requests to any DynamoDB.
 //!
-//! The crate is for tests of code that uses the AWS SDK for Rust. It needs no port, no JVM and no
-//! container, and makes a client in a millisecond. The requests are the SDK's own, with its
-//! serialization, its retries and its errors. Only the HTTP client is replaced.
+//! This crate is for tests of code that uses the AWS SDK for Rust. The crate needs no port, no JVM
+//! and no container, and makes a client in a millisecond. The crate replaces only the HTTP client
+//! of the SDK, so the serialization, the retries and the errors are those of the SDK.
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
@@ -26,15 +26,15 @@
 //!
 //! - [`client()`]: a client on a fresh database in memory, for one test.
 //! - [`Database`]: several clients on one database, in memory or in a file.
-//! - [`Faults`]: lost replies, duplicate requests, throttling and more. They are scripted, or
-//!   drawn from a seed.
+//! - [`Faults`]: lost replies, duplicate requests, throttling and more. A test scripts the faults,
+//!   or gets random faults from a seed.
 //! - `serve` (feature `serve`): the database behind a loopback port, for several processes.
 //!
 //! # Faults
 //!
-//! A test can ask whether the code under test survives a lost reply. The SDK alone does not survive
-//! it: the SDK sends a conditional write again, and the repetition fails because the first write
-//! was applied.
+//! With faults, a test can check whether the code under test survives a lost reply. In this
+//! example, the SDK alone does not: it sends a conditional write again, and the repetition fails
+//! because the first write was applied.
 //!
 //! ```
 //! use aws_sdk_dynamodb::{error::ProvideErrorMetadata, types::AttributeValue};
@@ -66,39 +66,40 @@
 //! # Time
 //!
 //! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the SDK's
-//! retries and timeouts take no real time. [`Fault::NeverAnswer`] then ends at once by the caller's
-//! timeout. The SDK sets no timeout for an answer. Before a request is applied, its task yields to
-//! the scheduler once, so that tasks can interleave even on one thread.
+//! retries and timeouts take no real time. A request with [`Fault::NeverAnswer`] then ends at once
+//! by the timeout of the caller, so the caller must set one: the SDK has no default timeout for an
+//! answer. Before a request is applied, its task yields to the scheduler once, so that tasks can
+//! interleave even on one thread.
 //!
 //! # The clients
 //!
 //! The clients have fixed credentials, region `us-east-1`, and the SDK's own retries with an
 //! initial backoff of 25 ms and a separate retry budget for each client. Stalled-stream protection
-//! is off, because it reads the system clock. To change the configuration, start from
-//! `client.config().to_builder()`, or use [`Database::connector`] in a new one.
+//! is off, because it reads the system clock. To change the configuration of a client, start from
+//! `client.config().to_builder()`, or use [`Database::connector`] in a new configuration.
 //!
 //! # Client request tokens
 //!
 //! All clients of one [`Database`] and its clones share the tokens of successful transactions. Each
-//! token is remembered for ten minutes of tokio's clock. If the same request arrives again, it gets
-//! the first answer and is not applied. A different request with the token is refused with
-//! `IdempotentParameterMismatchException`. Tokens are kept in memory, even for a database in a
-//! file.
+//! token is remembered for ten minutes of tokio's clock. If the same request arrives again, the
+//! database returns the first answer and does not apply the request. If a different request has the
+//! same token, the database refuses the request with `IdempotentParameterMismatchException`. Tokens
+//! are kept in memory, even for a database in a file.
 //!
 //! # What it needs, and what it does not do
 //!
-//! - A C compiler, because the engine uses SQLite. The crate links `sqlite3`, which a program can
-//!   link only once. If another crate uses SQLite, both must agree on the version of
-//!   `libsqlite3-sys`.
-//! - A tokio runtime. A request is applied on the task that sends it, and the task waits for it.
-//!   The engine is for tests and tools, not for production.
-//! - The engine has no throttling. Inject it as a fault.
+//! - The crate needs a C compiler, because the engine uses SQLite. The crate links `sqlite3`, which
+//!   a program can link only once. If another crate of the program uses SQLite, both crates must
+//!   agree on the version of `libsqlite3-sys`.
+//! - The crate needs a tokio runtime. The task that sends a request also applies the request, and
+//!   does nothing else meanwhile. The engine is for tests and tools, not for production.
+//! - The engine never throttles a request. A test can inject throttling as a fault.
 //! - The engine applies one request at a time, so it has no transaction conflicts, unless
 //!   transactions take time ([`Database::transaction_time`]).
 //! - The engine has no stale reads, except those of global indexes that a test asks for
 //!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
-//! - The engine has no access control, no backups and no global tables. [`engine`] compares it with
-//!   DynamoDB row by row.
+//! - The engine has no access control, no backups and no global tables. The module [`engine`]
+//!   compares the engine with DynamoDB row by row.
 
 mod database;
 mod error;

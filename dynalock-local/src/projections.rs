@@ -1,8 +1,8 @@
 //! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
-//! DynamoDB refuses a query whose filter names an attribute that the index does not contain. In a
-//! projection from a global index, DynamoDB also refuses the attribute. The engine treats the
-//! attribute as absent, so a filter would silently match no item or each item.
+//! DynamoDB refuses a query whose filter names an attribute that the index does not contain. For a
+//! global index, DynamoDB also refuses such an attribute in a projection. The engine would treat
+//! the attribute as absent, so a filter would silently match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,13 +38,14 @@ struct Index<'r> {
 #[derive(PartialEq)]
 enum Scope {
     Global,
-    /// A local index. DynamoDB reads the other attributes of a projection from the table.
+    /// A local index. DynamoDB reads from the table those attributes of a projection that the index
+    /// does not contain.
     Local,
 }
 
 impl<'r> Index<'r> {
-    /// Returns the index of a request. Returns `None` if the index contains all attributes, or if
-    /// it does not exist. The engine refuses a missing index.
+    /// Returns the index of a request. Returns `None` if the index contains all attributes, or does
+    /// not exist. The engine itself refuses a missing index.
     fn of(engine: &Database, table: &str, name: Option<&'r str>) -> Option<Self> {
         let name = name?;
         let table = engine.describe_table(DescribeTableRequest { table_name: table.to_owned() }).ok()?.table;
@@ -86,7 +87,7 @@ impl<'r> Index<'r> {
         top_level_names(expression?)
             .into_iter()
             .filter_map(|name| match name.starts_with('#') {
-                // The engine refuses an undefined placeholder.
+                // An undefined placeholder is left to the engine, which refuses it.
                 true => names.as_ref()?.get(name).cloned(),
                 false => Some(name.to_owned()),
             })

@@ -1,5 +1,5 @@
-//! Finds ranges whose end is below their start, in the requests in which the engine does not check
-//! them.
+//! Finds ranges whose end is below their start, in those requests for which the engine does not
+//! check the ranges.
 //!
 //! DynamoDB refuses a `BETWEEN` with a reversed range in each condition, key condition and filter.
 //! The engine refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In
@@ -61,8 +61,8 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
 }
 
 impl Expression<'_> {
-    /// Sends a delete with this condition to the engine. The engine checks the ranges first, and
-    /// always refuses a delete without a key.
+    /// Sends a delete with this condition and without a key to the engine. The engine checks the
+    /// ranges first, and then always refuses a delete without a key.
     fn check(&self, engine: &Database) -> dynoxide::Result<()> {
         let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };
         let delete = DeleteItemRequest {

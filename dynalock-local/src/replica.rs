@@ -38,11 +38,11 @@ pub(crate) struct Replica {
 pub(crate) enum Lag {
     /// The copy shows a write after this time.
     After(Duration),
-    /// The copy shows no further write.
+    /// The copy shows no further write until the freeze ends.
     Frozen,
 }
 
-/// An item after a write. The content is `None` if the write deleted the item.
+/// The state of an item after a write. If the write deleted the item, the content is `None`.
 struct Change {
     since: Instant,
     table: String,
@@ -66,8 +66,8 @@ impl Replica {
         self.lag = lag;
     }
 
-    /// Returns the answer to a request. The copy answers a read of a global index, and `engine`
-    /// answers any other request.
+    /// Returns the answer to a request. The copy answers reads of global indexes, and `engine`
+    /// answers all other requests.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());
@@ -115,8 +115,8 @@ impl Replica {
     }
 
     fn apply(&self, change: Change) {
-        // The engine has accepted this write before. The copy refuses it only if its table no
-        // longer exists.
+        // The engine has already accepted this write. The copy refuses the write only if its table
+        // no longer exists.
         match change.item {
             Some(item) => {
                 let put = PutItemRequest { table_name: change.table, item, ..PutItemRequest::default() };

@@ -18,8 +18,9 @@ impl Database {
     /// free port.
     ///
     /// This method needs the feature `serve`, and runs on the tokio runtime of its caller. The
-    /// server keeps its own [client request tokens](crate#client-request-tokens), by the system
-    /// clock. They are separate from the tokens of clients in this process.
+    /// server has its own [client request tokens](crate#client-request-tokens), which are separate
+    /// from the tokens of clients in this process. The age of these tokens is measured by the
+    /// system clock.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -70,7 +71,7 @@ impl Database {
 /// A database behind a loopback port. A drop of this value stops the server.
 ///
 /// After a drop, requests that are already running are finished in the background.
-/// [`shutdown`](Self::shutdown) waits for them.
+/// [`shutdown`](Self::shutdown) waits for these requests.
 #[derive(Debug)]
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {

@@ -46,8 +46,8 @@ impl Service {
         *self.replica() = None;
     }
 
-    /// Returns the answer to one request. The answer comes at once, unless the request is a
-    /// transaction that takes time.
+    /// Returns the answer to one request. Only the answer to a transaction may take time, if a test
+    /// has set a transaction time.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));
@@ -65,8 +65,8 @@ impl Service {
     }
 
     async fn transact(self: Arc<Self>, request: &Value, body: &[u8]) -> HttpResponse {
-        // DynamoDB knows the token of a successful transaction. It returns the first answer even if
-        // another transaction is running on the items now.
+        // For the token of a successful transaction, DynamoDB returns the first answer again, even
+        // if another transaction is running on the items now.
         if request["ClientRequestToken"].as_str().is_some_and(|token| self.tokens.knows(token)) {
             return self.answer("TransactWriteItems", body);
         }

@@ -12,10 +12,10 @@ use crate::clock;
 /// The time for which DynamoDB remembers a client request token.
 const WINDOW: Duration = Duration::from_mins(10);
 
-/// The client request tokens of successful transactions. Their time is measured by tokio's clock.
+/// The client request tokens of successful transactions. Their age is measured by tokio's clock.
 ///
-/// The engine's own tokens are not used: it scans its table of tokens in each transaction, and
-/// reads the system clock.
+/// The engine has tokens of its own, which are not used: in each transaction, the engine scans its
+/// table of tokens and reads the system clock.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<Table>);
 
@@ -34,7 +34,8 @@ struct Known {
 
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
-    /// The transaction was applied, by this request or by an earlier one with the same content.
+    /// The transaction was applied, by this request or by an earlier request with the same content.
+    /// The field is the answer.
     Applied(String),
     /// The engine refused the transaction.
     Refused(E),
@@ -53,8 +54,8 @@ impl Tokens {
 
     /// Runs `apply`, unless the token is known.
     ///
-    /// Other requests with a token wait in the meantime. Of two equal requests at the same time,
-    /// only one is therefore applied.
+    /// While `apply` runs, other requests with a token wait. If two equal requests arrive at the
+    /// same time, only one of them is therefore applied.
     pub(crate) fn once<E>(
         &self,
         token: String,

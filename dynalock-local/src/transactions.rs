@@ -29,7 +29,7 @@ struct Table {
     tokens: HashSet<String>,
 }
 
-/// A running transaction. It ends when this value is dropped.
+/// A running transaction. The transaction ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Run {
     running: Arc<Running>,
@@ -43,8 +43,8 @@ impl Running {
         self.table().time = time;
     }
 
-    /// Returns whether transactions take no time and none is running, so that no request needs a
-    /// check.
+    /// Returns whether no request needs a check, because transactions take no time and no
+    /// transaction is running.
     pub(crate) fn is_off(&self) -> bool {
         let table = self.table();
 

@@ -16,7 +16,7 @@ type Failure = Box<dyn StdError + Send + Sync>;
 
 type Key = HashMap<String, AttributeValue>;
 
-/// The condition for items that have expired. DynamoDB keeps items whose time is more than five
+/// The condition on expired items. DynamoDB does not delete an item whose time is more than five
 /// years ago.
 const DUE: &str = "#ttl BETWEEN :oldest AND :last";
 
@@ -26,8 +26,9 @@ impl Database {
     /// Deletes all items whose time to live is over at `now`, in all tables with time to live
     /// enabled. Returns the number of deleted items.
     ///
-    /// Only this call deletes expired items. In DynamoDB, too, expired items can stay for days. An
-    /// item that is written with a later time during the call stays.
+    /// The engine deletes expired items only in this call. As in DynamoDB, expired items can
+    /// therefore stay for a long time. If an item is written with a later time during the call, the
+    /// item stays.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The parts of DynamoDB's JSON protocol that are needed for answers without the engine.
+//! The parts of DynamoDB's JSON protocol that this crate needs to make answers without the engine.
 
 use aws_smithy_runtime_api::{
     client::orchestrator::{HttpRequest, HttpResponse},
@@ -10,8 +10,8 @@ use serde_json::json;
 
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
-/// Returns the operation from the header of a request, for example `PutItem`. Returns an empty text
-/// if the request has no such header.
+/// Returns the operation from the header of a request, for example `PutItem`. If the request does
+/// not have this header, returns an empty text.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 

@@ -12,7 +12,7 @@ use dynalock::{
 
 use crate::{Order, OrderKey};
 
-/// Records each write and its outcome. Reads are not recorded.
+/// A store that records each write and its outcome, but not the reads.
 pub(crate) struct Audited {
     inner: Arc<dyn Store<Order>>,
     notes: Mutex<Vec<String>>,
@@ -27,7 +27,7 @@ impl Audited {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Passes on the result of a write, and records it.
+    /// Records the result of a write, and returns the result unchanged.
     fn noted<V>(&self, what: &str, result: Result<V>) -> Result<V> {
         let outcome = if result.is_ok() { "done" } else { "refused" };
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{what}: {outcome}"));

@@ -15,12 +15,12 @@ use dynalock::{
 
 use crate::{Order, OrderKey};
 
-/// Keeps the items that `get` has read. Each write removes its item from the cache, even if the
-/// write fails, because its outcome may be unknown.
+/// A store that keeps the items that `get` has read. Each write removes its item from the cache,
+/// even if the write fails, because the outcome of the write may be unknown.
 ///
-/// Another process may write an item in the meantime, so a read may be stale. The update of a stale
-/// value is a conflict, and removes the item from the cache. The next read then returns the current
-/// item.
+/// Another process may write a cached item, so a read from the cache may be stale. The update of a
+/// stale value fails with a conflict, and removes the item from the cache. The next read then
+/// returns the current item.
 pub(crate) struct Cached {
     inner: Arc<dyn Store<Order>>,
     kept: Mutex<HashMap<OrderKey, Stored<Order>>>,
@@ -35,7 +35,7 @@ impl Cached {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes on the result of a write, and removes its item from the cache.
+    /// Removes the item of a write from the cache, and returns the result of the write unchanged.
     fn written<V>(&self, key: &OrderKey, result: Result<V>) -> Result<V> {
         self.kept().remove(key);
         result

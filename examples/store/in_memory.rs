@@ -16,8 +16,8 @@ use dynalock::{
 
 use crate::{Order, OrderKey};
 
-/// The orders by customer and number. It checks versions as DynamoDB does. It has no filters and no
-/// indexes.
+/// The orders, by customer and number. This store checks versions like a repository, but has no
+/// filters and no indexes.
 #[derive(Default)]
 pub(crate) struct InMemory {
     orders: Mutex<Orders>,

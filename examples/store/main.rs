@@ -1,14 +1,14 @@
-//! A service that is independent of the place of its orders: in DynamoDB behind a cache and an
+//! A service that does not know where its orders are stored: in DynamoDB behind a cache and an
 //! audit, or in memory.
 //!
 //! ```text
 //! cargo run --example store
 //! ```
 //!
-//! The service takes an `Arc<dyn Store<Order>>`. The program gives it a repository behind two
-//! decorators: a cache, which removes an item when it is written, and an audit, which records each
-//! write. The same service then runs on a replacement in memory, as in a test, with the same
-//! output.
+//! The service takes an `Arc<dyn Store<Order>>`. The program gives the service a repository behind
+//! two decorators: a cache, which removes an item when the item is written, and an audit, which
+//! records each write. The same service then runs on a replacement in memory, as in a test, with
+//! the same output.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -162,7 +162,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     let paid = cached.update_with(key.clone(), &mut |order| order.status = Status::Paid).await?;
     assert_eq!(cached.get(key).await?.as_ref(), Some(&paid));
 
-    // An index is read through the store, too.
+    // The service also reads an index through the store.
     let dear = QuerySpec::in_index(Order::INDEX.by_status, Status::Open).sort(200..).build();
     let open: Vec<_> = cached.page(dear, None).await?.items.into_iter().collect::<dynalock::Result<_>>()?;
     println!("{} open orders of two euros and more", open.len());

@@ -1,5 +1,5 @@
-//! A warehouse that books the lines of invoices in its stock, many lines at a time. It can prove
-//! that no line was lost.
+//! A warehouse that books the lines of invoices in its stock, many lines at the same time. The
+//! program counts the lost lines.
 //!
 //! ```text
 //! cargo run --example warehouse                                          a small sample, on a DynamoDB inside the process
@@ -20,8 +20,8 @@
 //! a product does not agree with its lines, the product counts as at least one lost update.
 //!
 //! In the mode `transaction`, an invoice becomes an [`Order`]. One transaction creates the order
-//! and updates all its products. If the order exists, the invoice is already booked, and is not
-//! booked again.
+//! and updates all its products. If the order already exists, the invoice was booked before, and is
+//! not booked again.
 
 mod args;
 mod audit;
@@ -75,9 +75,9 @@ struct Product {
     stock: i64,
     /// The number of lines that are booked in this stock.
     booked: u64,
-    /// The partition of the index: all products are in one, so that one query has them in the order
-    /// of their stock. DynamoDB takes 1,000 writes a second in a partition. A larger warehouse has
-    /// several shelves, and a query for each.
+    /// The partition key of the index. All products have the same shelf, so that one query returns
+    /// all products in the order of their stock. DynamoDB accepts 1,000 writes a second in a
+    /// partition. A larger warehouse needs several shelves, and one query for each shelf.
     shelf: Shelf,
 }
 
@@ -109,7 +109,8 @@ async fn book(products: Repository<Product>, line: Line) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Books one line by one request, which reads nothing and conflicts with no other.
+/// Books one line by a patch: one request without a read, which never conflicts with another
+/// booking.
 async fn patch(products: Repository<Product>, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     let a = Product::ATTR;

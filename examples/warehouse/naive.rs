@@ -1,5 +1,5 @@
-//! The way of many programs without a library: get, change, put. It fails as soon as two of them
-//! write the same item.
+//! Books lines as many programs do without a library: get, change, put. If two workers write the
+//! same item at the same time, a booking is lost.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ use crate::{
 /// Books one line. A booking of another worker on the same product between the get and the put is
 /// lost.
 ///
-/// The put increments the version correctly. A version that no condition checks protects nothing.
+/// The put increments the version, but has no condition on the version, so the version protects
+/// nothing.
 pub(crate) async fn book(client: Client, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     let failure = |reason| Failure::NaiveBooking { number, reason };

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{failure::Failure, invoices::Line, money::Money};
 
-/// The maximum number of products that an order can change. A transaction has 100 items, and the
-/// order is one of them.
+/// The maximum number of products that an order can change. A transaction has at most 100 items,
+/// and the order is one of these items.
 pub(crate) const MOST_PRODUCTS: usize = 99;
 
 /// The maximum size of an item.
 const LARGEST_ITEM: usize = 400 * 1024;
 
-/// The size of an order without its lines: the names of its attributes, its numbers, and the
-/// bookkeeping. The texts are not included.
+/// An upper bound for the size in bytes of an order without its lines and texts: the names of its
+/// attributes, its numbers, and the attributes of the library.
 const FRAME: usize = 1024;
 
 /// The size of one line without its texts: a map and the names in it.
@@ -38,7 +38,8 @@ pub(crate) struct Order {
     #[dynalock(sort_key)]
     pub(crate) part: u32,
     pub(crate) parts: u32,
-    /// The first that a line of the invoice names. An order without a customer is not in the index.
+    /// The first customer that a line of the invoice names. An order without a customer is not in
+    /// the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) customer: Option<String>,
     pub(crate) lines: Vec<OrderLine>,
@@ -181,7 +182,7 @@ fn total(lines: &[&Line]) -> Money {
     lines.iter().map(|line| line.amount).sum()
 }
 
-/// A file in memory has fewer lines than that.
+/// Converts a count of lines. A file in memory has fewer lines than a `u32` can count.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

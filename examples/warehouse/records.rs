@@ -7,8 +7,8 @@ use csv::{ByteRecord, Position, Reader, ReaderBuilder, StringRecord};
 /// Continues after a record that cannot be read.
 ///
 /// A record may span several lines inside quotes. If a quote is not closed, everything up to the
-/// next quote would be one record. Such a record is skipped, and the next line is read as a new
-/// record.
+/// next quote would be one record. The program skips the line with the open quote, and reads the
+/// next line as a new record.
 pub(crate) struct Records<'f> {
     file: &'f [u8],
     reader: Reader<Cursor<&'f [u8]>>,

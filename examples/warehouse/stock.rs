@@ -18,7 +18,7 @@ pub(crate) const OPENING_STOCK: i64 = 100_000;
 /// deleted, so they have their own table.
 const POSTED: &str = "dynalock-warehouse-posted";
 
-/// A product as it was found after the last line, and as it should be.
+/// The state of a product after the last line, and its expected state.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,

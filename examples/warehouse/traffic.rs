@@ -40,16 +40,16 @@ pub(crate) struct Totals {
     pub(crate) requests: u64,
     /// The number of requests that read.
     pub(crate) reads: u64,
-    /// The number of writes that were applied, by the answer.
+    /// The number of writes whose answer says that they were applied.
     pub(crate) writes: u64,
-    /// The number of writes that were refused, because an item had changed since it was read, or
-    /// because another transaction was running on it.
+    /// The number of writes that DynamoDB refused, because an item had changed since it was read,
+    /// or because another transaction was running on the item.
     pub(crate) conflicts: u64,
 }
 
 impl Traffic {
     /// Returns the same client with the counter. dynalock uses the configuration of the client, so
-    /// its requests are counted, too.
+    /// the requests of dynalock are also counted.
     pub(crate) fn counted(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }

@@ -14,7 +14,7 @@ use crate::support::{Shop, commit, expect_error, item, n, s};
 
 const SECRET: &str = "5500005555555559";
 
-const REFUSED: &str = "its own code refused it; `CodecError::detail` has the text, which may quote content";
+const REFUSED: &str = "the code of its type refused it; `CodecError::detail` has the text, which may quote content";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "carts", show_key)]

@@ -1,4 +1,4 @@
-//! Decodes the items that errors contain.
+//! Decodes the items inside errors into values of the caller's type.
 
 use super::{Stored, decode};
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
 };
 
 impl Conflict {
-    /// Returns the item with which DynamoDB refused the write, or `None` if there was no item. This
-    /// method sends no request.
+    /// Returns the stored item that made DynamoDB refuse the write, or `None` if the key had no
+    /// item. DynamoDB returned this item with the refusal, so this method sends no request.
     ///
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
-    ///   item does not fit `T`. If an item does not fit, [`Conflict::current_item`] returns its
-    ///   stored attributes.
+    ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
+    ///   [`Conflict::current_item`] returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;
@@ -23,13 +23,13 @@ impl Conflict {
 }
 
 impl OperationReason<'_> {
-    /// Returns the item that made the condition false, or `None` if there was no item.
+    /// Returns the stored item that made the condition false, or `None` if the key had no item.
     ///
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
-    ///   item does not fit `T`. If an item does not fit, [`current_item`](Self::current_item)
-    ///   returns its stored attributes.
+    ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
+    ///   [`current_item`](Self::current_item) returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         let Some(item) = self.current_item().cloned() else { return Ok(None) };
         let (value, basis) = decode(&self.table().into(), item)?;

@@ -16,8 +16,8 @@ use crate::{
     version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
-/// Decodes an item into its value and the basis of a later write. The version and the write ids of
-/// the item become part of the basis.
+/// Decodes an item into its value and its [`Basis`]: the version, the write ids and other data that
+/// a later write of the value needs.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
@@ -28,15 +28,17 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }
 
-/// Returns the state of an item. Only the version and the write ids of the item must be readable.
+/// Returns the version and the write ids of an item, without decoding the item into a value. If the
+/// version or the write ids cannot be read, returns an error.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // The revision identifies a tracked item. An image would only double its memory.
+    // The revision alone identifies the state of a tracked item, so a copy of the item is not
+    // needed.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
-/// Returns a copy of the item without the attributes of its lease. They are not content.
+/// Returns a copy of the item without the attributes of its lease, because a lease is not content.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
@@ -53,8 +55,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // A patch writes all of these attributes, so an item without the first attribute has none of
-    // them.
+    // A patch writes all eight attributes of its register. An item without the first attribute
+    // therefore has none of them.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);
@@ -68,15 +70,15 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. If an item has a version and write
-/// ids, the version and the write ids identify its state.
+/// Returns whether an item has both a version and write ids. The version and the write ids together
+/// identify the state of an item.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Returns the state of an item, and removes the write ids from the item.
+/// Returns the version and the write ids of an item, and removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The image must contain the write ids, so it is made before they are removed.
+    // The image must contain the write ids, so the image is made before the write ids are removed.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -101,11 +103,11 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Decodes an item without bookkeeping into a value. A field that mirrors the version is set to
-/// `version`.
+/// Decodes an item without the library's own attributes into a value. If the type has a field with
+/// `#[dynalock(version)]`, the field is set to `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
-    // The field must be present for serde, even if the item has no version. Its value is 0 in this
-    // case.
+    // Serde requires the version field, even if the item has no version. Without a version, the
+    // field is 0.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
@@ -113,8 +115,8 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// A serde deserializer for the attributes of an item. An error of the deserializer names the
-/// attribute.
+/// A serde deserializer for the attributes of an item. An error of this deserializer names the
+/// attribute that caused it.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -160,8 +162,8 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns whether `serde_dynamo` knows the type of a stored value. The conversion by
-/// `serde_dynamo` panics for an unknown type.
+/// Returns whether `serde_dynamo` can convert the type of a stored value. Without this check,
+/// `serde_dynamo` would panic for a type that it does not know.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -179,8 +181,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for errors. For a list or a map, serde may have
-/// refused an element, and the type of that element is not known here.
+/// Returns the name of the type of a stored value, for error messages. If the value is a list or a
+/// map, serde may have refused one of its elements, whose type this function does not know.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -69,7 +69,8 @@ impl Changes {
         after
     }
 
-    /// Returns the size of the new values in bytes, as DynamoDB counts it.
+    /// Returns the size in bytes of the changed attributes with their new values, by DynamoDB's
+    /// rules.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
@@ -144,8 +145,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns whether an attribute is content of the value. A field that mirrors the version or a kept
-/// time is not.
+/// Returns whether the program may change this attribute. Only the library may change the version
+/// and the fields with `created_at` and `updated_at`.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -235,8 +236,8 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the attribute in the fingerprints. Serde usually writes the attributes
-    /// in the same order, so the search starts after the attribute that was found last.
+    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes in
+    /// the same order, so the search starts after the attribute that was found last.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             // In most cases, the next fingerprint is the one that is searched.
@@ -288,9 +289,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that was hashed but cannot be converted into an attribute.
-/// The texts of `serde_dynamo` about sets quote no value, so they become the `reason`. Any other
-/// text may quote a value, so it becomes the `detail`.
+/// Returns the error for a value that was hashed but cannot be converted into an attribute. A text
+/// of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the error.
+/// All other texts of `serde_dynamo` may quote a value, so they become the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -37,7 +37,7 @@ pub struct Etag {
     key: u64,
 }
 
-/// The part of an etag that distinguishes states with the same version.
+/// The part of an etag that distinguishes two states of an item with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
     /// The incarnation of a tracked item.
@@ -49,8 +49,8 @@ enum Life {
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
-            // Only an item without a version or without write ids has an image. Its incarnation
-            // alone does not identify its state.
+            // Only an item without a version or without write ids has an image. The incarnation of
+            // such an item does not identify its state, so the etag contains a digest of the image.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
@@ -66,7 +66,7 @@ impl Etag {
         self.key == digest_key(key)
     }
 
-    /// Returns whether an item is still in the state of this etag.
+    /// Returns whether an item with this revision and image is still in the state of this etag.
     pub(crate) fn matches(&self, revision: &Revision, image: Option<&Item>) -> bool {
         self.version == revision.version
             && match self.life {
@@ -120,7 +120,7 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
-    // `from_str_radix` would accept a sign.
+    // `from_str_radix` would accept a leading sign, which is not part of an etag.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
@@ -141,7 +141,8 @@ impl<'de> Deserialize<'de> for Etag {
 }
 
 fn digest_key(key: &Key) -> u64 {
-    // This hash has a fixed key, unlike the fingerprints: each process must compute the same etag.
+    // Unlike a fingerprint, this hash has a fixed key, because each process must compute the same
+    // etag.
     let mut hash = SipHasher13::new();
     for value in key.values() {
         match value {

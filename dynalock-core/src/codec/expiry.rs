@@ -9,14 +9,15 @@ use crate::{
     number,
 };
 
-/// The treatment of expired items by a read.
+/// Whether a read returns expired items, or treats them as absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The range of times to live that are over, in epoch seconds. The range includes both bounds.
+/// The range of the times to live that count as expired, in epoch seconds. Both bounds belong to
+/// the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -27,18 +28,18 @@ impl ItemExpiry {
     /// The default skew is the same as for leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
-    /// DynamoDB ignores a time that is more than five years ago. A time of 0 therefore means
-    /// "never".
+    /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
+    /// with the time 0 therefore never expires.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns whether an item has expired.
+    /// Returns whether the time to live of an item is over, including the allowed clock skew.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         let time = item.get(expires.name).and_then(|time| number::rounded_up(time.as_n().ok()?));
         time.is_some_and(|time| self.times().contain(time))
     }
 
-    /// Returns the item, or `None` if it has expired.
+    /// Returns the item, or `None` if the item has expired.
     pub(crate) fn alive(&self, model: &Model, item: Option<Item>) -> Option<Item> {
         item.filter(|item| !self.is_over(model, item))
     }

@@ -16,21 +16,22 @@ use crate::{
     model::Versioned,
 };
 
-/// Returns an error if serde cannot read a new item back, or does not read all of its attributes.
+/// Returns an error if serde cannot decode a new item again, or would ignore one of its attributes.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
 }
 
-/// Adds the aliases of the changed attributes to the attributes that `changes` removes. Returns an
-/// error if serde could not read the resulting item, or would ignore a changed attribute.
+/// Finds the aliases of the changed attributes in the stored item, and adds the aliases to the
+/// attributes that `changes` removes. Returns an error if serde could not decode the item after
+/// these changes, or would ignore a changed attribute.
 ///
 /// Serde refuses an item that contains both a name and its alias, as a duplicate field. If the name
 /// belongs to a flattened `Option`, serde reads `None` from an item that contains the name and its
 /// alias. If a write removes only the name, serde reads the old value from the alias.
 ///
-/// `stored` is the item as it was read, without bookkeeping. `written` contains the names under
-/// which serde writes the value.
+/// `stored` is the item as it was read, without the library's own attributes. `written` contains
+/// the names of the attributes that serde writes for the value.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -50,8 +51,8 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
     }
 
-    // This check alone is enough for nearly all writes. If all attributes are stored under the
-    // names that serde writes, the item has no aliases.
+    // For nearly all writes, this first check succeeds: all attributes are stored under the names
+    // that serde writes, so the item contains no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
@@ -74,7 +75,7 @@ pub(super) fn remove_aliases<T: Versioned>(
 
 /// The reason why serde could not read an item.
 struct Unread {
-    /// The attribute that caused the failure, if it is known.
+    /// The attribute that caused the failure, or `None` if the error does not name an attribute.
     attribute: Option<String>,
     why: &'static str,
 }
@@ -102,8 +103,8 @@ impl Unread {
     }
 }
 
-/// Checks that serde can read an item, and that the decoded value contains each attribute in
-/// `written`. The error names the first attribute that the value does not contain.
+/// Checks that serde can decode an item, and that the decoded value has each attribute in
+/// `written`. If an attribute is missing, the returned error names the first missing attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -121,19 +122,21 @@ struct Search<'a, T> {
 }
 
 impl<T: Versioned> Search<'_, T> {
-    /// Returns the alias under which `name` is stored. An attribute is the alias in one case: serde
-    /// reads `name` without it, and does not read `name` if both attributes are present.
+    /// Returns the alias under which the field `name` is stored, or `None` if there is none. Serde
+    /// cannot read an item that contains both `name` and its alias. An attribute is therefore the
+    /// alias if serde reads `name` only after the attribute is removed.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
         if self.shows(both.clone(), name) {
             return None;
         }
-        // An attribute that is not an alias can hide `name` as well, because it has the wrong type.
-        // Such an attribute must not be removed.
+        // An attribute with the wrong type can also prevent serde from reading `name`. Such an
+        // attribute is not an alias, and must not be removed.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
-            // A null under the alias reads as an absent value, so serde shows nothing for it.
+            // Serde reads a null under the alias as an absent value, and then writes no attribute
+            // for it.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -150,10 +153,11 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// Decodes an item without bookkeeping, and returns the attributes that serde writes for the value.
+/// Decodes an item without the library's own attributes into a value, and returns the attributes
+/// that serde writes for this value.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // The version and the kept times are not part of the content. Any number makes the item
-    // readable.
+    // Serde requires the fields of the version and of the kept times. The check ignores their
+    // values, so any number will do.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

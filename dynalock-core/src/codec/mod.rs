@@ -48,8 +48,8 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// Encodes a value as an item. For a type with a flattened field, it verifies that serde can read
-/// the item back.
+/// Encodes a value as an item. For a type with a flattened field, this function verifies that serde
+/// can decode the item again.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes with their names. Generated key types match their table, so this
-/// function ignores a superfluous or missing sort key.
+/// Returns the key attributes with their names. The derive generates a key type that matches the
+/// table, so this function ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -78,15 +78,15 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns the value that serde writes for a key attribute. If serde writes another type than a
-/// string, a number or bytes, the result is an empty string. DynamoDB refuses an empty string in a
-/// key.
+/// Returns the value that serde writes for a key attribute. A key must be a string, a number or
+/// bytes. If serde writes another type, this function returns an empty string, which DynamoDB
+/// refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
 }
 
-/// Returns a string, a number or bytes as a key value, or `None` for any other type.
+/// Returns a string, a number or bytes as a key value, or `None` for a value of another type.
 pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     match value {
         AttributeValue::S(text) => Some(KeyValue::S(text)),
@@ -96,7 +96,7 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns whether two reads of one key found the same state.
+/// Returns whether two reads of one key found the same state of the item, or both found no item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -118,7 +118,8 @@ pub(crate) fn size(item: &Item) -> usize {
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    // DynamoDB stores two significant digits of a number in one byte, and needs one more byte.
+    // DynamoDB stores two significant digits of a number in one byte, and needs one more byte for
+    // each number.
     let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),

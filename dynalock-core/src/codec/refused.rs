@@ -2,13 +2,12 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Returns the reason for an error of `serde_dynamo`. An error of `serde_dynamo` consists only of a
-/// text.
+/// Returns an error with the reason of an error of `serde_dynamo`, which consists only of a text.
 ///
 /// The texts of serde and `serde_dynamo` have fixed forms. The part before `, expected` may contain
-/// a value. This function therefore returns only a field name, or the part after `, expected`. Any
-/// other text comes from the code of the type and may quote the value, so it becomes the `detail`
-/// of the error.
+/// a value. The returned error therefore contains only a field name, or the part after `,
+/// expected`. A text without one of these forms comes from the code of the user's type and may
+/// quote the value. A text that may quote the value becomes the `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {
@@ -20,8 +19,7 @@ pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str)
 }
 
 fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
-    // The value before the last `, expected ` may contain this text itself, so the search starts at
-    // the end.
+    // The quoted value may itself contain the text `, expected `, so the search starts at the end.
     let expected = || text.rsplit_once(", expected ").map(|(_, expected)| Box::from(expected));
     let quoted = |text: &str| text.strip_suffix('`').map(Box::from);
     if let Some(field) = text.strip_prefix("missing field `") {
@@ -42,7 +40,7 @@ fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
     if ["invalid value: ", "invalid length "].iter().any(|start| text.starts_with(start)) {
         return Some(CodecReason::Value { expected: expected()?, found });
     }
-    // This text quotes the number, so all of it is replaced.
+    // This text quotes the stored number, so the reason does not contain the text.
     if text.starts_with("Failed to parse '") {
         return Some(CodecReason::Value { expected: "a number of the field's type".into(), found });
     }

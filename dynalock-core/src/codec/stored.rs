@@ -24,8 +24,9 @@ use crate::{
 ///
 /// `Stored<T>` derefs to `T`. The first mutable access takes a fingerprint of each attribute that
 /// serde writes. [`Repository::update`](crate::Repository::update) later sends the attributes whose
-/// fingerprints have changed. A change without a mutable access, for example through a `Mutex` or
-/// an atomic in the value, is not noticed. Serde serializes a `Stored<T>` as its value.
+/// fingerprints have changed. A program must not change the value without a mutable access, for
+/// example through a `Mutex` or an atomic inside the value: the library would not notice this
+/// change. Serde serializes a `Stored<T>` like its value.
 ///
 /// # Examples
 ///
@@ -47,7 +48,7 @@ pub struct Stored<T> {
     origin: StoredOrigin,
 }
 
-/// The source of a value.
+/// Where the value of a [`Stored`] comes from.
 #[derive(Debug, Clone)]
 enum StoredOrigin {
     /// The value was read or written in this process.
@@ -56,26 +57,27 @@ enum StoredOrigin {
     Assumed(Etag),
 }
 
-/// The state of an item on which the next write is based.
+/// The data about a stored item that the next write of its value needs.
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times in the item that the library keeps.
+    /// The times of the create and of the last write, if the type has fields for them.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
 }
 
-/// A copy of the item without bookkeeping attributes, for types with a flattened field. Other types
-/// keep no copy.
+/// A copy of the item without the library's own attributes, for a type with a flattened field. A
+/// type without a flattened field has no copy of the item.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// One state of an item. A later write compares the item with this state.
+/// One state of an item. The condition of the next write requires that the item is still in the
+/// state that was read.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
-    /// The whole item, if it has no version or no write ids.
+    /// A copy of the whole item, if the item has no version or no write ids.
     pub(crate) image: Option<Box<Item>>,
 }
 
@@ -110,7 +112,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value without its version.
+    /// Returns the value without its version. To update the item later, read the item again.
     ///
     /// # Examples
     ///
@@ -130,7 +132,8 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// Returns the basis of the next write. If the value was edited elsewhere, returns its etag.
+    /// Returns the basis of the next write. If the value was edited elsewhere, returns its etag
+    /// instead of the basis.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -149,8 +152,8 @@ impl<T> Stored<T> {
 }
 
 impl<T: Versioned> Stored<T> {
-    /// Returns a token of the state in which the item was read. A web form, for example, sends the
-    /// token to a browser together with the value.
+    /// Returns the etag of the item: a token of the state in which the item was read. A web server,
+    /// for example, sends the etag to a browser together with the value.
     ///
     /// # Examples
     ///
@@ -174,14 +177,14 @@ impl<T: Versioned> Stored<T> {
     /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is
     /// the token of the state before the edit.
     ///
-    /// A write of the result reads the item first. If the item is no longer in the state of the
-    /// etag, the write fails with [`Error::Conflict`]. If the etag belongs to another key, the
-    /// write fails with [`Error::KeyChanged`].
+    /// A write of the returned `Stored` reads the item first. If the item is no longer in the state
+    /// of the etag, the write fails with [`Error::Conflict`]. If the etag belongs to another key,
+    /// the write fails with [`Error::KeyChanged`].
     ///
-    /// A `HashSet` becomes a list whose order differs from one value to the next. An
-    /// [`update`](crate::Repository::update) therefore writes an unchanged `HashSet` again, and
-    /// increments the version. A `BTreeSet` has a fixed order, so it is written only if its members
-    /// change.
+    /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
+    /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
+    /// therefore writes an unchanged `HashSet` again, and increments the version. A `BTreeSet` has
+    /// a fixed order, so an update writes a `BTreeSet` only if its members have changed.
     ///
     /// # Examples
     ///
@@ -206,9 +209,10 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// Makes a `Stored` that belongs to no item in DynamoDB, for a replacement of the repository:
-    /// [`Store`](crate::store::Store). If a repository writes this value over an item, the write is
-    /// a conflict, even if the versions are equal.
+    /// Makes a `Stored` that belongs to no item in DynamoDB. A replacement of the repository in
+    /// memory needs this method to implement [`Store`](crate::store::Store). If a real repository
+    /// updates an item from a detached `Stored`, the call fails with a conflict, even if the
+    /// versions are equal.
     ///
     /// # Examples
     ///
@@ -220,7 +224,7 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // No item has this incarnation, because incarnations are drawn at random.
+        // No stored item has an incarnation of zeros, because incarnations are random.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
@@ -240,23 +244,26 @@ impl Basis {
         Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the basis after a write that left the item in this revision, with these times.
+    /// Returns the basis after a write. The parameters are the revision, the content and the times
+    /// of the item after the write.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the basis of a write that replaces an item whose content is not needed.
+    /// Returns the basis of a write that replaces the whole item, so that the old content is not
+    /// needed.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Returns this basis with another incarnation, because a write created the item again.
+    /// Returns this basis with another incarnation, after a write that created the item again.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Takes the fingerprints of the value before its first change.
+    /// Takes the fingerprints of the value, unless an earlier call has taken them. The first call
+    /// must come before the first change of the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
         // Only the first mutable access takes fingerprints: at a later access, the value may
         // already be changed.
@@ -283,16 +290,17 @@ impl Basis {
         }
     }
 
-    /// Returns whether the value had this attribute before its first change. Returns `false` for an
-    /// unchanged value.
+    /// Returns whether serde wrote this attribute before the first change of the value. If the
+    /// value has not been changed since the read, returns `false`.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
-    /// Returns the names under which serde writes the value. The list is empty unless the type has
-    /// a flattened field and the write compares the whole content.
+    /// Returns the names of the attributes that serde writes for the value. The names are needed
+    /// only if the type has a flattened field and the write compares the whole item. For all other
+    /// types and writes, the list of names is empty.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        // Only a condition on the whole content contains these names.
+        // Only a condition that compares the whole item contains these names.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
@@ -310,7 +318,7 @@ impl Basis {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
-    /// Returns the attributes of `value` that differ from the value that was read.
+    /// Returns the attributes of `value` that the program has changed since the item was read.
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
         let before = match &self.before {
             Before::Untouched => return Ok(Changes::default()),
@@ -336,7 +344,7 @@ impl Content {
 }
 
 impl State {
-    /// Returns whether the item was in the state of this etag.
+    /// Returns whether this basis was read from an item in the state of this etag.
     pub(crate) fn is_at(&self, etag: &Etag) -> bool {
         etag.matches(&self.revision, self.image.as_deref())
     }
@@ -351,7 +359,7 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // This method runs before the caller can change the value, so the fingerprints describe the
+    // The fingerprints are taken before the program can change the value, so they describe the
     // stored state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
@@ -362,7 +370,7 @@ impl<T: Versioned> DerefMut for Stored<T> {
 }
 
 impl<T: PartialEq> PartialEq for Stored<T> {
-    /// Compares both the values and the versions of two items.
+    /// Two `Stored` values are equal if both their values and their versions are equal.
     fn eq(&self, other: &Self) -> bool {
         self.version() == other.version() && self.value == other.value
     }

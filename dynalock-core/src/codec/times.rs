@@ -1,4 +1,5 @@
-//! The times of an item that the library keeps: its create and its last write.
+//! The times that the library stores in an item: the time of the create and the time of the last
+//! write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -20,12 +21,12 @@ pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
 }
 
 impl KeptTimes {
-    /// Returns the times after a write at `at`, in epoch milliseconds.
+    /// Returns the times of the item after a write at `at`, in epoch milliseconds.
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }
 
-    /// Returns the attributes of all times that the item has.
+    /// Returns the attributes for the times in this value, by name.
     pub(crate) fn attributes(self, model: &Model) -> impl Iterator<Item = (&'static str, AttributeValue)> {
         let created_at = model.times.created_at.zip(self.created_at);
         let updated_at = model.times.updated_at.zip(self.updated_at);
@@ -38,8 +39,8 @@ impl KeptTimes {
     }
 }
 
-/// Returns the attribute that each write of an item sets, with its value at `at`, in epoch
-/// milliseconds. Returns `None` if the type has no such field.
+/// Returns the attribute for the time of the last write, with its value for a write at `at`, in
+/// epoch milliseconds. Returns `None` if the type has no field with `updated_at`.
 pub(crate) fn updated_at(model: &Model, at: u64) -> Option<(&'static str, AttributeValue)> {
     let time = model.times.updated_at?;
     Some((time.name, AttributeValue::N(moment(time, at).to_string())))

@@ -5,19 +5,20 @@ use crate::model::Item;
 #[derive(Clone)]
 pub(crate) struct ActionReason {
     pub(crate) refusal: Refusal,
-    /// The item that made the condition false, or `None` if there was no item.
+    /// The item that made the condition false, or `None` if the key had no item.
     pub(crate) item: Option<Item>,
 }
 
-/// Returns the class of a code, or `None` for an action that did not cause the cancellation.
+/// Returns the class of the code in a cancellation reason. Returns `None` for the code of an action
+/// that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // This arm stands for `ItemCollectionSizeLimitExceeded`, for `ValidationError`, and for
-        // codes that DynamoDB may add.
+        // Examples are `ItemCollectionSizeLimitExceeded` and `ValidationError`. DynamoDB may add
+        // further codes.
         _ => Some(CancellationClass::Permanent),
     }
 }

@@ -13,16 +13,16 @@ use crate::{
     version::version_in,
 };
 
-/// A cancelled transaction, with a reason for each of its operations. No operation of a cancelled
-/// transaction was applied.
+/// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
+/// operation of the transaction.
 ///
 /// [`reason`](Self::reason) returns the reason for one operation by its handle.
 /// [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction in this process. The number shows whether a handle belongs to
-/// another transaction.
+/// The number of a transaction, unique in this process. By this number, a transaction recognises a
+/// handle that belongs to another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -35,24 +35,24 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// The operations in the order of the calls. Operations that were merged into one action have
-    /// the same reason.
+    /// The operations in the order of the calls, each with its reason. Operations on the same item
+    /// were sent as one action, so they have the same reason.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one of its reasons. The class decides the next step of the
-/// caller.
+/// The class of a cancellation, or of one of its reasons. The class says what a caller should do
+/// next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
     /// A condition was false. The caller must read the items again before a new attempt.
     Conflict,
-    /// Another transaction was running on an item. The same request may succeed later.
+    /// Another transaction was running on an item. The same transaction may succeed later.
     Contention,
-    /// DynamoDB or the table had no capacity left. The same request may succeed later.
+    /// DynamoDB or the table had no capacity left. The same transaction may succeed later.
     Capacity,
-    /// DynamoDB would refuse the same request again.
+    /// DynamoDB would refuse the same transaction whenever it is sent.
     Permanent,
     /// The reasons of the cancellation have several classes.
     Mixed,
@@ -76,8 +76,8 @@ impl Cancelled {
         self.0.transaction
     }
 
-    /// Returns a reason for each operation, in the order of the calls. Operations that did not
-    /// cause the cancellation are included.
+    /// Returns a reason for each operation, in the order of the calls. For an operation that did
+    /// not cause the cancellation, [`OperationReason::class`] is `None`.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -92,12 +92,13 @@ impl Cancelled {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns whether each failed operation met contention or a lack of capacity.
+    /// Returns whether the same transaction may succeed later: each failed operation met contention
+    /// or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns the number of requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
@@ -105,7 +106,8 @@ impl Cancelled {
 
 impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without any reason counts as permanent, because no next step is known.
+        // A cancellation without any reason counts as permanent, because nothing suggests that a
+        // repetition would succeed.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
@@ -118,7 +120,8 @@ impl CancellationClass {
 }
 
 impl<'c> OperationReason<'c> {
-    /// Returns the index of the operation in the order of the calls. The first index is 0.
+    /// Returns the index of the operation in the order of the calls. The first operation has the
+    /// index 0.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -149,8 +152,8 @@ impl<'c> OperationReason<'c> {
         self.reported.class()
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if there
-    /// was no such item.
+    /// Returns the stored attributes of the item that made the condition false, or `None` if no
+    /// item made the condition false.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

@@ -1,10 +1,10 @@
 use std::{error::Error as StdError, fmt, sync::Arc};
 
-/// The error of a value that serde could not read from an item, or could not write into an item.
+/// A value that serde could not read from an item, or could not write into an item.
 ///
 /// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes
-/// the problem, and is also the `source()` of this error. Neither text contains a value of the
-/// item.
+/// the problem, and is also the `source()` of this error. Neither `Display` nor the reason shows a
+/// value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -14,8 +14,8 @@ struct CodecErrorParts {
     error: SerdeError,
 }
 
-/// The problem with a value. The text contains names of fields and kinds of values, but no value of
-/// an item.
+/// The problem that serde found in a value. The text of a `CodecReason` contains names of fields
+/// and kinds of values, but no value of an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
@@ -28,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value has the right type, but the field cannot hold this value. An example is a number
-    /// that is too large or has a fraction.
+    /// The value has the right type, but the field cannot hold this value. For example, a number is
+    /// too large for the field, or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
@@ -46,7 +46,7 @@ pub enum CodecReason {
         field: Box<str>,
     },
     /// A field is stored under two names, and serde reads both of them.
-    #[error("the field `{field}` is there twice")]
+    #[error("the field `{field}` is in the item twice")]
     #[non_exhaustive]
     DuplicateField {
         /// The name of the field, as serde reads it.
@@ -72,7 +72,7 @@ pub enum CodecReason {
     NotStorable(&'static str),
     /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged
     /// enum fits.
-    #[error("its own code refused it; `CodecError::detail` has the text, which may quote content")]
+    #[error("the code of its type refused it; `CodecError::detail` has the text, which may quote content")]
     Refused,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The path of the value. The innermost part of the path is the first element.
+    /// The path of the value. The first element of the `Vec` is the innermost part of the path.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -92,8 +92,8 @@ struct SerdeErrorParts {
 #[derive(Clone)]
 enum Part {
     Field(Box<str>),
-    /// An element of a list, or a value of a map. The path leaves out the key of a map, because the
-    /// key is content.
+    /// An element of a list, or a value in a map. The path does not show the key in a map, because
+    /// the key is content.
     Entry,
 }
 
@@ -107,9 +107,10 @@ impl CodecError {
         &self.0.table
     }
 
-    /// Returns the attribute that caused the error, or `None` if it is not known.
+    /// Returns the attribute that caused the error, or `None` if the attribute is not known.
     pub fn attribute(&self) -> Option<&str> {
-        // Each level adds its part after the inner levels, so the attribute is the last part.
+        // Each level of the value adds its part after the parts of the inner levels, so the
+        // attribute is the last part.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
@@ -120,7 +121,7 @@ impl CodecError {
     ///
     /// For a value that could not be read, the path is the attribute. For a value that could not be
     /// stored, the path includes the fields inside the attribute, for example `lines[..].price`.
-    /// Keys of maps are content and are not shown.
+    /// The path does not show the keys of maps, because these are content.
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
@@ -131,8 +132,9 @@ impl CodecError {
         &self.0.error.0.reason
     }
 
-    /// Returns the text of the type's own code if this code refused the value. Otherwise returns
-    /// `None`. The text may quote content of the item.
+    /// Returns the error text of a hand-written `Serialize` or `Deserialize` that refused the
+    /// value, or `None` if the error has another reason. The returned text may quote content of the
+    /// item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }
@@ -173,7 +175,8 @@ impl SerdeError {
         Self::new(CodecReason::NotStorable(why))
     }
 
-    /// Makes the error of a value that the code of its type refused with this text.
+    /// Makes the error of a value that a hand-written `Serialize` or `Deserialize` refused with
+    /// this text.
     pub(crate) fn refused(detail: impl fmt::Display) -> Self {
         let detail = Some(detail.to_string().into());
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
@@ -206,8 +209,8 @@ impl SerdeErrorParts {
     }
 }
 
-/// The output leaves out the detail, so that no value appears when serde wraps this error into
-/// another error.
+/// The output leaves out the `detail`, which may quote a value: serde may copy this output into the
+/// text of another error.
 impl fmt::Display for SerdeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.reason.fmt(f)
@@ -248,8 +251,8 @@ impl serde::de::Error for SerdeError {
         Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
     }
 
-    /// Returns the error of an unknown variant. The name of the variant is a value, so it is left
-    /// out.
+    /// Returns the error of an unknown variant of an enum. The stored name of the variant is
+    /// content, so the error does not contain the name.
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
         Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
     }
@@ -287,7 +290,7 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::NewtypeVariant
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
-        // Serde puts any text here. The text may be content.
+        // The text of `Other` may be content, so the error does not show it.
         Unexpected::Other(_) => "a value",
     }
 }

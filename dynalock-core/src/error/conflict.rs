@@ -7,7 +7,8 @@ use crate::{
     version::version_in,
 };
 
-/// A refused write, with the item that made its condition false.
+/// A write that DynamoDB refused because its condition was false, with the item that made the
+/// condition false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -44,7 +45,7 @@ impl Conflict {
         self.0.expected
     }
 
-    /// Returns the version of the item that made the condition false. Returns `None` if there was
+    /// Returns the version of the item that made the condition false. Returns `None` if the key had
     /// no item, or if the item had no version.
     pub fn found(&self) -> Option<u64> {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
@@ -60,12 +61,13 @@ impl Conflict {
         &self.0.key
     }
 
-    /// Returns the key in backticks, or `this key` if errors may not show the key.
+    /// Returns the key in backticks. If the type has no `#[dynalock(show_key)]`, errors must not
+    /// show its keys, and the result is the text `this key`.
     pub(super) fn shown_key(&self) -> String {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// Returns the number of requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
@@ -81,8 +83,7 @@ impl fmt::Display for Conflict {
             write!(f, "expected version {expected}, ")?;
         }
         match (self.found(), &self.0.item) {
-            // The version alone does not explain this conflict, so the text names the other
-            // possible causes.
+            // The versions are equal, so the text names the other possible causes of the conflict.
             (Some(found), _) if self.0.expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")?;
             }

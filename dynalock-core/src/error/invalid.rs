@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-/// The reason why a transaction is invalid and was not sent. The reason names operations by their
-/// index in the order of the calls. The first index is 0.
+/// The reason why a transaction is invalid and was not sent. Operations are named by their index in
+/// the order of the calls, and the first index is 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
@@ -47,7 +47,8 @@ pub enum InvalidTransaction {
         bytes: usize,
     },
     /// Two operations write the same item. DynamoDB refuses a transaction that writes an item
-    /// twice. A check and a write of the same item are merged instead.
+    /// twice. A check and a write of the same item are allowed, because the library makes one
+    /// action of both.
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
@@ -61,8 +62,8 @@ pub enum InvalidTransaction {
         /// The table.
         table: Arc<str>,
     },
-    /// A unit of work reads an item that it has already written. DynamoDB does not show this write
-    /// before the commit.
+    /// A unit of work reads an item that it has already written. A read cannot return the written
+    /// value, because DynamoDB applies the write only at the commit.
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]
@@ -71,8 +72,8 @@ pub enum InvalidTransaction {
         /// The table.
         table: Arc<str>,
     },
-    /// A handle of the unit of work still exists after the end of its closure. Later calls on this
-    /// handle would be lost.
+    /// A handle of the unit of work still exists after the closure has returned. The commit could
+    /// not contain later calls on this handle.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]
@@ -88,14 +89,16 @@ pub enum InvalidTransaction {
     },
 }
 
-/// The reason why a patch is not sent. Attributes are shown as paths, for example `lines[0].sku`.
+/// The reason why a patch is invalid and was not sent. Attributes are shown as paths, for example
+/// `lines[0].sku`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPatch {
     /// The patch changes nothing.
     #[error("it has no change; add one, or do not send it")]
     Empty,
-    /// Two changes of the patch affect the same value.
+    /// Two changes of the patch affect the same value, or the second change affects a part of the
+    /// value that the first change sets.
     #[error("its changes of `{first}` and `{second}` overlap; make one change of them, or send two patches")]
     #[non_exhaustive]
     Overlap {
@@ -104,9 +107,10 @@ pub enum InvalidPatch {
         /// The later change.
         second: String,
     },
-    /// The patch inserts into a set inside of an attribute, or deletes from it.
+    /// The patch inserts elements into a set inside an attribute, or deletes elements from a set
+    /// inside an attribute.
     #[error(
-        "`{attribute}` is inside of an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
+        "`{attribute}` is inside an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
     )]
     #[non_exhaustive]
     NestedSet {

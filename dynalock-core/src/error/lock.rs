@@ -8,19 +8,19 @@ use super::Spent;
 pub struct Locked {
     /// The table.
     pub table: Arc<str>,
-    /// The name of the lock. For a lease on an item, the name is the key of the item. If the type
-    /// has no `#[dynalock(show_key)]`, the name of a lease is `None`.
+    /// The name of the lock. For a lease on an item, the name is the key of the item, or `None` if
+    /// the type has no `#[dynalock(show_key)]`.
     pub name: Option<Arc<str>>,
     /// The label of the holder, or the nonce of the holder if it has no label.
     pub owner: Arc<str>,
     /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
     /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the lease is renewed. The
-    /// remaining time ends with the lease by this machine's clock. Under
+    /// The time until another caller can acquire the lock, unless the holder renews the lease. The
+    /// remaining time ends when the lease ends by the clock of this machine. Under
     /// [`Expiry::Clock`](crate::Expiry::Clock), the remaining time ends `max_skew` later.
     pub remaining: Duration,
-    /// The number of requests that the call sent, and the time that it took.
+    /// The number of requests that the call sent, and the time that the call took.
     pub spent: Spent,
 }
 
@@ -29,7 +29,7 @@ pub struct Locked {
 #[non_exhaustive]
 pub enum Lost {
     /// Another caller holds the lock.
-    #[error("`{by}` has taken it, under fence {fence}")]
+    #[error("`{by}` has acquired it, with fence {fence}")]
     #[non_exhaustive]
     Stolen {
         /// The new holder.
@@ -37,11 +37,11 @@ pub enum Lost {
         /// The fence of the new grant.
         fence: u64,
     },
-    /// The lease has ended. Either the lease was not renewed in time, an operator broke the lock,
-    /// or the `max_hold` of the lock was over.
+    /// The lease has ended, for one of three reasons: the guard did not renew the lease in time, an
+    /// operator broke the lock, or the guard was held for longer than its `max_hold`.
     #[error("its lease has ended")]
     Expired,
-    /// The guard released the lock: by its `release`, by a `commit`, or when it was dropped.
+    /// The guard released the lock: by a `release`, by a `commit`, or when the guard was dropped.
     #[error("it was released")]
     Released,
     /// The row of the lock was deleted.
@@ -53,8 +53,8 @@ pub enum Lost {
 }
 
 impl Lost {
-    /// Returns whether the grant has certainly ended. If DynamoDB has only not answered, the lease
-    /// may still be held.
+    /// Returns whether the grant has certainly ended. With [`Lost::Unreachable`], the row may still
+    /// contain the grant.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,

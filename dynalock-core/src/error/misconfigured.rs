@@ -10,7 +10,7 @@ pub enum Misconfigured {
          `credentials_provider`"
     )]
     Credentials(Arc<str>),
-    /// The client has no Region, or its Region cannot be a part of a host name.
+    /// The client has no Region, or the text of its Region cannot be part of a host name.
     #[error(
         "it has no valid Region ({0}); set the environment variable AWS_REGION and build the client from \
          `aws_config::load_defaults`, or give its configuration a `region`"
@@ -21,7 +21,7 @@ pub enum Misconfigured {
         "its endpoint URL is not valid ({0}); give it one like `http://127.0.0.1:8000`, or leave `endpoint_url` out"
     )]
     Endpoint(Arc<str>),
-    /// The host name of the endpoint has no address.
+    /// The host name of the endpoint cannot be resolved to an address.
     #[error(
         "the host name of its endpoint cannot be resolved ({0}); check `endpoint_url`, the Region and the name servers \
          of this machine"

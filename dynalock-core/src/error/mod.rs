@@ -1,4 +1,5 @@
-//! The errors of this crate. Each variant stands for one next step of the caller.
+//! The errors of this crate. Each variant of [`Error`] stands for one reaction of the caller, for
+//! example to read the item again.
 
 mod action_reason;
 mod cancelled;
@@ -37,20 +38,20 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Neither `Display` nor `Debug` shows the content of an item. Two methods return content:
 /// [`Conflict::current`] returns the item of a conflict, and [`CodecError::detail`] returns the
-/// text of a type that refused its value. The key of an item is shown only if its type has
-/// `#[dynalock(show_key)]`. The messages of DynamoDB are passed on unchanged.
+/// error text of a hand-written `Serialize` or `Deserialize`. The key of an item is shown only if
+/// its type has `#[dynalock(show_key)]`. The messages of DynamoDB are passed on unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The item has changed since it was read: another caller wrote or deleted it. Nothing was
     /// written.
     ///
-    /// Read the item again, or start from [`Conflict::current`]. The call `update_with` reads the
-    /// item again by itself.
+    /// Read the item again, or start from the item that [`Conflict::current`] returns. A call to
+    /// `update_with` reads the item again and repeats the change without help of the caller.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found an item with the same key. The existing item may have no version. Nothing was
+    /// A create found an item with the same key, possibly an item without a version. Nothing was
     /// written.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
@@ -60,15 +61,16 @@ pub enum Error {
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
-    /// A patch would leave the range of a number. Nothing was written.
+    /// The result of an `add` in a patch would be outside the range of the attribute's type.
+    /// Nothing was written.
     #[error("a patch of table `{table}` would leave the range of `{attribute}` ({spent}); add a smaller number")]
     #[non_exhaustive]
     OutOfRange {
         /// The table.
         table: Arc<str>,
-        /// The attribute, or the path into it.
+        /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The number of requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
@@ -80,15 +82,15 @@ pub enum Error {
     Unpatchable {
         /// The table.
         table: Arc<str>,
-        /// The attribute, or the path into it.
+        /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The reason, and what to do.
+        /// The reason for the refusal, and what the caller can do.
         reason: &'static str,
-        /// The number of requests that the call sent, and the time that it took.
+        /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The patch cannot be sent. Nothing was sent.
+    /// The patch is invalid. The call sent no request.
     #[error("a patch of table `{table}` cannot be sent: {why}")]
     #[non_exhaustive]
     InvalidPatch {
@@ -98,23 +100,24 @@ pub enum Error {
         why: InvalidPatch,
     },
 
-    /// DynamoDB cancelled a transaction. No operation of the transaction wrote anything.
+    /// DynamoDB cancelled a transaction. DynamoDB applied no operation of the transaction.
     ///
     /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. [`transact`](crate::transact) runs its closure again by itself.
+    /// condition false. A call to [`transact`](crate::transact) runs its closure again without help
+    /// of the caller.
     #[error("{0}")]
     Cancelled(Cancelled),
 
-    /// A transaction is invalid. Nothing was sent.
+    /// The transaction is invalid. The call sent no request for the commit.
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// A handle was used with a transaction that did not make it. `ForeignHandle` says nothing
-    /// about the outcome of either transaction.
+    /// The handle of an operation was used with the result of another transaction. The error
+    /// `ForeignHandle` does not show whether one of the two transactions was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// An item shows that a transaction with the caller's token was committed before. This call
+    /// An item shows that an earlier call committed a transaction with the same token. This call
     /// wrote nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
@@ -130,10 +133,11 @@ pub enum Error {
     /// ten minutes. This call wrote nothing.
     ///
     /// Read the items before you send the new content with a new token. A transaction that is
-    /// repeated with its old token, for example after a crash, must have the same content. A
-    /// `HashSet` or a `HashMap` has a different order each time, so its content differs: use a
-    /// `BTreeSet`, a `BTreeMap` or a `Vec`. If an item shows that the earlier transaction was
-    /// committed, the error is [`Error::AlreadyCommitted`].
+    /// repeated with its old token, for example after a crash, must have the same content. The
+    /// order of a `HashSet` or a `HashMap` differs in each process, and so does the content of the
+    /// request. Use a `BTreeSet`, a `BTreeMap` or a `Vec`, whose order is fixed. If an item shows
+    /// that the earlier transaction was committed, the error is [`Error::AlreadyCommitted`]
+    /// instead.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -148,13 +152,14 @@ pub enum Error {
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue has the maximum number of entries. No entry was added.
+    /// The fair queue already has the maximum number of entries, so the caller got no place in the
+    /// queue.
     ///
-    /// Call again later, or allow a longer queue:
+    /// Call again later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
-         ask again later"
+         call again later"
     )]
     #[non_exhaustive]
     QueueFull {
@@ -166,11 +171,12 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The caller has lost its place in the fair queue. The caller became the head, but sent no
-    /// heartbeat for a whole ttl, so another caller removed its entry. The lock is not held.
+    /// The caller has lost its place in the fair queue, and does not hold the lock. The caller
+    /// became the head of the queue, but sent no heartbeat for a whole ttl. Another caller then
+    /// removed the entry of this caller from the queue.
     ///
-    /// Either the caller's process or runtime was paused for a whole ttl, or DynamoDB could not be
-    /// reached. A new call enters at the end of the queue.
+    /// Either the caller's process or runtime was paused for a whole ttl, or the caller could not
+    /// reach DynamoDB. A new call enters the queue at its end.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"
@@ -183,11 +189,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The lock is no longer held. Another caller may already hold the lock.
+    /// The caller no longer holds the lock. Another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// The call needs an item, and the key has none.
+    /// The call needs an item, but the table has no item with the key.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
@@ -223,8 +229,8 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// A bookkeeping attribute of the stored item is invalid, because another program wrote it.
-    /// Nothing was written.
+    /// An attribute of the library in the stored item, for example `_writes`, is invalid, because
+    /// another program wrote the attribute. Nothing was written.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -236,9 +242,12 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The version of the item is the largest `u64`, so it cannot be incremented. Nothing was
-    /// written.
-    #[error("an item in table `{table}` is at the last version, {}; no further write can be counted", u64::MAX)]
+    /// The version of the item is the largest `u64`, so a write cannot increment the version.
+    /// Nothing was written.
+    #[error(
+        "an item in table `{table}` has the largest possible version, {}; no further write can increment it",
+        u64::MAX
+    )]
     #[non_exhaustive]
     VersionExhausted {
         /// The table.
@@ -260,19 +269,20 @@ pub enum Error {
         remedy: &'static str,
     },
 
-    /// The outcome of a write is unknown. A reply was lost, and the item no longer shows whether
-    /// the write was applied.
+    /// The outcome of a write is unknown: the write may or may not have been applied. The reply to
+    /// a request was lost, and the item does not show whether the request was applied.
     ///
-    /// Read the item to see its current state. A new write that starts from the current state is
-    /// safe, because its condition protects it. A repetition of the failed write may apply the
-    /// change twice.
+    /// Read the item to see its current state. A new write that starts from the current state
+    /// cannot overwrite other changes, because its condition requires this state. If you repeat the
+    /// write without a look at the item, the change may be applied twice.
     #[error(
-        "a write to table `{table}` may or may not have been applied, and the item does not show it ({spent}); \
+        "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]
     Indeterminate {
-        /// The table. For a transaction, the field contains all its tables, separated by commas.
+        /// The name of the table. For a transaction, the names of all its tables, separated by
+        /// commas.
         table: Arc<str>,
         /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,
@@ -280,12 +290,13 @@ pub enum Error {
         found: Option<u64>,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
-        /// The failure that ended the call, or `None` if the item itself showed that the outcome is
-        /// unknown. The message of the error contains the message of the failure.
+        /// The failure that ended the call, or `None` if the call ended because the item does not
+        /// show the outcome. The message of this error contains the message of the failure.
         last: Option<Box<Error>>,
     },
 
-    /// The deadline, the number of attempts or the retry budget was reached. Nothing was written.
+    /// The call ended at its deadline, at its maximum number of attempts, or because the retry
+    /// budget was empty. Nothing was written.
     #[error("gave up after {spent}: {last}")]
     #[non_exhaustive]
     Exhausted {
@@ -296,21 +307,21 @@ pub enum Error {
         last: Box<Error>,
     },
 
-    /// DynamoDB refused the request because of a transaction on the same item. `Contention` appears
-    /// inside [`Error::Exhausted`].
-    #[error("a transaction was at work on the item ({0})")]
+    /// DynamoDB refused the request because a transaction is running on the same item. `Contention`
+    /// appears only as the cause inside [`Error::Exhausted`].
+    #[error("another transaction was running on the item ({0})")]
     Contention(Refusal),
 
-    /// DynamoDB or the table had no capacity left for the request. `Throttled` appears inside
-    /// [`Error::Exhausted`].
+    /// DynamoDB or the table had no capacity left for the request. `Throttled` appears only as the
+    /// cause inside [`Error::Exhausted`].
     #[error("throttled ({0})")]
     Throttled(Refusal),
 
     /// DynamoDB sent no usable answer: the connection failed, the request timed out, or the answer
-    /// was a 5xx or unreadable. `Unavailable` appears inside [`Error::Exhausted`] and
-    /// [`Error::Indeterminate`]. Two calls return `Unavailable` directly: the release of a lock
-    /// whose runtime was shut down, and the acquire of a lock whose heartbeat thread could not be
-    /// started.
+    /// was unreadable or had an HTTP status 5xx. `Unavailable` appears as the cause inside
+    /// [`Error::Exhausted`] and [`Error::Indeterminate`]. Two calls return `Unavailable` directly:
+    /// the release of a lock whose runtime was shut down, and the acquire of a lock whose heartbeat
+    /// thread could not be started.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
@@ -328,9 +339,9 @@ pub enum Error {
 
     /// The table has no index with this name. Nothing was read.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) creates the indexes of a new
-    /// table. `create_table` adds no index to an existing table. DynamoDB's `UpdateTable` can add a
-    /// global index. A local index can be created only together with its table.
+    /// [`Repository::create_table`](crate::Repository::create_table) creates a new table with its
+    /// indexes, but adds no index to an existing table. DynamoDB's `UpdateTable` can add a global
+    /// index to an existing table. A local index can be created only together with its table.
     #[error(
         "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
          global index to this one with UpdateTable, and create the table anew for a local index"
@@ -345,10 +356,11 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of the table differs from the key of the type. Nothing was written.
+    /// The key attributes of the table differ from those of the struct. Nothing was written.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) compares both keys and reports
-    /// the difference. In all other calls, the error comes from DynamoDB and has less detail.
+    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
+    /// and reports the difference. In calls other than `create_table`, DynamoDB reports the
+    /// difference with less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
@@ -361,11 +373,11 @@ pub enum Error {
     /// The configuration of the client is incomplete: the credentials, the Region or the endpoint
     /// are missing or invalid. Nothing was written.
     ///
-    /// The first request of a call returns this error, and is not repeated.
+    /// The call does not repeat a request that fails in this way.
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
-    /// A page token belongs to another query, or this library did not make it. Nothing was read.
+    /// A page token belongs to another query, or was not made by this library. Nothing was read.
     ///
     /// Request the first page again, with `None` as the token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
@@ -377,13 +389,14 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// A setting of the call is out of its range. Nothing was sent.
+    /// A setting of the call is outside its range. The call sent no request.
     #[error("{0}")]
     InvalidSetting(InvalidSetting),
 
     /// An item is larger than DynamoDB can store. Nothing was written.
     ///
-    /// For an item of a transaction, the error is [`InvalidTransaction::ItemTooLarge`].
+    /// If the item belongs to a transaction, the error is [`InvalidTransaction::ItemTooLarge`]
+    /// instead.
     #[error(
         "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \
          (400 KB); keep large content elsewhere, in S3 for example"
@@ -400,38 +413,39 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// DynamoDB refused the request permanently, because of its content, its access rights or a
-    /// limit. Nothing was written.
+    /// DynamoDB refused the request because of its content, the access rights of the caller or a
+    /// limit. DynamoDB would also refuse a repetition of the request. Nothing was written.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
-    /// A stored item does not fit the struct. Nothing was written.
+    /// Serde cannot read a stored item into the struct. Nothing was written.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
-    /// A value cannot be stored. Nothing was written.
+    /// DynamoDB cannot store a value of the caller, or serde cannot write the value. Nothing was
+    /// written.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
 }
 
 impl Error {
     /// Returns the number of requests that the call sent, or `None` if the error does not contain
-    /// it.
+    /// this number.
     ///
-    /// The number is known for an error with a [`Spent`], a [`Conflict`], a [`Cancelled`], a
-    /// [`Locked`] or a [`Refusal`].
+    /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
+    /// contain the number.
     pub fn attempts(&self) -> Option<u32> {
         self.spent().map(|spent| spent.attempts)
     }
 
     /// Returns the time from the start of the call to the error, or `None` if the error does not
-    /// contain it.
+    /// contain this time.
     pub fn elapsed(&self) -> Option<Duration> {
         self.spent().map(|spent| spent.elapsed)
     }
 
-    /// Converts the result of a call that does not wait. Returns `None` if another caller holds the
-    /// lock.
+    /// Converts the result of an acquire that does not wait: the error [`Error::Locked`] becomes
+    /// `None`.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -483,9 +497,9 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call may succeed later without any change by the caller.
+    /// Returns whether the call may succeed if the caller repeats the same call later.
     ///
-    /// The call has already made its own retries. Wait before you repeat the call.
+    /// The failed call has already made its own retries, so wait before you repeat the call.
     ///
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
@@ -543,7 +557,8 @@ impl Error {
     }
 }
 
-/// Returns the text of a key for a message, or `this key` if errors may not show the key.
+/// Returns the text of a key for a message. Without `#[dynalock(show_key)]`, the key is `None`, and
+/// the result is the text `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }

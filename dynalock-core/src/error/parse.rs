@@ -1,9 +1,9 @@
-/// The error of a text that is not a valid etag.
+/// A text could not be parsed, because it is not a valid etag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not an etag of an item: it was cut, edited, or made by something else")]
+#[error("not an etag of an item: it was shortened, edited, or made by another program")]
 pub struct ParseEtagError;
 
-/// The error of a text that is not a valid lock token.
+/// A text could not be parsed, because it is not a valid lock token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a token of a lock: it was cut, edited, or made by something else")]
+#[error("not a token of a lock: it was shortened, edited, or made by another program")]
 pub struct ParseLockTokenError;

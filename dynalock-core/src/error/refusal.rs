@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// A refusal with DynamoDB's own code and message. A refusal also contains the number of requests
-/// that the call sent, and the time that the call took.
+/// The refusal of a request, with DynamoDB's own code and message. A refusal also contains the
+/// number of requests that the call sent, and the time that the call took.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -24,11 +24,11 @@ impl Refusal {
     /// Returns whether DynamoDB refused the request because the key of the table differs from the
     /// key in the request.
     pub(crate) fn is_of_key_schema(&self) -> bool {
-        // DynamoDB has one error code for all invalid requests, so only the message shows the
-        // cause.
+        // DynamoDB has one error code for all invalid requests, so the cause is known only from the
+        // message.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // DynamoDB Local has this message for a missing key attribute.
+            // For a missing key attribute, DynamoDB Local sends this message.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -37,8 +37,8 @@ impl Refusal {
             "Query condition missed key schema element",
             "Condition parameter type does not match schema type",
         ];
-        // In a transaction of reads, DynamoDB reports such a key as a cancellation of the whole
-        // transaction.
+        // If a transaction of reads contains a key with wrong attributes, DynamoDB cancels the
+        // whole transaction.
         let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
         is_validation && KNOWN.iter().any(|known| self.message().contains(known))
     }
@@ -51,7 +51,8 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    /// Returns whether DynamoDB refused the content of the request. Other content may be accepted.
+    /// Returns whether DynamoDB refused the request because of its content, and not because of
+    /// limits or access rights.
     pub(crate) fn is_of_content(&self) -> bool {
         self.code().starts_with("Validation") && !self.is_of_key_schema()
     }
@@ -61,11 +62,12 @@ impl Refusal {
         self.code().starts_with("Validation") && self.message().contains("does not have the specified index")
     }
 
-    /// Returns whether DynamoDB refused the key after which a page should begin.
+    /// Returns whether DynamoDB refused the start key of a page of a query or a scan.
     pub(crate) fn is_of_page_start(&self) -> bool {
         let message = self.message().to_ascii_lowercase();
         self.code().starts_with("Validation")
-            // DynamoDB, DynamoDB Local and the in-process engine name this key in different words.
+            // DynamoDB, DynamoDB Local and the in-process engine name the start key by different
+            // words.
             && ["starting key", "exclusive start key", "exclusivestartkey"].iter().any(|word| message.contains(word))
     }
 
@@ -89,14 +91,14 @@ impl Refusal {
         self.0.request_id.as_deref()
     }
 
-    /// Returns the number of requests that the call sent, and the time that it took.
+    /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
 }
 
 impl Unavailable {
-    /// Returns the failure with the number of requests that the call sent and the time that it
+    /// Adds to the refusal the number of requests that the call sent, and the time that the call
     /// took.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
@@ -124,8 +126,7 @@ pub enum Unavailable {
     /// The server refused the connection. The request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// The credentials provider failed. The provider may succeed the next time. The request was
-    /// never sent.
+    /// The credentials provider failed, but may succeed later. The request was never sent.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
     /// A part of the SDK's configuration, for example an interceptor, failed. The request was never
@@ -142,14 +143,15 @@ pub enum Unavailable {
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. The lock may
-    /// be free. If the lock is still held, its lease expires.
-    #[error("the runtime of the lock was shut down before it was known to be released")]
+    /// already be free. If the lock is still held, its lease expires.
+    #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No
     /// request for the lock was sent.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// The table exists, but the table, one of its indexes or its time to live is not active yet.
+    /// The table was created, but the table or one of its indexes is not active yet, or its time to
+    /// live is not switched on yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. The request may have been applied.

@@ -1,10 +1,11 @@
 use std::{fmt, time::Duration};
 
-/// The number of requests that a call sent before it returned an error, and the time that it took.
+/// The number of requests that a failed call sent, and the time from its start to the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The number of requests that the call sent. An answered read of an item does not count.
+    /// The number of requests that the call sent. A read of an item counts only if it got no
+    /// answer.
     pub attempts: u32,
     /// The time since the start of the call.
     pub elapsed: Duration,

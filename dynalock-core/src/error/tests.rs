@@ -153,6 +153,6 @@ fn one_request_is_singular() {
     assert_eq!([shown(0), shown(1), shown(2)], ["0 requests in 1.5s", "1 request in 1.5s", "2 requests in 1.5s"]);
     let full = Error::QueueFull { table: table(), waiting: 2, spent: SPENT };
     let text = "the queue of a lock in table `products` is full: 2 callers wait behind the holder (3 requests in 1.5s); \
-                ask again later";
+                call again later";
     assert_eq!(full.to_string(), text);
 }

@@ -5,14 +5,14 @@ use super::{
     path::{Defaulted, List, Map, Nested, Path, Place, Role},
 };
 
-/// The handle of one top-level attribute, of type `V`, of the items of `T`. `#[derive(Versioned)]`
-/// makes a handle for each field, for example `Product::ATTR.stock`. The role `R` says whether a
-/// patch may change or remove the attribute: [`Required`], [`Defaulted`] or
-/// [`Fixed`](super::Fixed).
+/// The handle of one top-level attribute of the items of type `T`. The attribute has the Rust type
+/// `V`. `#[derive(Versioned)]` makes a handle for each field, for example `Product::ATTR.stock`.
+/// The role `R` says whether a patch may change or remove the attribute: [`Required`],
+/// [`Defaulted`] or [`Fixed`](super::Fixed).
 ///
 /// The methods of a handle make [`Condition`](super::Condition)s. The operand of a comparison is a
-/// `V` or a `&V`. A `V` can also be compared with an `Option<V>`, and a `&str` can be compared with a string
-/// ([`AsOperand`](super::AsOperand)).
+/// `V` or a `&V`. An attribute of type `Option<V>` can also be compared with a `V`, and a string
+/// attribute with a `&str` ([`AsOperand`](super::AsOperand)).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -40,7 +40,7 @@ use super::{
 /// | stored | effect |
 /// |---|---|
 /// | no item | all attributes are absent |
-/// | an attribute that `skip_serializing_if` left out, or that another program stored under an alias | the attribute is [`absent`](Self::absent), whatever serde would read |
+/// | an attribute that `skip_serializing_if` left out, or that another program stored under an alias | the attribute is [`absent`](Self::absent), even if serde would read a value |
 /// | an absent attribute, or an attribute of another type | each comparison is false, except [`ne`](Self::ne), which is true |
 pub struct Attribute<T, V, R = Required> {
     pub(super) field: FieldName,
@@ -48,10 +48,12 @@ pub struct Attribute<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The type of an attribute that is written by `#[serde(with)]` or `#[serde(serialize_with)]`.
+/// The Rust type in the handle of a field with `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
-/// `Opaque` has no values, so an attribute of this type cannot be compared. The only conditions on
-/// an opaque attribute are [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
+/// The derive does not know the stored form of a field with `#[serde(with)]` or
+/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
+/// attribute. The only conditions on such an attribute are [`exists`](Attribute::exists) and
+/// [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 

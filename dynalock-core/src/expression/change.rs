@@ -1,5 +1,5 @@
-//! One change of a patch: its parts of the expressions, and its evaluation on an item that refused
-//! the patch.
+//! One change of a patch: the texts that the change adds to the expressions of the request, and the
+//! reason for which an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -22,16 +22,17 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The new elements of a list, and the list from which a missing attribute starts.
+    /// The new elements of a list, and the list that takes the place of a missing attribute.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
     Remove,
-    /// A value that cannot be encoded.
+    /// The error of a value that cannot be encoded. A patch with a value that cannot be encoded is
+    /// never sent.
     Fault(SerdeError),
 }
 
-/// The requirement of a change on the presence of its attribute.
+/// Whether a change requires that its attribute exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -44,7 +45,7 @@ pub(super) enum ListEnd {
     Back,
 }
 
-/// The parts of the expressions that come from the content of a patch.
+/// The parts of the update expression and of the condition that the changes of a patch add.
 #[derive(Default)]
 pub(crate) struct PatchTexts {
     pub(crate) set: Vec<String>,
@@ -54,12 +55,12 @@ pub(crate) struct PatchTexts {
     pub(crate) conditions: Vec<String>,
 }
 
-/// The reason why an item refuses a change.
+/// The reason why an item in its stored state does not allow a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
-    /// The result would leave the range of the type.
+    /// The result would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item cannot be patched.
+    /// The item does not allow the change, for the reason in this text.
     Unfit(&'static str),
 }
 
@@ -88,7 +89,8 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
-        // `if_not_exists` keeps a null. The new value is known in advance, so it is set directly.
+        // `if_not_exists` would keep the null. The value that replaces the null is known in
+        // advance, so the expression sets this value directly.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -99,13 +101,13 @@ impl PatchChange {
             ChangeKind::Set(value) => texts.set.push(format!("{path}={}", to.value(value.clone()))),
             ChangeKind::SetIfAbsent(value) => {
                 texts.set.push(format!("{path}=if_not_exists({path},{})", to.value(value.clone())));
-                // `if_not_exists` would keep a null, so an item with a null refuses this request.
+                // `if_not_exists` would keep a null, so the condition refuses an item with a null.
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
-                // Without a start, the comparison below is false for a missing attribute, so the
-                // item refuses the patch.
+                // Without a start value, the comparison below is false for a missing attribute, so
+                // DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -131,13 +133,14 @@ impl PatchChange {
                     ListEnd::Front => format!("{path}=list_append({elements},{list})"),
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
-                // DynamoDB reports `list_append` on another type as an error without the item. A
-                // false condition returns the item.
+                // If the attribute is not a list, `list_append` fails with an error that does not
+                // return the item. A false condition returns the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
-                // ADD on an attribute of another type is an error without the item, too.
+                // If the attribute has another type, ADD also fails with an error that does not
+                // return the item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -149,13 +152,13 @@ impl PatchChange {
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // `PatchContent::check` has already returned this error, so this patch is not sent.
+            // `PatchContent::check` has already returned this error, so the patch is never sent.
             ChangeKind::Fault(_) => {}
         }
         self.require(texts, to);
     }
 
-    /// Adds the requirements of the path.
+    /// Adds the conditions that the path of the change requires, for example that a parent exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for requirement in self.path.requirements() {
             texts.conditions.push(match requirement {
@@ -169,8 +172,9 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value with which the change replaces a null. A null counts as zero or as an empty
-    /// list, even if the field has another default.
+    /// Returns the value with which the change replaces a null in the item, or `None` if the change
+    /// does not replace a null. A null counts as zero or as an empty list, even if the field has
+    /// another default.
     fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -185,8 +189,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // The requirements of the path come first, because a missing parent explains a missing
-        // attribute.
+        // The conditions of the path are checked first, because a missing parent is the reason for
+        // a missing attribute.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -204,14 +208,13 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // The change treats this null as absent. The patch is sent again, with a condition on the
-        // null.
+        // The change treats the null as absent: the next request of the patch replaces the null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }
         match &self.kind {
             ChangeKind::Add(sum, presence) => match value {
-                // `start` is `None` if the result for a missing attribute is out of range.
+                // `start` is `None` if the result for a missing attribute would be out of range.
                 None if *presence == Presence::Optional && sum.start.is_none() => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::Null(_)) if *presence == Presence::Optional => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::N(_)) => {
@@ -231,8 +234,8 @@ impl PatchChange {
     }
 }
 
-/// Returns the condition. If the attribute may be absent, the result is also true for an absent
-/// attribute.
+/// Returns `condition`. If `may_be_absent` is set, the returned condition is also true for an
+/// absent attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

@@ -17,7 +17,7 @@ use crate::{
 /// The maximum number of operands of an `IN`.
 const MOST_OPERANDS: usize = 100;
 
-/// A type whose stored form has a size: strings, bytes, lists, maps and sets.
+/// A type of attributes for which DynamoDB defines a size: strings, bytes, lists, maps and sets.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not define the size of an attribute of type `{Self}`",
     label = "no size",
@@ -25,7 +25,7 @@ const MOST_OPERANDS: usize = 100;
 )]
 pub trait HasSize {}
 
-/// The type of a stored attribute.
+/// The DynamoDB type of a stored attribute.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,36 +83,37 @@ impl AttributeType {
 macro_rules! conditions_of {
     ($place:ident) => {
         impl<T, V, R> $place<T, V, R> {
-            /// Returns a condition that is true if the attribute exists. A null exists, too.
+            /// Returns a condition that is true if the item has the attribute. The condition
+            /// `exists` is also true for a null.
             pub fn exists(self) -> Condition<T> {
                 Condition::new(Test::Exists(self.into_path().document))
             }
 
-            /// Returns a condition that is true if the attribute does not exist. A null exists, so
-            /// the condition is false for a null. For an `Option`, [`eq`](Self::eq)`(None)` is true
-            /// for both.
+            /// Returns a condition that is true if the item does not have the attribute. The
+            /// condition `absent` is false for a null. For an `Option`, the condition
+            /// [`eq`](Self::eq)`(None)` is true for a missing attribute and for a null.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
             }
 
             /// Returns a condition that is true if the attribute equals `operand`.
             ///
-            /// Serde writes `None` as a null or leaves it out, and reads both as `None`. The
-            /// condition `eq(None)` is true for a null and for a missing attribute.
+            /// Serde writes `None` as a null or leaves the attribute out, and reads both as `None`.
+            /// The condition `eq(None)` is therefore true for a null and for a missing attribute.
             pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::equal(path, encode_attribute(&operand.as_operand())?)))
             }
 
             /// Returns a condition that is true if the attribute differs from `operand`: the
-            /// opposite of [`eq`](Self::eq). An absent attribute differs from every operand except
-            /// `None`.
+            /// opposite of [`eq`](Self::eq). The condition `ne` is true for a missing attribute,
+            /// unless the operand is `None`.
             pub fn ne(self, operand: impl AsOperand<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::not_equal(path, encode_attribute(&operand.as_operand())?)))
             }
 
             /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB
-            /// takes 1 to 100 operands. With any other number, the write that carries the condition
-            /// fails with [`Error::Encode`](crate::Error::Encode).
+            /// accepts 1 to 100 operands. With no operand, or with more than 100 operands, the call
+            /// with this condition fails with [`Error::Encode`](crate::Error::Encode).
             pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
                 test(self, |path| {
                     let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
@@ -135,9 +136,9 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
 
-            /// Returns the size of the attribute, for a comparison. An absent attribute, a
-            /// number, a boolean and a null have no size: each comparison is false, except `ne`,
-            /// which is true.
+            /// Returns the size of the attribute, for a comparison. A missing attribute, a number,
+            /// a boolean and a null have no size: each comparison of their size is false, except
+            /// `ne`, which is true.
             ///
             /// ```
             /// # use dynalock_core as dynalock;
@@ -161,8 +162,8 @@ macro_rules! conditions_of {
         }
 
         /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8
-        /// bytes, and bytes as unsigned numbers. An absent attribute and a null are neither below
-        /// nor above any value.
+        /// bytes, and bytes as unsigned numbers. For a missing attribute and for a null, each
+        /// comparison by order is false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
@@ -185,7 +186,7 @@ macro_rules! conditions_of {
             }
 
             /// Returns a condition that is true if the attribute is at least `low` and at most
-            /// `high`. DynamoDB refuses the write if `low` is greater than `high`.
+            /// `high`. If `low` is greater than `high`, DynamoDB refuses the request.
             pub fn between(self, low: impl AsBound<V>, high: impl AsBound<V>) -> Condition<T> {
                 test(self, |path| {
                     let low = encode_attribute(&low.as_bound())?;
@@ -239,7 +240,7 @@ impl<P: Place> Size<P> {
 
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
-    // The methods of conditions return no `Result`, so the write with this condition returns the
+    // The methods of conditions return no `Result`, so the call with this condition returns the
     // error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }

@@ -1,4 +1,4 @@
-//! The conditions by which the library prevents lost updates.
+//! The conditions that the library adds to its writes to prevent lost updates.
 
 use std::collections::BTreeSet;
 
@@ -22,19 +22,20 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that an item has no time to live between these epoch seconds.
+/// Returns the condition that the item has not expired: its time to live, in epoch seconds, is not
+/// in the range `over`.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item is unchanged since it was read: it has the same version in
-/// the same incarnation.
+/// Returns the condition that the item has not changed since it was read: the item has the same
+/// version and the same incarnation.
 ///
-/// An item without a version or without write ids is identified by its content alone. For an item
-/// that is identified by its content, the condition requires each attribute of its image. The
-/// condition also requires the absence of all other attributes that the type knows or that
-/// `written` names.
+/// The state of an item without a version or without write ids is identified by its content. For an
+/// item without a version or without write ids, the condition requires that each attribute of the
+/// image is unchanged. The condition also requires that all other attributes that the type knows,
+/// or that `written` names, are absent.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -46,7 +47,7 @@ pub(crate) fn unchanged<'a>(
     match revision.version {
         Some(number) => terms.push(format_args!("{version} = {}", to.value(AttributeValue::N(number.to_string())))),
         None => {
-            // The absence of the version alone would also be true for a missing item.
+            // A condition that only the version is absent would also be true for a missing item.
             terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
             terms.push(format_args!("attribute_not_exists({version})"));
         }
@@ -55,12 +56,12 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
-            // `_writes` begins with the incarnation. Its ids need no comparison, because they
-            // change only together with the version.
+            // `_writes` begins with the incarnation. The ids after the incarnation need no
+            // comparison, because they change only together with the version.
             terms.push(format_args!("begins_with({}, {incarnation})", to.name(WRITES)));
         }
         (Some(_), Some(ring)) => {
-            // Without a version, each change of the ids counts as a change of the item.
+            // An item without a version is unchanged only if all of `_writes` is unchanged.
             terms.push(format_args!("{} = {}", to.name(WRITES), to.value(blob(ring.as_bytes()))));
         }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
@@ -71,9 +72,9 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Returns the condition that the item has the attributes of the image, and none of the other named
-/// attributes. The order of the attributes is fixed, because a transaction that is repeated with
-/// its token must have the same text.
+/// Returns the condition that the item still has the attributes of the image, and none of the other
+/// named attributes. The condition always names the attributes in the same order, because a
+/// transaction that is repeated with its token must have the same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,
@@ -83,15 +84,17 @@ fn same_content<'a>(
 ) {
     let stored = image.keys().map(String::as_str);
     let names: BTreeSet<&str> = stored.chain(model.attributes.iter().copied()).chain(written).collect();
-    // The version and `_writes` have their own terms. The key selects the item, so it needs no
-    // term.
+    // The version and `_writes` have their own terms in the condition. The key selects the item, so
+    // the key needs no term.
     let is_content = |name: &&str| *name != model.version && *name != WRITES && !model.is_key(name);
     for name in names.into_iter().filter(is_content) {
         same_attribute(name, image, terms, to);
     }
 }
 
-/// Adds the condition that the attribute equals its value in the item, or is absent from both.
+/// Adds the condition that the stored attribute equals the attribute in `item`. If `item` does not
+/// have the attribute, the condition requires that the stored item does not have the attribute
+/// either.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.push(format_args!("{} = {}", to.name(name), to.value(value.clone()))),
@@ -99,8 +102,9 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that each of these attributes equals its value in the item, or is absent
-/// from both.
+/// Returns the condition that each of these stored attributes equals the attribute in `item`. If
+/// `item` does not have an attribute, the condition requires that the stored item does not have the
+/// attribute either.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,
     item: &Item,

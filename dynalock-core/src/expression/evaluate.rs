@@ -1,7 +1,8 @@
 //! Evaluates conditions on an item, as DynamoDB does.
 //!
-//! DynamoDB returns the item that made a condition false, and does not say which part of the
-//! condition was false. The library evaluates the parts on that item to choose the error.
+//! After a refusal, DynamoDB returns the item that made the condition false, but does not name the
+//! part of the condition that was false. The library evaluates each part on the returned item, to
+//! choose the error.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -17,7 +18,8 @@ impl Test {
             Self::Absent(path) => path.find(item).is_none(),
             Self::Compare(left, operator, right) => match left.value(item) {
                 Some(left) => compare(&left, operator, right),
-                // A missing attribute, and a size that is not defined, differ from every operand.
+                // For a missing attribute, and for a size that is not defined, only the operator
+                // `<>` is true.
                 None => *operator == "<>",
             },
             Self::Between(left, low, high) => left.value(item).is_some_and(|value| is_between(&value, low, high)),
@@ -27,7 +29,7 @@ impl Test {
             Self::Function(function, path, operand) => {
                 path.find(item).is_some_and(|value| apply(function, value, operand))
             }
-            // A condition with a fault is never sent.
+            // A condition with a fault is never sent, so DynamoDB cannot have refused it.
             Self::Fault(..) => false,
             Self::All(tests) => tests.iter().all(|test| test.is_true(item)),
             Self::Any(tests) => tests.iter().any(|test| test.is_true(item)),
@@ -45,7 +47,7 @@ impl Operand {
     }
 }
 
-/// Returns the size of a value, or `None` if DynamoDB does not define it.
+/// Returns the size of a value, or `None` if DynamoDB defines no size for the type of the value.
 fn size(value: &AttributeValue) -> Option<usize> {
     match value {
         AttributeValue::S(text) => Some(text.len()),
@@ -76,10 +78,11 @@ pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &At
     compare(value, ">=", low) && compare(value, "<=", high)
 }
 
-/// Returns the order of two values of the same type, or `None` if DynamoDB does not order them.
+/// Returns the order of two values of the same type, or `None` if DynamoDB defines no order for the
+/// type.
 fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     match (left, right) {
-        // DynamoDB orders strings by their UTF-8 bytes, and not by a language.
+        // DynamoDB orders strings by their UTF-8 bytes, and not by the rules of a language.
         (AttributeValue::S(left), AttributeValue::S(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
         (AttributeValue::N(left), AttributeValue::N(right)) => number::compare(left, right),
         (AttributeValue::B(left), AttributeValue::B(right)) => Some(left.as_ref().cmp(right.as_ref())),
@@ -148,8 +151,8 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the value's type, as DynamoDB writes it. A type that this SDK does not know
-/// has no name.
+/// Returns the name of the value's type, as DynamoDB writes it, for example `S`. A type that the
+/// SDK does not know has no name.
 pub(super) fn type_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "S",

@@ -1,7 +1,7 @@
 //! Builds the texts of expressions, with placeholders for names and values.
 //!
-//! Each name is replaced by a placeholder, because it may be one of DynamoDB's 573 reserved
-//! words or contain a dot.
+//! An expression contains a placeholder for each attribute name, because the name may be one of
+//! DynamoDB's 573 reserved words or contain a dot.
 
 mod condition;
 
@@ -69,7 +69,8 @@ impl Placeholders {
         Name(self.before.0 + index)
     }
 
-    /// Makes placeholders for a text that a program may show.
+    /// Makes placeholders for a text that must not show content: the keys of maps are replaced by
+    /// `[..]`.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -84,12 +85,12 @@ impl Placeholders {
         Value(self.before.1 + self.values.len() - 1)
     }
 
-    /// Returns the name of a placeholder.
+    /// Returns the attribute name that a placeholder stands for.
     pub(crate) fn name_of(&self, Name(index): Name) -> &str {
         &self.names[index - self.before.0]
     }
 
-    /// Returns the value of a placeholder.
+    /// Returns the value that a placeholder stands for.
     pub(crate) fn value_of(&self, Value(index): Value) -> &AttributeValue {
         &self.values[index - self.before.1]
     }

@@ -1,4 +1,4 @@
-//! The operands that an attribute of a type can be compared with.
+//! The types that an attribute can be compared with.
 
 use std::{
     borrow::Cow,
@@ -46,8 +46,8 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
 }
 
 /// A bound in a comparison by order with an attribute of type `V`. Strings, numbers and bytes have
-/// an order, and each [`KeyAttribute`] is one of these. An `Option` of an ordered type is compared
-/// by its content.
+/// an order, and each [`KeyAttribute`] is stored as one of these. An attribute of type `Option<V>`
+/// also accepts a bound for `V`.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
@@ -86,8 +86,8 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     }
 }
 
-/// A prefix that an attribute of type `V` can be compared with. The prefix of a string attribute is
-/// a string.
+/// A prefix for [`begins_with`](super::Path::begins_with) on an attribute of type `V`. The prefix
+/// of a string attribute is a string.
 ///
 /// Implement `AsPrefix` for a newtype of a string, or of bytes that use `serialize_bytes`:
 ///
@@ -121,8 +121,8 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     }
 }
 
-/// A part that an attribute of type `V` can contain. A string contains strings. A list or a set
-/// contains operands of its element type.
+/// A part for [`contains`](super::Path::contains) on an attribute of type `V`. A string contains
+/// strings. A list or a set contains elements.
 ///
 /// Implement `AsPart` for a newtype in the same way as [`AsPrefix`].
 #[diagnostic::on_unimplemented(

@@ -1,4 +1,4 @@
-//! The content of a patch: atomic changes of attributes, and conditions.
+//! The content of a patch: its changes of attributes, and the condition of the caller.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The attribute must exist, so the zero is never used.
+            // The condition requires that the attribute exists, so this zero is never used.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -83,13 +83,13 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
-                // Serde reads a missing field as its default, so the patch starts from the same
-                // value.
+                // Serde reads a missing field as its default, so the patch also starts from this
+                // default.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
         });
-        // DynamoDB accepts an empty list, but this change would have no effect.
+        // A change that adds no elements would have no effect, so it is left out.
         if !matches!(&change, Ok(ChangeKind::Extend(_, elements, _)) if elements.is_empty()) {
             self.push(path.document, change);
         }
@@ -122,7 +122,8 @@ impl<T> PatchContent<T> {
         set: SerdeResult<Option<AttributeValue>>,
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
-        // DynamoDB refuses an empty set, and this change would have no effect.
+        // A change with an empty set would have no effect, and DynamoDB refuses an empty set. The
+        // change is left out.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -149,7 +150,7 @@ impl<T> PatchContent<T> {
         self.condition.as_ref()
     }
 
-    /// Returns an error if the patch cannot be sent.
+    /// Returns an error if the patch is invalid and must not be sent.
     pub(crate) fn check(&self, table: &Arc<str>) -> Result<(), Error> {
         let invalid = |why| Err(Error::InvalidPatch { table: Arc::clone(table), why });
         if self.changes.is_empty() {
@@ -160,14 +161,15 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
-            // No number of the type stays in its range after this addition.
+            // The delta is so large that no number of the type would stay in its range.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
             }
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would refuse the request. The error of the library names both attributes.
+            // DynamoDB would refuse overlapping changes. The error of the library names both
+            // attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -176,21 +178,22 @@ impl<T> PatchContent<T> {
         Ok(())
     }
 
-    /// Returns the size of the new values, in bytes.
+    /// Returns the size of the values in the patch, in bytes, by DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
-            // The sum is not known before the write, so the delta counts in its place.
+            // The sum is not known before the write, so its size is taken to be the size of the
+            // delta.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the indexes of the changes whose attribute is stored as a null, although the change
-    /// treats a null as absent. An expression cannot treat a null and an absent attribute alike, so
-    /// the patch is sent again with a condition on the null.
+    /// Returns the indexes of the changes that treat a null as absent, and whose attribute is
+    /// stored as a null. An expression for a missing attribute does not fit a null, so the patch is
+    /// sent again with an expression that replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -198,8 +201,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the parts of the expressions. `nulls` contains the indexes of the changes whose
-    /// attribute is stored as a null.
+    /// Returns the texts that the patch adds to the expressions of its request. `nulls` contains
+    /// the indexes of the changes that must replace a null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -211,13 +214,14 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the attribute of the first change that the item refuses, with the reason.
+    /// Returns the attribute of the first change that the stored item does not allow, with the
+    /// reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 }
 
-/// Returns the elements of an encoded list. A null is an empty list.
+/// Returns the elements of an encoded list. For a null, the list of elements is empty.
 fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     match list {
         AttributeValue::L(elements) => elements,

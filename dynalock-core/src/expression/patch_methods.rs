@@ -1,12 +1,13 @@
 //! The methods of the builders of patches.
 
-/// Implements the methods that add changes to a patch. The type has a method
-/// `change(&self, impl FnOnce(&mut PatchContent<T>))`, and `T` is the type of the item.
+/// Implements the methods that add changes to a patch, for one type of builder. The builder must
+/// have a method `change(&self, impl FnOnce(&mut PatchContent<T>))`, where `T` is the type of the
+/// item.
 macro_rules! patch_methods {
     () => {
-        /// Sets a value. A `None` is stored as a null, also if the field has
-        /// `#[serde(skip_serializing_if)]`. To remove the attribute, use `remove`: DynamoDB refuses a
-        /// null in the key of an index.
+        /// Sets an attribute to a value. A `None` is stored as a null, even if the field has
+        /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index. To
+        /// leave an item out of the index, remove the attribute by `remove` instead.
         ///
         /// # Examples
         ///
@@ -27,8 +28,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets a value if the attribute is absent. A stored null counts as absent. For a stored
-        /// null, the patch is sent a second time.
+        /// Sets an attribute to a value if the attribute is absent. A stored null counts as absent,
+        /// but the patch then needs a second request.
         ///
         /// # Examples
         ///
@@ -51,15 +52,17 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds to a number. The delta is an `i128` for integers, and an `f64` for floats. A missing
-        /// field counts as its serde default. Without a default, a missing `Option` or entry of a map
-        /// counts as zero. A stored null counts as zero.
+        /// Adds a delta to a number. The delta is an `i128` for integers, and an `f64` for floats.
+        /// If the attribute is missing, the delta is added to the serde default of its field. A
+        /// missing `Option` without a serde default, a missing entry of a map and a stored null
+        /// count as zero.
         ///
-        /// If the result would leave the range of the type, nothing is written, and the call fails
-        /// with [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number allows the delta,
-        /// nothing is sent, and the error is [`Error::InvalidPatch`](crate::Error::InvalidPatch).
-        /// DynamoDB calculates with 38 digits, and may refuse a float whose sum needs more digits
-        /// with [`Error::Rejected`](crate::Error::Rejected).
+        /// If the sum would be outside the range of the field's type, nothing is written, and the
+        /// call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If the sum would be
+        /// outside the range for every stored number, nothing is sent, and the call fails with
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits,
+        /// and may refuse a float whose sum needs more digits with
+        /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
         ///
@@ -84,7 +87,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Appends elements to a list. Without elements, the call adds no change to the patch.
+        /// Appends elements to a list. If `elements` is empty, the call adds no change to the
+        /// patch.
         ///
         /// # Examples
         ///
@@ -112,8 +116,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements at the front of a list, in this order. Without elements, the call adds no
-        /// change to the patch.
+        /// Inserts elements at the front of a list, in the given order. If `elements` is empty, the
+        /// call adds no change to the patch.
         ///
         /// # Examples
         ///
@@ -141,9 +145,9 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements into a set. The field has `#[serde(with = "serde_dynamo::string_set")]`,
-        /// `number_set` or `binary_set`. DynamoDB changes only sets that are attributes, and no sets inside
-        /// of attributes.
+        /// Inserts elements into a set. The field has `#[serde(with =
+        /// "serde_dynamo::string_set")]`, `number_set` or `binary_set`. DynamoDB can change a set
+        /// only if the set is a top-level attribute.
         ///
         /// # Examples
         ///
@@ -172,7 +176,7 @@ macro_rules! patch_methods {
         }
 
         /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field
-        /// needs `#[serde(default)]`.
+        /// must have `#[serde(default)]`.
         ///
         /// # Examples
         ///
@@ -220,8 +224,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds a condition. If several conditions were added, all of them must be true. If a
-        /// condition is false, nothing is written.
+        /// Adds a condition to the patch. If several conditions were added, all of them must be
+        /// true. If a condition is false, nothing is written.
         ///
         /// # Examples
         ///

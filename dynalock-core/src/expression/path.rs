@@ -60,14 +60,15 @@ impl Role for Defaulted {
     type Inside<R> = R;
 }
 
-/// Nothing inside an attribute can be changed if the attribute itself cannot be changed.
+/// If a patch cannot change an attribute, the patch cannot change a value inside the attribute
+/// either.
 impl Role for Fixed {
     type Inside<R> = Self;
 }
 
-/// A place in an item: an [`Attribute`], or a [`Path`] into one.
+/// A place in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
-    /// The struct whose items have the place.
+    /// The struct whose items contain the place.
     type Item;
     /// The type of the value at the place.
     type Value;
@@ -89,8 +90,9 @@ impl sealed::Sealed for Fixed {}
 impl<T, V, R> sealed::Sealed for Attribute<T, V, R> {}
 impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 
-/// A path into an attribute of the items of `T`, for example `a.address.at(Address::ATTR.city)`,
-/// `a.lines.index(0)` or `a.prices.key("eur")`. The value at its end has the type `V`.
+/// The path of a value inside an attribute of the items of `T`, for example
+/// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
+/// the end of the path has the type `V`.
 ///
 /// A path has the same conditions as an [`Attribute`]. A patch accepts attributes and paths.
 ///
@@ -116,11 +118,12 @@ pub struct Path<T, V, R = Required> {
 
 /// The value from which a patch starts if the attribute is missing.
 pub enum Missing<V> {
-    /// The patch has no value to start from, and is refused.
+    /// The patch has no start value, so the condition of its request requires that the attribute
+    /// exists.
     Refused,
     /// The patch starts from zero, or from an empty list.
     Empty,
-    /// The patch starts from the default of the field.
+    /// The patch starts from the serde default of the field.
     Default(fn() -> V),
 }
 
@@ -142,7 +145,7 @@ impl<V> fmt::Debug for Missing<V> {
     }
 }
 
-/// A path without types.
+/// A [`Path`] without its Rust types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentPath {
     root: FieldName,
@@ -166,11 +169,10 @@ enum Step {
     Index(usize),
 }
 
-/// A requirement of a path on the item, without which a patch does not change the value at the end
-/// of the path.
+/// A condition that an item must meet, so that a patch can change the value at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value at this path contains the last step, so the value must be a map.
+    /// The value at this path is the parent of the changed value, and must be a map.
     Map(DocumentPath),
     /// The list must have the element at this path.
     Element(DocumentPath),
@@ -185,7 +187,7 @@ pub(crate) enum PathRequirement {
     note = "a `Vec`, a `VecDeque`, a boxed slice, and an `Option` of one of them are lists"
 )]
 pub trait List {
-    /// The type of the elements.
+    /// The type of the elements in the list.
     type Element;
 }
 
@@ -213,7 +215,7 @@ impl<L: List> List for Option<L> {
             for a struct with `#[derive(Attributes)]`, use `at`"
 )]
 pub trait Map {
-    /// The type of the values.
+    /// The type of the values in the map.
     type Value;
 }
 
@@ -245,13 +247,15 @@ impl<T, V, R> Path<T, V, R> {
         Self { document: DocumentPath { root: field, steps: Vec::new() }, missing, of: PhantomData }
     }
 
-    /// Returns the path of a field in this struct. The struct has `#[derive(Attributes)]`.
+    /// Returns the path of a field of the struct at this path. The struct must have
+    /// `#[derive(Attributes)]`.
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,
         V: Nested<P::Item>,
     {
-        // The path ends at the inner field, so this field decides the role and the missing value.
+        // The path ends at the inner field, so the inner field decides the role of the path and the
+        // start value for a missing attribute.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -259,15 +263,15 @@ impl<T, V, R> Path<T, V, R> {
         Path { document, missing, of: PhantomData }
     }
 
-    /// Returns the path of an element in this list. The first index is 0. A patch of an element
-    /// that does not exist is refused.
+    /// Returns the path of an element in this list. The first index is 0. If the list does not have
+    /// the element, DynamoDB refuses a patch of the element.
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
         V: List,
     {
-        // A patch cannot start from a missing element, because DynamoDB would add it at the end of
-        // the list.
+        // A patch cannot start from a missing element, because DynamoDB would add the element at
+        // the end of the list.
         self.step(Step::Index(index), Missing::Refused)
     }
 
@@ -277,7 +281,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Map,
     {
-        // Any entry of a map may be missing, and the map has no default for it.
+        // Any entry of a map may be missing. There is no serde default for an entry, so the patch
+        // starts from zero or from an empty list.
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
@@ -315,7 +320,7 @@ impl DocumentPath {
         self.steps.iter().fold(root, |path, step| match step {
             Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
             Step::Key(key) => format!("{path}.{}", to.key(key)),
-            // An index needs no placeholder, because it contains no text of the user.
+            // An index is a number, so it needs no placeholder.
             Step::Index(index) => format!("{path}[{index}]"),
         })
     }
@@ -336,16 +341,16 @@ impl DocumentPath {
         self.steps.is_empty()
     }
 
-    /// Returns whether one of the paths leads to a part of the other, or both are equal. DynamoDB
-    /// refuses an update of overlapping paths.
+    /// Returns whether both paths are equal, or one path leads to a part of the value at the other
+    /// path. DynamoDB refuses an update with overlapping paths.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         // Two paths overlap if one of them is the beginning of the other.
         let shorter = self.steps.len().min(other.steps.len());
         self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
     }
 
-    /// Returns the steps in the form in which DynamoDB compares them. A field and an entry of the
-    /// same name are the same step.
+    /// Returns the steps of the path as DynamoDB compares them: a field and a map entry of the same
+    /// name are the same step.
     fn names(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
         self.steps.iter().map(|step| match step {
             Step::Field(FieldName { name, .. }) => (None, *name),
@@ -354,9 +359,10 @@ impl DocumentPath {
         })
     }
 
-    /// Returns the requirements of a patch at this path. DynamoDB refuses a path through a missing
-    /// value, and adds a missing element at the end of its list. If a value is stored under an
-    /// alias, a change would store it twice.
+    /// Returns the conditions that an item must meet for a patch at this path. Parents must exist,
+    /// because DynamoDB refuses a path through a missing value. List elements must exist, because
+    /// DynamoDB would add a missing element at the end of the list. No value may be stored under an
+    /// alias, because a change would store the value a second time.
     pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
         let aliases = |before: usize, field: &FieldName| {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
@@ -371,7 +377,7 @@ impl DocumentPath {
         }
         match self.steps.split_last() {
             None => {}
-            // If the element exists, its list exists, too.
+            // If the element exists, its list also exists, so one condition is enough.
             Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
             Some((Step::Field(_) | Step::Key(_), parent)) => {
                 let parent = Self { root: self.root, steps: parent.to_vec() };
@@ -381,8 +387,8 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path up to this step, with the alias instead of the name of the step. Step 0 is
-    /// the root.
+    /// Returns the path up to this step, with the alias instead of the name of the step. The first
+    /// step, with index 0, is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

@@ -1,4 +1,5 @@
-//! The values that a patch can add, insert and delete.
+//! The types of the values that a patch can add to a number, insert into a set or delete from a
+//! set.
 
 use std::{
     borrow::Cow,
@@ -12,10 +13,11 @@ use serde::Serialize;
 use super::{AsOperand, AsPart, HasSize, Opaque};
 use crate::{codec::encode_attribute, number};
 
-/// A number that a patch can add to: an integer of at most 64 bits, a float, or an `Option` of one.
+/// A type of number that a patch can change by `add`: an integer of at most 64 bits, a float, or an
+/// `Option` of such a type.
 ///
-/// Types whose range is smaller than the range of their representation, for example `NonZeroU32`,
-/// are not `Number`s. A sum could leave their range, and the item could not be read any more.
+/// A type with a smaller range than its primitive type, for example `NonZeroU32`, is not a
+/// `Number`. A sum could be outside the smaller range, and serde could then not read the item.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot add to an attribute of type `{Self}`",
     label = "not a number with a known range",
@@ -26,19 +28,23 @@ pub trait Number: sealed::Addition<Self::Delta> {
     type Delta;
 }
 
-/// The type of an attribute with `#[serde(with = "serde_dynamo::string_set")]`, whose field is a `C`.
+/// The type in the handle of a field of type `C` with `#[serde(with =
+/// "serde_dynamo::string_set")]`.
 #[derive(Debug)]
 pub struct StringSet<C>(PhantomData<fn() -> C>);
 
-/// The type of an attribute with `#[serde(with = "serde_dynamo::number_set")]`, whose field is a `C`.
+/// The type in the handle of a field of type `C` with `#[serde(with =
+/// "serde_dynamo::number_set")]`.
 #[derive(Debug)]
 pub struct NumberSet<C>(PhantomData<fn() -> C>);
 
-/// The type of an attribute with `#[serde(with = "serde_dynamo::binary_set")]`, whose field is a `C`.
+/// The type in the handle of a field of type `C` with `#[serde(with =
+/// "serde_dynamo::binary_set")]`.
 #[derive(Debug)]
 pub struct BinarySet<C>(PhantomData<fn() -> C>);
 
-/// A type of set. A patch can insert and delete elements of the set.
+/// A type of attribute that DynamoDB stores as a set. A patch can insert elements into such a set,
+/// and delete elements from such a set.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set",
     label = "serde does not write it as a set",
@@ -47,8 +53,8 @@ pub struct BinarySet<C>(PhantomData<fn() -> C>);
 )]
 pub trait Set: sealed::SetType {}
 
-/// An element of a set: a value of the element type, or a reference to one. A `&str` is an element
-/// of a set of strings.
+/// An element of a set: a value of the element type, or a reference to such a value. A `&str` is an
+/// element of a set of strings.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element of a `{S}`",
     label = "not an element of the set",
@@ -63,14 +69,14 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which the delta can be added, or `None` if the
-    /// delta can be added to no number.
+    /// The least and the greatest stored number to which the delta can be added, or `None` if there
+    /// is no number to which the delta can be added.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The number from which a missing attribute starts, and the result of the addition to it, or
-    /// `None` if the result is out of range.
+    /// For a missing attribute: the number from which the patch starts, and the sum of this number
+    /// and the delta. `None` if the sum is outside the range.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// The result of the addition to zero, with which a stored null is replaced. `None` if the
-    /// result is out of range.
+    /// For a stored null: the sum of zero and the delta, which replaces the null. `None` if the sum
+    /// is outside the range.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -80,13 +86,14 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// Returns the addition of a delta, or `None` if DynamoDB cannot store the delta. A missing
-        /// attribute starts from this number.
+        /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
+        /// delta. If the attribute is missing, the addition starts from `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
     pub trait SetType {
-        /// Returns a set of these elements, or `None` if one of them has another type.
+        /// Returns a set of these elements, or `None` if an element does not have the type of the
+        /// set's elements.
         fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue>;
     }
 }
@@ -137,7 +144,8 @@ macro_rules! sizes_of_pointers {
             }
 
             fn add(self, delta: i128) -> Option<Sum> {
-                // `i128` has no `From<usize>`, so the integer of 64 bits computes the sum.
+                // `i128` has no `From<usize>`, so the value is first converted to an integer of 64
+                // bits.
                 (self as $same).add(delta)
             }
         }
@@ -146,7 +154,7 @@ macro_rules! sizes_of_pointers {
 
 sizes_of_pointers!(usize: u64, isize: i64);
 
-/// The largest number that DynamoDB stores has 126 digits.
+/// The largest number that DynamoDB can store, with 126 digits.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
 const LARGEST: f64 = 9.99e125;
@@ -200,7 +208,7 @@ impl<C> Set for BinarySet<C> {}
 
 impl<C> sealed::SetType for StringSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        // The `BTreeSet` removes duplicates, because DynamoDB refuses a set with equal elements.
+        // DynamoDB refuses a set with equal elements, so a `BTreeSet` removes duplicates.
         let text = |element: AttributeValue| match element {
             AttributeValue::S(text) => Some(text),
             _ => None,
@@ -216,7 +224,8 @@ impl<C> sealed::SetType for StringSet<C> {
 impl<C> sealed::SetType for NumberSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
         let number = |element: AttributeValue| match element {
-            // Two notations of one number are equal elements.
+            // Different notations of one number, for example `1` and `1.0`, are equal elements of a
+            // set.
             AttributeValue::N(number) => Some(number::canonical(number)),
             _ => None,
         };

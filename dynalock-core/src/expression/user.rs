@@ -1,4 +1,4 @@
-//! Conditions that a caller adds to the conditions that prevent lost updates.
+//! The conditions that a caller adds to a write or to a query.
 
 use std::{fmt, marker::PhantomData, ops::Not, sync::Arc};
 
@@ -13,10 +13,10 @@ use crate::{
 /// A condition on a stored item of `T`. The [`Attribute`](crate::condition::Attribute)s of `T` make
 /// conditions, for example `Product::ATTR.stock.ge(3)`.
 ///
-/// A condition is true or false, never unknown, and `!condition` is its opposite. Method calls bind
-/// more tightly than `!`: the condition `!a.and(b)` is false if both are true.
+/// A condition is either true or false, and `!condition` is its opposite. In Rust, method calls
+/// bind more tightly than `!`. The condition `!a.and(b)` is therefore the opposite of `a.and(b)`.
 ///
-/// If an operand cannot be stored, for example a NaN, the write with this condition fails with
+/// If DynamoDB cannot store an operand, for example a NaN, the call with this condition fails with
 /// [`Error::Encode`](crate::Error::Encode).
 #[must_use = "it is checked when a write carries it"]
 pub struct Condition<T> {
@@ -80,8 +80,8 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition as an operand of `AND`. The text of a condition needs no
-    /// parentheses around it, and DynamoDB refuses doubled parentheses.
+    /// Returns the text of the condition in an expression. The text can be joined to other texts by
+    /// `AND` without parentheses. DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -103,7 +103,7 @@ impl<T> Clone for Condition<T> {
     }
 }
 
-/// The output is the text and the names, without the operands.
+/// The output contains the text and the attribute names, but not the operands.
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut placeholders = Placeholders::without_content();
@@ -125,7 +125,8 @@ pub(super) enum Test {
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A function of an attribute and an operand. The first field is the function.
+    /// A call of a DynamoDB function with an attribute and an operand. The first field is the name
+    /// of the function.
     Function(&'static str, DocumentPath, AttributeValue),
     /// The error of an operand that cannot be encoded.
     Fault(DocumentPath, SerdeError),
@@ -143,7 +144,8 @@ pub(super) enum Operand {
     Size(DocumentPath),
 }
 
-/// The attribute whose operand cannot be encoded.
+/// The path of the attribute in a condition, if the operand that it is compared with cannot be
+/// encoded.
 struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
@@ -159,8 +161,8 @@ impl Operand {
 }
 
 impl Test {
-    /// Returns a test for equality. Serde reads a missing attribute as a null, so a null operand
-    /// also equals a missing attribute.
+    /// Returns a test that the attribute equals the operand. Serde reads both a missing attribute
+    /// and a null as `None`, so a missing attribute also equals a null operand.
     pub(super) fn equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
         Self::or_absent(null, path.clone(), Self::Compare(Operand::Value(path), "=", operand))
@@ -168,7 +170,8 @@ impl Test {
 
     pub(super) fn not_equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
-        // Serde reads a missing attribute as `None`, so it does not differ from a null.
+        // Serde reads both a missing attribute and a null as `None`, so a missing attribute does
+        // not differ from a null.
         let exists = null.then(|| Self::Exists(path.clone()));
         let differs = Self::Compare(Operand::Value(path), "<>", operand);
         match exists {
@@ -183,7 +186,7 @@ impl Test {
     }
 
     fn or_absent(null: bool, path: DocumentPath, test: Self) -> Self {
-        // Serde reads a missing attribute like a null.
+        // Serde reads both a missing attribute and a null as `None`.
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 

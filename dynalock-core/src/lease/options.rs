@@ -9,21 +9,22 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
-    /// The lease has ended when its stored end plus `max_skew` is past by this machine's clock. A
-    /// process that has just started can take over an expired lease with one request. There are
-    /// never two holders while the clocks of all machines differ by at most `max_skew`. If the
-    /// clocks differ by more than `max_skew` plus the time of a lease between two heartbeats, only
-    /// the fence protects.
+    /// A lease has ended when its stored end plus `max_skew` is past by the clock of the machine
+    /// that wants to take the lease over. A process that has just started can take over an expired
+    /// lease by one request. While the clocks of all machines differ by at most `max_skew`, a lock
+    /// never has two holders. If the clocks differ by more, two callers may believe to hold a lock,
+    /// and only systems that check the fence are protected.
     Clock {
         /// The largest difference between the clocks of two machines.
         max_skew: Duration,
     },
-    /// The lease has ended when a waiting caller has seen no change of the lease for a whole ttl.
-    /// The caller measures the ttl by its monotonic clock, and compares the owner, the number of
-    /// the last heartbeat and the end of the lease. The rule does not compare the clocks of two
-    /// machines. A takeover takes one ttl of waiting. All users of the lock must have the same ttl.
-    /// A call that writes an item does not wait to observe the lease. After a holder crashes, the
-    /// writes of other callers are refused until a caller acquires the lease.
+    /// A lease has ended when a waiting caller has seen no change of the lease for a whole ttl. The
+    /// waiting caller measures the ttl by its monotonic clock, and compares the owner, the number
+    /// of the last heartbeat and the end of the lease in each read. The clocks of two machines are
+    /// never compared. To take over a lease, a caller must therefore wait for one ttl. All users of
+    /// the lock must have the same ttl. A call that writes an item does not wait to observe the
+    /// lease. If a holder crashes, the writes of other callers are therefore refused until a caller
+    /// acquires the lease.
     Observed,
 }
 
@@ -39,7 +40,7 @@ impl Default for Expiry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// The call tries once and does not wait.
+    /// The call tries to acquire the lock once, and does not wait.
     No,
     /// The call waits at most for the given time.
     For(Duration),
@@ -53,33 +54,35 @@ impl From<Duration> for Wait {
     }
 }
 
-/// The way in which a lock is renewed while it is held. `true` converts to [`Task`](Self::Task),
-/// and `false` to [`Off`](Self::Off).
+/// Where the heartbeats of a lock are sent from, or that none are sent. `true` converts to
+/// [`Task`](Self::Task), and `false` to [`Off`](Self::Off).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Heartbeat {
-    /// A task on the runtime that acquired the lock. The task cannot run while that runtime is
-    /// blocked, so blocking work belongs on `spawn_blocking`.
+    /// A task on the runtime that acquired the lock sends the heartbeats. The task cannot run while
+    /// blocking code occupies that runtime, so blocking work belongs on `spawn_blocking`.
     #[default]
     Task,
-    /// A thread with a separate runtime. Blocking work in the caller's runtime cannot delay this
-    /// thread. All locks of a [`Locks`](crate::Locks) or a [`Repository`](crate::Repository) and
-    /// its clones share one thread. The thread starts with the first lock and ends with the last
-    /// lock. The thread also releases the guards that are dropped. If the thread cannot be started,
-    /// the call that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable)
-    /// and sends nothing.
+    /// A thread with a separate runtime sends the heartbeats. Blocking work in the caller's runtime
+    /// cannot delay this thread. All locks of a [`Locks`](crate::Locks) or a
+    /// [`Repository`](crate::Repository) and its clones share one thread. The thread starts with
+    /// the first lock and ends with the last lock. The thread also releases the locks of dropped
+    /// guards. If the thread cannot be started, the call that acquires the lock fails with
+    /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
-    /// The thread has its own client, made from the configuration of the program's client. Both
-    /// clients share the HTTP client in that configuration, together with its open connections. A
-    /// connection that belongs to a blocked runtime does not answer. After a timeout, the heartbeat
-    /// is sent again on another connection. Both clients also share the credentials provider. If
-    /// the provider waits for the blocked runtime, heartbeats wait as well.
+    /// The thread has its own client, made from the configuration of the program's client. The
+    /// client of the thread and the client of the program share the HTTP client, together with its
+    /// open connections. A connection that belongs to a blocked runtime gives no answers. A
+    /// heartbeat on a connection of a blocked runtime is sent again on another connection after a
+    /// timeout. The two clients also share the credentials provider. If the credentials provider
+    /// waits for the blocked runtime, the heartbeats also wait.
     ///
-    /// A stuck worker keeps its lock as long as its process lives, unless a `max_hold` is set. Do
-    /// not use `Thread` in tests that pause tokio's clock, because the heartbeat thread ignores the
-    /// paused clock.
+    /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
+    /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because
+    /// the heartbeat thread ignores the paused clock.
     Thread,
-    /// The library sends no heartbeats. The holder renews the lock itself.
+    /// The library sends no heartbeats in the background. The holder renews the lock, for example
+    /// by `extend`.
     Off,
 }
 
@@ -114,7 +117,8 @@ impl LeaseOptions {
     /// The shortest ttl. The ends of leases are stored in milliseconds.
     const SHORTEST: Duration = Duration::from_millis(1);
 
-    /// Returns an error if the ttl is too short or too long.
+    /// Returns an error if the ttl is shorter than [`Self::SHORTEST`] or longer than
+    /// [`Self::LONGEST`].
     pub(crate) fn check(&self) -> Result<(), Error> {
         match (Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
             true => Ok(()),
@@ -136,8 +140,8 @@ impl LeaseOptions {
         crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
-    /// Returns a time in epoch milliseconds, or `None` if clocks are not compared. A lease that
-    /// ended before this time may be taken over.
+    /// Returns a time in epoch milliseconds: a lease that ended before this time may be taken over.
+    /// Returns `None` under [`Expiry::Observed`], which does not compare clocks.
     pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
             Expiry::Clock { max_skew } => {

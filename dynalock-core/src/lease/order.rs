@@ -8,8 +8,9 @@ use crate::error::{Error, InvalidSetting};
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// The type parameter of a call that needs only one of several locks:
-/// [`Repository::lock_any`](crate::Repository::lock_any).
+/// The type parameter of a call for any one of several locks:
+/// [`Repository::lock_any`](crate::Repository::lock_any). A call for any one of several locks has
+/// no method `fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;

@@ -6,9 +6,10 @@ use super::{name::parts, record::GrantKind};
 use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
-/// A token of a held lock without its guard: [`LockGuard::detach`](crate::LockGuard::detach).
-/// Another task or process can resume the lock from the token. A token converts to a string and
-/// back by `Display`, `FromStr` or serde. Every process that has the token can use the lock.
+/// A token for a held lock, which [`LockGuard::detach`](crate::LockGuard::detach) returns instead
+/// of the guard. Another task or process can resume the lock from the token. A token converts to a
+/// string and back by `Display`, `FromStr` or serde. Every process that knows the token can use the
+/// lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
     /// The name of the lock's row.
@@ -21,8 +22,8 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// Encodes the key of an item as text. The token of an item lease stores this text in place of
-    /// a lock name.
+    /// Encodes the key of an item as a text. The token of an item lease contains this text in place
+    /// of a lock name.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -86,8 +87,8 @@ impl LockToken {
 /// The prefix of the name in the token of an item lease. No lock name begins with this prefix.
 const ITEM: &str = "\u{0}";
 
-/// Parses one key value from the start of `text`. Returns it with the remaining text, or `None` if
-/// the text is invalid.
+/// Parses one key value from the start of `text`. Returns the key value and the remaining text, or
+/// `None` if the text is invalid.
 fn key_value(text: &str) -> Option<(KeyValue, &str)> {
     let (head, rest) = text.split_once(':')?;
     let (kind, length) = head.split_at_checked(1)?;

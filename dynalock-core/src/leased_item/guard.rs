@@ -21,29 +21,30 @@ use crate::{
     },
 };
 
-/// A guard of a leased item: [`Repository::lock`] returns it. The guard derefs to the value of the
-/// item, as the grant or the last write left it.
+/// The guard of a leased item, which [`Repository::lock`] returns. The guard derefs to the value of
+/// the item after the grant or after the last write of the guard.
 ///
 /// While the lease lasts, DynamoDB refuses all writes of other callers through this library with
 /// [`Error::Locked`]. DynamoDB also refuses the writes of a holder that has lost its lease. Each
-/// write renews the lease, and heartbeats renew it between writes. [`release`](Self::release) and
-/// [`commit`](Self::commit) wait for DynamoDB's answer. A drop starts a release in the background.
-/// If the background release fails, the lease expires.
+/// write of the guard renews the lease, and heartbeats renew the lease between writes.
+/// [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
+/// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
+/// the background fails, the lease expires.
 ///
 /// The lease is held as long as this guard lives. `let _ = items.lock("a").await?` drops the guard
-/// at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds the
-/// first form.
+/// at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use` finds
+/// a `let _` that drops a guard.
 #[must_use = "a lease that is dropped is released"]
 pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The item as this guard last saw it in DynamoDB, with the attributes that the struct does not
-    /// know. The next change starts from this item.
+    /// The stored item, with the attributes that the struct does not know. The next change of the
+    /// guard starts from this item.
     item: Item,
 }
 
-/// The result of a change under the lease.
+/// Whether a change under the lease has written the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -61,7 +62,7 @@ impl<T: Lockable> LeaseGuard<T> {
         Self { repository, guard, stored, item }
     }
 
-    /// Returns the version of the value.
+    /// Returns the version of the item.
     ///
     /// # Examples
     ///
@@ -80,12 +81,12 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the fence: a number that grows with each grant of this item, over releases and
-    /// crashes. Pass the fence to other systems that the work changes. The other systems can then
-    /// refuse the requests of earlier holders.
+    /// crashes. If the holder sends requests to another system, pass the fence with each request.
+    /// By the fence, the other system can refuse the requests of earlier holders.
     ///
     /// The first fence of an item is the time of the first lease request. After a delete and a
-    /// create, the fence can be lower than before in two cases: the clock of the caller is behind,
-    /// or the request was sent before the delete and arrived late. With
+    /// create of the item, the fence can be lower than before in two cases: the clock of the caller
+    /// is behind, or a lease request from before the delete arrived after the create. With
     /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete, so the fences
     /// of an item always grow.
     ///
@@ -105,9 +106,9 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.fence
     }
 
-    /// Returns the label of the holder, which
-    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. If the holder has no label,
-    /// returns its nonce.
+    /// Returns the label of this holder, which
+    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. Without a label, returns the
+    /// nonce of the grant.
     ///
     /// # Examples
     ///
@@ -144,13 +145,14 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).nonce
     }
 
-    /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
-    /// returns `None`. The previous holder may have left its work unfinished.
+    /// Returns the fence of the previous holder, if the call for this lease took over the expired
+    /// lease of that holder. Otherwise returns `None`. A previous holder whose lease expired may
+    /// have left its work unfinished.
     ///
-    /// A returned fence is only a hint that the previous holder crashed. The result is `None` if a
-    /// request of another caller removed the expired holder. After a lost reply, a normal release
-    /// can look like a crash. If your program must notice every crash, store the progress of the
-    /// work together with the work.
+    /// A returned fence is only a hint that the previous holder crashed. If another caller removed
+    /// the expired holder, the result is `None`. If the reply to the request for this lease was
+    /// lost, a normal release of the previous holder can look like a crash. If your program must
+    /// notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -171,7 +173,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the time until another caller can acquire the lease, unless a heartbeat or a write
-    /// renews it. The remaining time is zero if the lease is lost.
+    /// renews the lease. The remaining time of a lost lease is zero.
     ///
     /// # Examples
     ///
@@ -217,8 +219,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.beat().await
     }
 
-    /// Waits until the lease is lost, and returns the reason. The future ends before another caller
-    /// can acquire the lease.
+    /// Waits until the lease is lost, and returns the reason. The future completes before another
+    /// caller can acquire the lease.
     ///
     /// # Examples
     ///
@@ -245,8 +247,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Runs `work`. If the lease is lost, this method drops `work` before another caller can
-    /// acquire the lease. The clock is checked before each poll of `work`. A running poll is not
-    /// interrupted.
+    /// acquire the lease. This method checks the clock before each poll of `work`, but cannot
+    /// interrupt a running poll.
     ///
     /// # Examples
     ///
@@ -267,14 +269,14 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped, too. The lease stays held.
+    /// If the future is dropped, `work` is dropped with it. The lease stays held.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
-    /// Changes the value, and writes the changed attributes on the condition that the lease is
-    /// still held. The write renews the lease. If the write fails, the value in memory stays as it
-    /// was before.
+    /// Changes the value, and writes the changed attributes. The condition of the write requires
+    /// that this guard still holds the lease. The write renews the lease. If the write fails, the
+    /// value in the guard stays as it was before.
     ///
     /// The closure runs again on the stored value in two cases: a caller that ignores leases has
     /// written the item, or a heartbeat of this guard arrived before the write.
@@ -299,8 +301,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. The value in memory
-    /// stays as it was before. The next write starts from the stored item.
+    /// If the future is dropped, the write may or may not have been applied. The value in the guard
+    /// stays as it was before. The next write of the guard starts from the stored item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -310,7 +312,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
-    /// the closure returns an error, nothing is written, and the value in memory stays as it was
+    /// the closure returns an error, nothing is written, and the value in the guard stays as it was
     /// before.
     ///
     /// # Examples
@@ -335,7 +337,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The rules are the same as for [`update`](Self::update).
+    /// If the future is dropped, the write may or may not have been applied, as for
+    /// [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -343,7 +346,7 @@ impl<T: Lockable> LeaseGuard<T> {
         self.write(AfterWrite::Renew, change).await.map(drop)
     }
 
-    /// Sends a patch, and stores the changed item in the guard.
+    /// Sends a patch under the lease, and stores the patched item in the guard.
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
         let grant = Arc::clone(&self.guard.grant);
         if let Some(lost) = grant.lost_now() {
@@ -394,7 +397,8 @@ impl<T: Lockable> LeaseGuard<T> {
         let Self { mut guard, stored, .. } = self;
         match wrote {
             Wrote::Yes => guard.end_released(),
-            // Without a change there was no write, so a separate request releases the lease.
+            // If the closure changed nothing, no write has released the lease. A separate request
+            // therefore releases the lease.
             Wrote::No => guard.release().await?,
         }
         Ok(stored)
@@ -416,7 +420,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The release of a lease that was already lost is not an error.
+    /// If the lease was already lost, the call succeeds.
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
     ///   can acquire the lease.
@@ -431,9 +435,8 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(self.stored)
     }
 
-    /// Converts the lease into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. Until the lease is resumed, neither heartbeats nor writes renew
-    /// it.
+    /// Converts the guard into a token. Another task or process can [resume](Repository::resume)
+    /// the lease from the token. Until the lease is resumed, no heartbeat renews it.
     ///
     /// # Examples
     ///
@@ -452,15 +455,16 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Writes a changed copy of the value. If the write fails or is dropped, the value in memory is
-    /// unchanged.
+    /// Writes a changed copy of the value. If the write fails or its future is dropped, the value
+    /// in the guard is unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
-        // A lost lease is reported without a request. DynamoDB would refuse the write anyway.
+        // DynamoDB would refuse the write of a lost lease, so the loss is reported without a
+        // request.
         if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }

@@ -1,4 +1,4 @@
-//! Leases on items.
+//! Leases on items: the requests that acquire them, their guards, and patches under a lease.
 
 mod guard;
 mod patch;

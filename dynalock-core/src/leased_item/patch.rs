@@ -14,7 +14,8 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// A patch by the holder of a lease: [`LeaseGuard::patch`]. Add changes, then `.await` it.
+/// A patch by the holder of a lease, which [`LeaseGuard::patch`] returns. Add changes to the patch,
+/// then `.await` the patch.
 #[must_use = "a patch does nothing until it is awaited"]
 pub struct GuardPatch<'g, T> {
     guard: &'g mut LeaseGuard<T>,
@@ -22,9 +23,10 @@ pub struct GuardPatch<'g, T> {
 }
 
 impl<T: Lockable> LeaseGuard<T> {
-    /// Changes attributes of the item by one request:
-    /// [`Repository::patch`](crate::Repository::patch). The request proves and renews the lease.
-    /// After the patch, the guard contains the changed item.
+    /// Changes attributes of the leased item by one request, like
+    /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the request if this guard
+    /// has lost the lease. The request also renews the lease. After the patch, the guard contains
+    /// the changed item.
     ///
     /// # Examples
     ///
@@ -49,7 +51,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may have been applied or not. The guard keeps the
+    /// If the future is dropped, the patch may or may not have been applied. The guard keeps the
     /// earlier value. The next write of the guard starts from the stored item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }

@@ -25,11 +25,11 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// A request for the lease of an item that has not been sent. The caller changes the settings of
-/// the request, then awaits the request.
+/// A request for the lease of an item, before it is sent. The caller may change the settings of the
+/// request, and sends the request by `.await`.
 ///
-/// `O` is the output, and `Q` is the order in which waiting callers get the lease.
-/// [`Repository::lock`], `try_lock` and `lock_any` return this type.
+/// The type parameter `O` is the output of the request, and `Q` is the order in which waiting
+/// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return this type.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
@@ -44,8 +44,8 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired, for writes and for lease requests. All
-    /// users of a table need the same rule.
+    /// Sets the rule that decides when a lease has expired. The rule applies to writes and to lease
+    /// requests of this repository. All users of a table must have the same rule.
     ///
     /// # Examples
     ///
@@ -65,19 +65,19 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Acquires the lease of an item, and waits while another caller holds it. While the lease
-    /// lasts, only its holder can write the item. Writes of other callers fail with
+    /// Acquires the lease of an item, and waits while another caller holds the lease. While the
+    /// lease lasts, only its holder can write the item. Writes of other callers fail with
     /// [`Error::Locked`].
     ///
-    /// The call also returns the value of the item. The call sends one request, or two requests if
-    /// the type has [`separate`](Lockable) leases.
+    /// The returned guard contains the value of the item. If the lease is free, the call sends one
+    /// request, or two requests if the type has [`separate`](Lockable) leases.
     ///
     /// A delete of the item also deletes its lease. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
     /// item. If the item is then created and leased again, two callers believe that they hold the
-    /// lease, until the next heartbeat of the first holder is refused. DynamoDB refuses the writes
-    /// of the first holder immediately. With `#[lockable(separate)]`, the lease is in another row
-    /// and is not deleted.
+    /// lease. The first holder notices the loss at its next heartbeat. DynamoDB refuses all writes
+    /// of the first holder in the meantime. With `#[lockable(separate)]`, the lease is in another
+    /// row, which a delete of the item leaves as it is.
     ///
     /// # Examples
     ///
@@ -96,15 +96,15 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Locked`]: another caller held the lease until the wait was over.
-    /// - [`Error::Decode`], [`Error::Corrupt`]: the item does not fit `T`.
+    /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing
     ///   was sent.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the lease was granted, a task on the caller's
-    /// runtime then releases it. If that runtime has ended, the lease expires after its ttl.
+    /// The future can be dropped at any time. If the lease has been granted, a task on the caller's
+    /// runtime then releases the lease. If that runtime has ended, the lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
@@ -142,9 +142,9 @@ impl<T> Repository<T> {
         LeaseRequest { wait: Some(Wait::No), ..LeaseRequest::new(self, vec![key.into_key()], AnyOrder) }
     }
 
-    /// Acquires the lease of the first free item, in the order of the keys. The call waits while
-    /// all items are leased. The waiting call reads each item once in each round, eventually
-    /// consistently.
+    /// Acquires the lease of one of several items: the first free item in the order of the keys.
+    /// While other callers hold the leases of all these items, the call waits. During the wait, the
+    /// call reads the items again and again, eventually consistently.
     ///
     /// # Examples
     ///
@@ -174,8 +174,8 @@ impl<T> Repository<T> {
     }
 
     /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, then
-    /// renews the lease by one heartbeat. The heartbeat also succeeds after the end of the lease,
-    /// if no other caller has acquired the lease since.
+    /// renews the lease by one heartbeat. Even if the lease has ended, the heartbeat succeeds
+    /// unless another caller has acquired the lease since.
     ///
     /// # Examples
     ///
@@ -195,13 +195,13 @@ impl<T> Repository<T> {
     /// - [`Error::Lost`]: another caller has acquired the lease, or the item was deleted.
     /// - [`Error::InvalidKey`]: the token belongs to a lock by name.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
-    /// - [`Error::Decode`], [`Error::Corrupt`]: the item does not fit `T`.
+    /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The lease is not released, and the token can be
-    /// resumed again while its lease lasts.
+    /// The future can be dropped at any time. A dropped call does not release the lease, so the
+    /// token can be resumed again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -215,8 +215,8 @@ impl<T> Repository<T> {
         let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
-        // The item is decoded before the heartbeat, so that an item that does not fit leaves the
-        // lease and the token as they are.
+        // The item is decoded before the heartbeat, so that the lease and the token stay as they
+        // are if the item cannot be decoded.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
         // The guard is made last, because the drop of a guard releases the lease.
@@ -251,9 +251,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         Self { repository, keys, options, wait: None, owner, limits, order, output: PhantomData }
     }
 
-    /// Sets the time that the lease lasts without a heartbeat. The allowed range is from a
-    /// millisecond to 366 days. The default ttl is the ttl of `#[lockable]`. If the ttl is out of
-    /// range, the request fails with [`Error::InvalidSetting`].
+    /// Sets the ttl: the time that the lease lasts without a heartbeat. The allowed range is from a
+    /// millisecond to 366 days. By default, `#[lockable]` on the struct sets the ttl. If the ttl is
+    /// out of range, the request fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -272,8 +272,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the label under which other callers see the holder, for example the name of a host or a
-    /// worker. A label need not be unique, because each grant also has a random nonce.
+    /// Sets the label of the holder, for example the name of a host or a worker. Errors show the
+    /// label to other callers. Two callers may have the same label, because each grant also has a
+    /// random nonce.
     ///
     /// # Examples
     ///
@@ -307,8 +308,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time for which heartbeats renew the lease. With a limit, a stuck worker cannot
-    /// keep the item for ever. By default, heartbeats renew the lease without a limit.
+    /// Limits the total time for which heartbeats renew the lease. With a limit, a worker that
+    /// makes no progress cannot keep the item for ever. By default, heartbeats renew the lease
+    /// without a limit.
     ///
     /// # Examples
     ///
@@ -327,8 +329,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets where heartbeats run. By default, heartbeats run in a task of the caller's runtime. If
-    /// heartbeats are off, writes under the lease and [`LeaseGuard::extend`] renew it.
+    /// Sets where the heartbeats are sent from. By default, a task on the caller's runtime sends
+    /// the heartbeats. With [`Heartbeat::Off`], only the writes of the guard and
+    /// [`LeaseGuard::extend`] renew the lease.
     ///
     /// # Examples
     ///
@@ -366,8 +369,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the number of times that one request is sent. The limit of requests is at least 1.
-    /// Without a limit, the request is repeated until the deadline.
+    /// Limits the number of attempts of each request. The limit must be at least 1. By default, a
+    /// request is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -410,12 +413,13 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 }
 
 impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
-    /// Limits the wait for a lease that another caller holds. The default is twice the ttl plus the
-    /// allowed clock skew. The default wait is long enough to take over the lease of a crashed
-    /// holder.
+    /// Limits the wait for a lease that another caller holds. By default, the call waits for twice
+    /// the ttl plus the allowed clock skew, which is long enough to take over the lease of a
+    /// crashed holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
-    /// zero, the call tries once, and the [deadline](Self::deadline) limits the call.
+    /// zero, the call tries to acquire the lease once, and the [deadline](Self::deadline) limits
+    /// the call.
     ///
     /// # Examples
     ///
@@ -434,12 +438,12 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 }
 
 impl<T, O> LeaseRequest<T, O> {
-    /// Serves waiting callers in first-come, first-served order. Each caller enters a queue of the
-    /// item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the queue has an
-    /// entry, only its head can write the item.
+    /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
+    /// a queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
+    /// queue has an entry, only its head can write the item.
     ///
-    /// The queue is stored in the item, so its requests cost more if the item is large. With
-    /// `#[lockable(separate)]`, the queue is stored in the separate row. After a
+    /// The queue is stored in the item, so the requests of the queue cost more if the item is
+    /// large. With `#[lockable(separate)]`, the queue is stored in the separate row. After a
     /// [`commit`](LeaseGuard::commit) by the last caller in the queue, a read and a write in the
     /// background remove the empty queue.
     ///
@@ -495,7 +499,8 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
 }
 
 impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
-    /// Enters the queue, and returns the ticket. The ticket reports the progress of the wait.
+    /// Enters the queue of the item, and returns a ticket. The ticket reports the progress of the
+    /// wait, and then returns the lease.
     ///
     /// # Examples
     ///
@@ -520,12 +525,12 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
-    /// place.
+    /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The first report is sent when the call has a place. If the call ends before, the sender
-        // is dropped, and `changed` returns an error.
+        // The first report is sent when the call has a place in the queue. If the call ends before
+        // that, the sender is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

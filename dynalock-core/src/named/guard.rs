@@ -17,20 +17,21 @@ use crate::{
     write::guard::{Guard, sealed},
 };
 
-/// A guard of a named lock that is held: [`Locks::acquire`](crate::Locks::acquire) returns it.
+/// The guard of a named lock, which [`Locks::acquire`](crate::Locks::acquire) returns.
 ///
 /// Heartbeats renew the lease of the lock until the guard is released or dropped.
-/// [`release`](Self::release) waits for DynamoDB's answer. A drop starts a release in the
-/// background. If the background release fails, or if the runtime ends first, the lease expires.
+/// [`release`](Self::release) waits for DynamoDB's answer. A drop of the guard releases the lock in
+/// the background. If the release in the background fails, or if the runtime ends first, the lease
+/// expires.
 ///
 /// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
-/// and [`run`](Self::run) report the loss before another caller can acquire the lock. The lock may
-/// protect a system outside of DynamoDB. That system should refuse each request whose
-/// [`fence`](Self::fence) is lower than the highest fence that it has seen.
+/// and [`run`](Self::run) report the loss before another caller can acquire the lock. If the lock
+/// protects a system outside DynamoDB, this system should refuse each request whose
+/// [`fence`](Self::fence) is lower than the highest fence so far.
 ///
 /// The lock is held as long as this guard lives. `let _ = locks.acquire("a").await?` drops the
-/// guard at once, and `let _guard = ..` keeps it. The lint `clippy::let_underscore_must_use` finds
-/// the first form.
+/// guard at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use`
+/// finds a `let _` that drops a guard.
 #[must_use = "a lock that is dropped is released"]
 pub struct LockGuard {
     row_name: Arc<str>,
@@ -78,8 +79,8 @@ impl LockGuard {
     }
 
     /// Returns the fence: a number that grows with each grant of this lock, over releases and
-    /// crashes. Pass the fence to the system that the lock protects. The protected system can then
-    /// refuse the requests of earlier holders.
+    /// crashes. If the lock protects another system, pass the fence with each request to this
+    /// system. The system can then refuse the requests of earlier holders.
     ///
     /// # Examples
     ///
@@ -96,8 +97,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of the holder, which [`Locks::owner`](crate::Locks::owner) sets. If the
-    /// holder has no label, returns its nonce.
+    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. Without
+    /// a label, returns the nonce of the grant.
     ///
     /// # Examples
     ///
@@ -130,8 +131,8 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).nonce
     }
 
-    /// Returns the payload that was in the row when the lock was granted. If the request for this
-    /// lock had no payload, the result is the payload of an earlier holder.
+    /// Returns the payload that the row contained when the lock was granted. If the request for
+    /// this lock set no payload, the result is the payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -149,14 +150,15 @@ impl LockGuard {
         self.payload.as_deref()
     }
 
-    /// Returns the fence of the previous holder if this call took over its expired lease. Otherwise
-    /// returns `None`. The previous holder may have left its work unfinished.
+    /// Returns the fence of the previous holder, if the call for this lock took over the expired
+    /// lease of that holder. Otherwise returns `None`. A previous holder whose lease expired may
+    /// have left its work unfinished.
     ///
-    /// A returned fence is only a hint that the previous holder crashed. The result is `None` if
-    /// another caller or an operator removed the expired holder. In a call for several locks, the
-    /// result is also `None` if the reply to the removal was lost. After a lost reply, a normal
-    /// release can look like a crash. If your program must notice every crash, store the progress
-    /// of the work together with the work.
+    /// A returned fence is only a hint that the previous holder crashed. If another caller or an
+    /// operator removed the expired holder, the result is `None`. In a call for several locks, the
+    /// result is also `None` if the reply to the removal was lost. If the reply to the request for
+    /// this lock was lost, a normal release of the previous holder can look like a crash. If your
+    /// program must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -175,7 +177,7 @@ impl LockGuard {
     }
 
     /// Returns the time until another caller can acquire the lock, unless a heartbeat renews the
-    /// lock. The remaining time is zero if the lock is lost.
+    /// lock. The remaining time of a lost lock is zero.
     ///
     /// # Examples
     ///
@@ -218,8 +220,8 @@ impl LockGuard {
         self.held.grant.beat().await
     }
 
-    /// Waits until the lock is lost, and returns the reason. The future ends before another caller
-    /// can acquire the lock.
+    /// Waits until the lock is lost, and returns the reason. The future completes before another
+    /// caller can acquire the lock.
     ///
     /// # Examples
     ///
@@ -245,8 +247,8 @@ impl LockGuard {
     }
 
     /// Runs `work`. If the lock is lost, this method drops `work` before another caller can acquire
-    /// the lock. The clock is checked before each poll of `work`. A running poll is not
-    /// interrupted.
+    /// the lock. This method checks the clock before each poll of `work`, but cannot interrupt a
+    /// running poll.
     ///
     /// # Examples
     ///
@@ -284,7 +286,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// The release of a lock that was already lost is not an error.
+    /// If the lock was already lost, the call succeeds.
     ///
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
     ///   ended, so other callers can acquire the lock.
@@ -303,7 +305,7 @@ impl LockGuard {
         self.held.releasing()
     }
 
-    /// Converts the lock into a token. Another task or process can [resume](crate::Locks::resume)
+    /// Converts the guard into a token. Another task or process can [resume](crate::Locks::resume)
     /// the lock from the token. Until the lock is resumed, no heartbeat renews it.
     ///
     /// # Examples
@@ -322,12 +324,12 @@ impl LockGuard {
     }
 
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
-    /// can store the token before it crashes or restarts.
+    /// can store this token, so that it can resume the lock after a crash or a restart.
     ///
-    /// Resume the token only after this guard no longer exists: two processes that use one grant do
-    /// not exclude each other. Late heartbeats of a crashed process are harmless. A late release is
-    /// harmful, because it can end the lock of the process that has resumed the token. Do not
-    /// resume a token if its process may have released the lock.
+    /// Resume the token only when this guard no longer exists: two processes with the same grant do
+    /// not exclude each other. Late heartbeats of a crashed process are harmless. A late release of
+    /// a crashed process can end the lock of the process that has resumed the token. Do not resume
+    /// a token if the earlier process may have sent a release.
     ///
     /// # Examples
     ///

@@ -12,16 +12,16 @@ use crate::{
     lease::held_grant,
 };
 
-/// A guard of several named locks that are held together:
-/// [`Locks::acquire_all`](crate::Locks::acquire_all) returns it.
+/// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
+/// returns.
 ///
-/// The locks were granted together. Each lock is renewed separately. If one lock is lost,
-/// [`lost`](Self::lost) and [`run`](Self::run) report it. The other locks stay held until this
-/// guard is released or dropped.
+/// All locks were granted by one transaction, and each lock has its own heartbeats. If one lock is
+/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. The other locks stay held
+/// until this guard is released or dropped.
 ///
 /// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
-/// drops the guard at once, and `let _guard = ..` keeps it. The lint
-/// `clippy::let_underscore_must_use` finds the first form.
+/// drops the guard at once, and `let _guard = ..` keeps the guard. The lint
+/// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
     /// The locks of this guard, in the order of their names.
@@ -33,7 +33,7 @@ impl LockSetGuard {
         Self { locks }
     }
 
-    /// Returns the locks, in the order of their names.
+    /// Returns the guard of each lock, in the order of the lock names.
     ///
     /// # Examples
     ///
@@ -51,7 +51,8 @@ impl LockSetGuard {
         self.locks.iter()
     }
 
-    /// Returns the lock with this name, or `None` if this guard has no such lock.
+    /// Returns the guard of the lock with this name, or `None` if the lock is not one of these
+    /// locks.
     ///
     /// # Examples
     ///
@@ -64,12 +65,12 @@ impl LockSetGuard {
     /// # }
     /// ```
     pub fn get(&self, name: &str) -> Option<&LockGuard> {
-        // A call names each lock once and sorts the names, so a binary search finds the lock.
+        // `locks` is sorted by name, and each name occurs once, so a binary search finds the lock.
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
-    /// Returns the [fence](LockGuard::fence) of the lock with this name, or `None` if this guard
-    /// has no such lock.
+    /// Returns the [fence](LockGuard::fence) of the lock with this name, or `None` if the lock is
+    /// not one of these locks.
     ///
     /// # Examples
     ///
@@ -86,7 +87,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews that lock. The remaining time is zero if a lock is lost.
+    /// renews that lock. If a lock is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -117,11 +118,12 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the error of the first [`LockGuard::extend`] that fails.
+    /// The call returns the first error of a [`LockGuard::extend`].
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. Some of the leases may have been renewed.
+    /// The future can be dropped at any time. A dropped call may have renewed only some of the
+    /// leases.
     pub async fn extend(&self) -> Result<()> {
         for held in &self.locks {
             held.extend().await?;
@@ -129,8 +131,8 @@ impl LockSetGuard {
         Ok(())
     }
 
-    /// Waits until one of the locks is lost, and returns the reason. The future ends before another
-    /// caller can acquire that lock.
+    /// Waits until one of the locks is lost, and returns the reason. The future completes before
+    /// another caller can acquire that lock.
     ///
     /// # Examples
     ///
@@ -164,8 +166,8 @@ impl LockSetGuard {
     }
 
     /// Runs `work`. If one of the locks is lost, this method drops `work` before another caller can
-    /// acquire that lock. The clock is checked before each poll of `work`. A running poll is not
-    /// interrupted.
+    /// acquire that lock. This method checks the clock before each poll of `work`, but cannot
+    /// interrupt a running poll.
     ///
     /// # Examples
     ///
@@ -203,15 +205,15 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the error of the first [`LockGuard::release`] that fails. The other locks
-    /// are released in any case.
+    /// The call returns the first error of a [`LockGuard::release`]. Even after an error, the call
+    /// releases the other locks.
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time: background tasks finish the releases.
     pub async fn release(self) -> Result<()> {
-        // All releases start before the first answer: a lock must not wait for the slow release of
-        // another lock.
+        // All releases start at once, so that the release of one lock does not wait for the answer
+        // to another.
         let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
         let mut all = Ok(());
         for release in releases {

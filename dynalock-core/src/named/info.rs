@@ -7,7 +7,7 @@ use crate::{
     model::LockModel,
 };
 
-/// The state of a lock as its row shows it: [`Locks::inspect`](crate::Locks::inspect).
+/// The state of a lock in its row, which [`Locks::inspect`](crate::Locks::inspect) returns.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
@@ -15,18 +15,18 @@ pub struct LockInfo {
     pub name: String,
     /// The namespace of the lock: [`Locks::namespace`](crate::Locks::namespace).
     pub namespace: Option<String>,
-    /// The label of the holder, or `None` if the lock is free. If the holder has no label, this is
-    /// its nonce.
+    /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
+    /// is the nonce of its grant.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant, or `None` if the lock is free. The nonce is empty if
-    /// another program wrote the holder.
+    /// The nonce of the holder's grant, or `None` if the lock is free. If another program wrote the
+    /// owner attribute, the nonce may be empty.
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue, without the holder.
     pub waiting: usize,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time until the lease ends by this machine's clock, unless the holder renews it. The
-    /// remaining time is zero for a free lock.
+    /// The time until the lease ends by this machine's clock, unless the holder renews the lease.
+    /// The remaining time of a free lock is zero.
     pub remaining: Duration,
     /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
     pub payload: Option<Vec<u8>>,
@@ -48,8 +48,8 @@ impl LockInfo {
             owner: holder.map(|holder| holder.label.to_owned()),
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
-            // Each row of a lock has a fence from its first grant on. A row without a fence is not
-            // the row of a lock.
+            // The first grant of a lock gives its row a fence. A row without a fence therefore does
+            // not belong to a lock.
             fence: record.last_fence()?,
             remaining,
             payload: payload_of(item),
@@ -67,15 +67,16 @@ impl fmt::Debug for LockInfo {
     }
 }
 
-/// An entry of a fair queue: [`Locks::queue`](crate::Locks::queue).
+/// An entry of a fair queue, which [`Locks::queue`](crate::Locks::queue) returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {
-    /// The number of entries before this one. The entry at position 0 holds the lock.
+    /// The number of entries before this entry. The caller of the entry at position 0 holds the
+    /// lock.
     pub position: usize,
-    /// The label of the caller, or the nonce of the caller if it has no label.
+    /// The label of the caller. If the caller has no label, the nonce of the entry.
     pub owner: String,
-    /// The nonce of the entry. The nonce is empty if another program wrote the entry.
+    /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
     pub nonce: String,
 }
 

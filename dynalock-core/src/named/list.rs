@@ -14,8 +14,8 @@ use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
-/// A stream of all locks of a table: [`Locks::list`](crate::Locks::list). The stream reads the next
-/// page after it has returned all locks of the current page.
+/// A stream of all locks of a table, which [`Locks::list`](crate::Locks::list) returns. The stream
+/// reads the next page when it has returned all locks of the current page.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
@@ -36,8 +36,8 @@ impl LockList {
         Self { settings, read: VecDeque::new(), next: Next::Page(None) }
     }
 
-    /// Returns the next lock, or `None` at the end. Programs without a `StreamExt` can use this
-    /// method.
+    /// Returns the state of the next lock, or `None` after the last lock. A program can call this
+    /// method without a `StreamExt` trait.
     ///
     /// # Examples
     ///
@@ -54,8 +54,8 @@ impl LockList {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](crate::Locks#errors-of-every-call) are possible. An error is the
-    /// last element of the stream.
+    /// The [errors of every call](crate::Locks#errors-of-every-call) are possible. After an error,
+    /// the stream ends.
     ///
     /// # Cancel safety
     ///
@@ -82,7 +82,7 @@ impl Stream for LockList {
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok((items, next)) => {
-                        // A page may have no lock: the loop then requests the next page.
+                        // A page may contain no lock. The loop then requests the next page.
                         self.next = next.map_or(Next::Nothing, |start| Next::Page(Some(start)));
                         let infos: Vec<_> =
                             items.iter().filter_map(|item| LockInfo::read(&self.settings.options, item)).collect();

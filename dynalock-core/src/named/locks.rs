@@ -21,12 +21,11 @@ use crate::{
     tables::{self, TableReport},
 };
 
-/// Locks by name. The rows of the locks are stored in a separate table. A clone of this handle is
-/// cheap.
+/// Locks by name, in a table that contains only locks. A clone of this handle is cheap.
 ///
-/// A lock is a lease. The lease is renewed in the background while the lock is held, and expires if
-/// the holder crashes. The module [`lock`](crate::lock) specifies the protocol, its assumptions and
-/// its limits.
+/// A lock is a lease. A background task renews the lease while the lock is held. If the holder
+/// crashes, the lease expires. The module [`lock`](crate::lock) specifies the protocol, its
+/// assumptions and its limits.
 ///
 /// # Examples
 ///
@@ -57,17 +56,17 @@ use crate::{
 /// | [`Error::InvalidSetting`] | A setting allows no request, for example a ttl of zero. |
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
-/// | [`Error::TableMismatch`] | The key of the table is not a string `name`. |
-/// | [`Error::Rejected`] | DynamoDB refused the request for good. |
-/// | [`Error::Exhausted`] | The deadline, the number of attempts or the retry budget was reached. |
+/// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
+/// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
+/// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
 #[derive(Clone)]
 pub struct Locks {
     pub(crate) settings: Settings,
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. The construction of a handle takes as long as a few
-    /// requests on a local network, so make one handle and clone it.
+    /// Makes a handle for the locks of a table. A program should make one handle and clone it: a
+    /// new handle makes a new SDK client, which takes as long as a few requests on a local network.
     ///
     /// # Examples
     ///
@@ -110,9 +109,10 @@ impl Locks {
         self
     }
 
-    /// Sets the time that a lock lasts without a heartbeat. The default ttl is 20 seconds. The
-    /// allowed range is from a millisecond to 366 days. A heartbeat is sent after each third of the
-    /// ttl. If the ttl is out of range, an acquire fails with [`Error::InvalidSetting`].
+    /// Sets the ttl: the time that a lock lasts without a heartbeat. The default ttl is 20 seconds.
+    /// The allowed range is from a millisecond to 366 days. The guard sends a heartbeat after each
+    /// third of the ttl. If the ttl is out of range, an acquire fails with
+    /// [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -129,12 +129,13 @@ impl Locks {
         self
     }
 
-    /// Limits the wait for a lock that another caller holds. The default is twice the ttl plus the
-    /// allowed clock skew. The default wait is long enough to take over the lock of a crashed
+    /// Limits the wait for a lock that another caller holds. By default, a call waits for twice the
+    /// ttl plus the allowed clock skew, which is long enough to take over the lock of a crashed
     /// holder.
     ///
     /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
-    /// zero, the call tries once, and the [deadline](Self::deadline) limits it.
+    /// zero, the call tries to acquire the lock once, and the [deadline](Self::deadline) limits the
+    /// call.
     ///
     /// # Examples
     ///
@@ -152,7 +153,7 @@ impl Locks {
         self
     }
 
-    /// Sets the rule that decides when a lease has expired. All users of a table need the same
+    /// Sets the rule that decides when a lease has expired. All users of a table must have the same
     /// rule.
     ///
     /// # Examples
@@ -168,8 +169,9 @@ impl Locks {
         self
     }
 
-    /// Sets the label under which other callers see the holder, for example the name of a host or a
-    /// worker. A label need not be unique, because each grant also has a random nonce.
+    /// Sets the label of the holder, for example the name of a host or a worker. Errors show the
+    /// label to other callers. Two callers may have the same label, because each grant also has a
+    /// random nonce.
     ///
     /// # Examples
     ///
@@ -184,8 +186,9 @@ impl Locks {
         self
     }
 
-    /// Limits the time for which heartbeats renew a lock. With a limit, a stuck worker cannot keep
-    /// the lock for ever. By default, heartbeats renew the lock without a limit.
+    /// Limits the total time for which heartbeats renew a lock. With a limit, a worker that makes
+    /// no progress cannot keep the lock for ever. By default, heartbeats renew a lock without a
+    /// limit.
     ///
     /// # Examples
     ///
@@ -202,7 +205,8 @@ impl Locks {
         self
     }
 
-    /// Sets where heartbeats run. By default, they run in a task of the caller's runtime.
+    /// Sets where the heartbeats are sent from. By default, a task on the caller's runtime sends
+    /// the heartbeats.
     ///
     /// # Examples
     ///
@@ -218,9 +222,9 @@ impl Locks {
     }
 
     /// Limits the time of one request with its retries. The default deadline is 5 seconds, and 10
-    /// seconds for the transaction that acquires several locks. A call ends after its deadline if
-    /// DynamoDB does not answer. The [wait](Self::wait) for a lock that another caller holds may
-    /// last longer.
+    /// seconds for the transaction that acquires several locks. The [wait](Self::wait) for a lock
+    /// that another caller holds may last longer than the deadline. If DynamoDB does not answer,
+    /// the call ends at its deadline.
     ///
     /// # Examples
     ///
@@ -238,8 +242,8 @@ impl Locks {
         self
     }
 
-    /// Limits the number of times that one request is sent. The limit of requests is at least 1.
-    /// Without a limit, the request is repeated until the deadline.
+    /// Limits the number of attempts of each request. The limit must be at least 1. By default, a
+    /// request is repeated until the deadline.
     ///
     /// # Examples
     ///
@@ -275,10 +279,10 @@ impl Locks {
         self
     }
 
-    /// Creates the table, and waits at most a minute until it is active. The billing is on-demand,
-    /// unless it is [provisioned](CreateLockTable::provisioned). If the table exists and has the
-    /// key that locks need, a string `name`, the call succeeds and changes nothing. Time to live
-    /// stays off, because it would delete fences.
+    /// Creates the table, and waits at most a minute until the table is active. The billing is
+    /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
+    /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
+    /// live stays off, because it would delete rows with fences.
     ///
     /// # Examples
     ///
@@ -296,13 +300,14 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may have been created. The call can be repeated.
+    /// If the future is dropped, the table may or may not have been created. The call can be
+    /// repeated.
     pub fn create_table(&self) -> CreateLockTable {
         CreateLockTable::new(self.settings.clone())
     }
 
-    /// Compares the table with the requirements of locks: a string `name` as its key, and no time
-    /// to live on an attribute of the lease. The call changes nothing.
+    /// Verifies that the table can store locks: its key is the string `name`, and time to live does
+    /// not use an attribute of the lease. The call changes nothing.
     ///
     /// # Examples
     ///
@@ -318,7 +323,8 @@ impl Locks {
     /// # Errors
     ///
     /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference is not an error.
+    /// missing, the error is [`Error::TableNotFound`]. A difference is part of the report, and not
+    /// an error.
     ///
     /// # Cancel safety
     ///
@@ -328,7 +334,7 @@ impl Locks {
         tables::verify(connection, table, &MODEL, *limits).await
     }
 
-    /// Acquires a lock, and waits while another caller holds it.
+    /// Acquires a lock, and waits while another caller holds the lock.
     ///
     /// # Examples
     ///
@@ -351,8 +357,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the lock was granted, a task on the caller's
-    /// runtime then releases it. If that runtime has ended, the lock expires after its ttl.
+    /// The future can be dropped at any time. If the lock has been granted, a task on the caller's
+    /// runtime then releases the lock. If that runtime has ended, the lock expires after its ttl.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -360,8 +366,8 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], a call that does not wait cannot take over the lease of a crashed
-    /// holder. A takeover then requires a caller that waits and observes the lease.
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder, because
+    /// a takeover requires that the caller waits and observes the lease for a ttl.
     ///
     /// # Examples
     ///
@@ -387,11 +393,12 @@ impl Locks {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires several locks at once: all of them or none. A call can name up to 100 locks.
+    /// Acquires several locks by one transaction: either all of them or none. A call can name up to
+    /// 100 locks.
     ///
     /// The call holds no lock while it waits, so calls for the same locks cannot deadlock. A call
-    /// for many locks waits until all are free at the same moment, and other callers may overtake
-    /// it.
+    /// for many locks waits until all of them are free at the same moment. While the call waits,
+    /// other callers may acquire some of these locks.
     ///
     /// # Examples
     ///
@@ -423,8 +430,8 @@ impl Locks {
     }
 
     /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
-    /// one heartbeat. The heartbeat also succeeds after the end of the lease, if no other caller
-    /// has acquired the lock since.
+    /// one heartbeat. Even if the lease has ended, the heartbeat succeeds unless another caller has
+    /// acquired the lock since.
     ///
     /// # Examples
     ///
@@ -448,8 +455,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The lock is not released, and the token can be
-    /// resumed again while its lease lasts.
+    /// The future can be dropped at any time. A dropped call does not release the lock, so the
+    /// token can be resumed again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
         // The row of an item is in another table, so the name in this token is not a lock of this

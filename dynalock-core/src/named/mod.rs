@@ -1,4 +1,4 @@
-//! Locks by name, stored in a separate table.
+//! Locks by name, in a table that contains only locks.
 
 mod guard;
 mod guard_set;

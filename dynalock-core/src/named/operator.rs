@@ -20,8 +20,8 @@ use crate::{
     retry::{Answered, Attempts},
 };
 
-/// The minimum age, in milliseconds, of the fence of a row that is deleted. The first fence of a
-/// row is the time of its first grant.
+/// The minimum age of a fence, in milliseconds, before `retire` deletes its row. The first fence of
+/// a row is the time of its first grant.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -55,7 +55,7 @@ impl Locks {
     }
 
     /// Returns a stream of the states of all locks of the table. A Scan reads the states page by
-    /// page. The locks have no order, and their states are from different times.
+    /// page. The locks are in no particular order, and their states are from different times.
     ///
     /// # Examples
     ///
@@ -78,15 +78,16 @@ impl Locks {
     /// `true` if the row no longer exists. Returns `false` if the lock is held, or was first
     /// granted within the last minute.
     ///
-    /// If the name is used again, its fences continue above the old fences. The first fence of a
-    /// row is the current time in milliseconds, and a row is deleted only if its fence is at least
-    /// a minute older. The rule of growing fences has two limits. The clocks of all machines must
-    /// differ by less than that minute. The lock must be granted fewer than a thousand times a
-    /// second on average.
+    /// If the name is used again, its new fences are higher than the old fences. The reason is that
+    /// the first fence of a new row is the current time in milliseconds, and that `retire` deletes
+    /// a row only if its fence is at least a minute below the current time. Fences grow only under
+    /// two conditions: the clocks of all machines differ by less than a minute, and the lock is
+    /// granted fewer than a thousand times a second on average.
     ///
-    /// Retire a lock only when no caller acquires it any more. A request to acquire that arrives
-    /// more than a minute after it was sent may find the row deleted. The new fence starts at the
-    /// time of this late request. The new fence may be below the fences of the deleted row.
+    /// Retire a lock only when no caller acquires it any more. If an acquire request is delayed by
+    /// more than a minute, it may create the row again after the delete. The first fence of the new
+    /// row is then the time at which the late request was sent, and may be lower than the fences of
+    /// the deleted row.
     ///
     /// No other call deletes the row of a lock. Do not enable time to live for the table, because
     /// it would delete locks that are held.
@@ -126,19 +127,19 @@ impl Locks {
         match met.await? {
             None => Ok(true),
             Some(Some(_)) => Ok(false),
-            // The row is missing, or a DynamoDB-compatible server does not return it. The read
-            // decides which.
+            // Either the row is missing, or a DynamoDB-compatible server did not return the row
+            // with its refusal. The read shows which of the two is the case.
             Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
         }
     }
 
     /// Takes a lock away from its holder, if the lock is still held with this fence. The holder
-    /// learns of the loss at its next heartbeat, and may continue its work until the heartbeat.
-    /// Only systems that check the fence are protected from the work of the former holder.
+    /// learns of the loss at its next heartbeat, and may continue its work until then. Until this
+    /// heartbeat, only systems that check the fence refuse the requests of the former holder.
     ///
-    /// Returns `false` if the lock is free, or is held with another fence. If a reply was lost,
-    /// `true` means that the grant with this fence has ended: either this call ended it, or its
-    /// holder released the lock.
+    /// Returns `true` if the call ended the grant with this fence. Returns `false` if the lock is
+    /// free, or is held with another fence. If a reply was lost, `true` means that the grant has
+    /// ended, either by this call or by a release of its holder.
     ///
     /// # Examples
     ///
@@ -170,28 +171,28 @@ impl Locks {
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
         // A plain lock with this fence would have been broken above, so only the head of a queue
-        // can still have it.
+        // can still have this fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::new(connection, *limits);
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
-                    // An earlier attempt whose reply was lost has removed the head, or the head has
-                    // left the queue.
+                    // Either an earlier attempt whose reply was lost has removed the head, or the
+                    // head has left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
             }
-            // An earlier attempt whose reply was lost has ended the grant, or its holder has
-            // released it.
+            // Either an earlier attempt whose reply was lost has ended the grant, or its holder has
+            // released the lock.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
-    /// Returns the entries of the fair queue of a lock. The first entry holds the lock. The result
-    /// is empty if no caller uses the queue. A lock with an empty queue may still have a holder,
-    /// and [`inspect`](Self::inspect) returns that holder.
+    /// Returns the entries of the fair queue of a lock. The caller of the first entry holds the
+    /// lock. If no caller uses the queue, the result is empty. A lock with an empty queue may still
+    /// have a holder, which [`inspect`](Self::inspect) returns.
     ///
     /// # Examples
     ///

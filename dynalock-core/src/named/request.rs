@@ -15,12 +15,12 @@ use crate::{
     },
 };
 
-/// A request for one or several locks that has not been sent. The caller changes the settings of
-/// the request, then awaits the request.
+/// A request for one or several locks, before it is sent. The caller may change the settings of the
+/// request, and sends the request by `.await`.
 ///
-/// `O` is the output, `N` is the type of the lock names, and `Q` is the order in which waiting
-/// callers get the lock. [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all`
-/// return this type.
+/// The type parameter `O` is the output of the request, `N` is the type of the lock names, and `Q`
+/// is the order in which waiting callers get the lock. [`Locks::acquire`](crate::Locks::acquire),
+/// `try_acquire` and `acquire_all` return this type.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     settings: Settings,
@@ -35,22 +35,23 @@ impl<O, N> Acquire<O, N> {
         Self { settings, names, payload: None, order: AnyOrder, output: PhantomData }
     }
 
-    /// Serves waiting callers in first-come, first-served order, by a queue. Use `fair` in all
-    /// requests for a lock or in none. A request without `fair` is granted only while the queue is
-    /// empty. A fair request enters the queue only while no caller without `fair` has the lock.
+    /// Lets waiting callers acquire the lock in first-come, first-served order, by a queue in the
+    /// row of the lock. Use `fair` in all requests for a lock or in none. A request without `fair`
+    /// is granted only while the queue is empty. A fair request enters the queue only while no
+    /// caller without `fair` has the lock.
     ///
     /// | | cost |
     /// |---|---|
-    /// | an acquisition, while the row is below a kilobyte (up to about 25 waiters) | 2 write units; 2.35 with a ttl of 2 seconds |
+    /// | an acquisition, while the row is smaller than a kilobyte (up to about 25 waiters) | 2 write units; 2.35 with a ttl of 2 seconds |
     /// | each further kilobyte of the row | 2 write units |
-    /// | the wait of the next waiter | an eventually consistent or consistent read every quarter of a second; less often farther behind |
-    /// | the last caller that leaves | one more read |
+    /// | the wait of the next waiter | an eventually consistent or consistent read every quarter of a second. A caller farther behind reads less often |
+    /// | the release by the last caller in the queue | one more read |
     ///
     /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
-    /// waiter is removed at most one ttl after it has become the head. A client that loses its
-    /// connection during a request gives up its place as soon as DynamoDB answers again. Until
-    /// DynamoDB answers, further calls of this client for the queue wait, and end with their
-    /// deadline.
+    /// waiter is removed at most one ttl after it has become the head. If a client loses its
+    /// connection during a request, the client gives up its place as soon as DynamoDB answers
+    /// again. Until DynamoDB answers, further calls of this client for the same queue wait, at most
+    /// until their deadline.
     ///
     /// # Examples
     ///
@@ -127,7 +128,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the time for which heartbeats renew the lock:
+    /// Limits the total time for which heartbeats renew the lock:
     /// [`Locks::max_hold`](crate::Locks::max_hold).
     ///
     /// # Examples
@@ -146,8 +147,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets where heartbeats run: [`Locks::heartbeat`](crate::Locks::heartbeat). If heartbeats are
-    /// off, [`LockGuard::extend`] renews the lock.
+    /// Sets where the heartbeats are sent from: [`Locks::heartbeat`](crate::Locks::heartbeat). With
+    /// [`Heartbeat::Off`], only [`LockGuard::extend`] renews the lock.
     ///
     /// # Examples
     ///
@@ -184,8 +185,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the number of times that one request is sent:
-    /// [`Locks::attempts`](crate::Locks::attempts).
+    /// Limits the number of attempts of each request: [`Locks::attempts`](crate::Locks::attempts).
     ///
     /// # Examples
     ///
@@ -222,9 +222,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Stores bytes in the row of the lock. Other callers can [inspect](crate::Locks::inspect)
-    /// these bytes, and the next holder can read them. The bytes stay in the row when the lock is
-    /// released.
+    /// Stores bytes in the row of the lock. Other callers read these bytes by
+    /// [`inspect`](crate::Locks::inspect), and the next holder by [`LockGuard::payload`]. The bytes
+    /// stay in the row when the lock is released.
     ///
     /// # Examples
     ///
@@ -286,8 +286,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 
     /// Returns the parameters of each lock once, in the order of the lock names.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
-        // DynamoDB refuses a transaction that names a row twice. The guard finds its locks by their
-        // sorted names.
+        // Each name must occur once, because DynamoDB refuses a transaction that names a row twice.
+        // The names must be sorted, because the guard finds its locks by a binary search.
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
@@ -357,7 +357,8 @@ fn acquire_all(
 }
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
-    /// Enters the queue, and returns the ticket. The ticket reports the progress of the wait.
+    /// Enters the queue of the lock, and returns a ticket. The ticket reports the progress of the
+    /// wait, and then returns the lock.
     ///
     /// # Examples
     ///
@@ -380,16 +381,17 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
-    /// place.
+    /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The first report is sent when the call has a place. If the call ends before, the sender
-        // is dropped, and `changed` returns an error.
+        // The first report is sent when the call has a place in the queue. If the call ends before
+        // that, the sender is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
-        // The call got the lock at once, or failed. A ticket without a wait has the lock already.
+        // The call got the lock at once, or failed. If it got the lock, the ticket contains the
+        // lock from the start.
         let guard = answer.await?;
         Ok(QueueTicket::new(std::future::ready(Ok(guard)), seen))
     }

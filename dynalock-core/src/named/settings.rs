@@ -21,7 +21,8 @@ pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
-    // A model has a version and write ids. The rows of named locks store neither.
+    // Each model has these two settings, but the rows of named locks store neither a version nor
+    // write ids.
     version: "_version",
     version_is_field: false,
     times: TimesModel::NONE,

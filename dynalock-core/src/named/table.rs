@@ -13,8 +13,9 @@ use crate::{
     tables::{self, Creation},
 };
 
-/// The creation of a table of locks, made by [`Locks::create_table`](super::Locks::create_table).
-/// Change its settings, then `.await` it.
+/// A request that creates a table of locks, which
+/// [`Locks::create_table`](super::Locks::create_table) returns. Change the settings of the request,
+/// then `.await` the request.
 #[must_use = "a table is created only when this is awaited"]
 pub struct CreateLockTable {
     locks: Settings,
@@ -28,8 +29,8 @@ impl CreateLockTable {
     }
 
     /// Sets provisioned billing for the new table: DynamoDB bills this number of read and write
-    /// units per second, even if they are not used. The default is on-demand billing. An existing
-    /// table keeps its billing.
+    /// units per second, even if the program does not use them. Without this setting, the billing
+    /// is on-demand. An existing table keeps its billing.
     ///
     /// # Examples
     ///
@@ -45,7 +46,7 @@ impl CreateLockTable {
     }
 
     /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. An existing table keeps its setting.
+    /// switched off. If the table already exists, the call does not change its protection.
     ///
     /// # Examples
     ///
@@ -60,7 +61,7 @@ impl CreateLockTable {
         self
     }
 
-    /// Limits the time of the call. The default is one minute.
+    /// Limits the time of the call. The default deadline is one minute.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! Keeps the body of a request, so that the repeated request has exactly the same bytes.
+//! Keeps the body of a request, so that a repetition of the request has exactly the same bytes.
 
 use std::{
     future::Future,
@@ -13,7 +13,7 @@ use aws_smithy_types::body::SdkBody;
 pub(super) struct Body(Arc<Mutex<Option<SdkBody>>>);
 
 tokio::task_local! {
-    /// The place where the request of the current task stores its body.
+    /// The [`Body`] into which the request of the current task stores its body.
     static KEPT: Body;
 }
 
@@ -28,12 +28,13 @@ impl Body {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Replaces the body of a request by the stored body.
+    /// Replaces the body of a request by the body that was stored from an earlier request.
     pub(super) fn put_into(&self, request: &mut HttpRequest) {
         // A panic cannot leave the body half-written, so a poisoned lock is used like any other.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
-        // The length of the new body can differ from the length of the replaced one.
+        // The stored body may have another length than the replaced body, so the header must change
+        // as well.
         if let Some(length) = body.content_length() {
             request.headers_mut().insert("content-length", length.to_string());
         }
@@ -43,7 +44,7 @@ impl Body {
 
 /// Stores the body of a request, if the current task runs in [`Body::keep`].
 pub(crate) fn keep_body(request: &HttpRequest) {
-    // The request of another operation has no place for its body, which is no error.
+    // Only transactions run in [`Body::keep`]. For all other requests, the body is not stored.
     let _ = KEPT.try_with(|kept| {
         *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = request.body().try_clone();
     });

@@ -18,7 +18,7 @@ use crate::{
     error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
 };
 
-/// The failure of a request. Each variant stands for one next step of the retry loop.
+/// The failure of a request. Each variant stands for one reaction of the retry loop.
 pub(crate) enum Failure {
     /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
     Condition(Option<Item>),
@@ -35,8 +35,8 @@ pub(crate) enum Failure {
     /// An earlier copy of the request is still running. The retry loop sends the request again
     /// under the same token, and treats the outcome as unknown.
     InProgress(Refusal),
-    /// The request may have been applied. The retry loop sends it again under the same write id,
-    /// and treats the outcome as unknown.
+    /// The request may have been applied. The retry loop sends the write again with the same write
+    /// id, and treats the outcome as unknown.
     Ambiguous(Unavailable),
     /// The client cannot send any request, because of its configuration. The retry loop stops.
     Misconfigured(Misconfigured),
@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     InvalidSetting(InvalidSetting),
     /// The table of the request does not exist. The retry loop stops.
     NoTable,
-    /// The same request would fail again. The retry loop stops.
+    /// DynamoDB refused the request, and would refuse it again. The retry loop stops.
     Permanent(Refusal),
 }
 
@@ -69,8 +69,8 @@ impl Failure {
         }
     }
 
-    /// Converts the failure of a request that never left the SDK. The result is a failure that says
-    /// that nothing was sent.
+    /// Converts the failure of a request that never left the SDK into a failure that says so. A
+    /// request that never left the SDK was certainly not applied.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
@@ -80,11 +80,11 @@ impl Failure {
     }
 }
 
-/// An error type of one SDK operation. Some errors of this type contain data in addition to their
-/// error code.
+/// The error type of one SDK operation. Some errors of an operation contain data in addition to
+/// their error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that carries data, for example the item of a false
-    /// condition. Returns `None` for any other error.
+    /// condition. Returns `None` for an error without data.
     fn modelled(&mut self) -> Option<Failure>;
 }
 
@@ -92,7 +92,8 @@ pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + S
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
-        // The SDK's timeout can end the wait for a reply after the request was applied.
+        // The request may have been applied before the timeout of the SDK ended the wait for its
+        // reply.
         SdkError::TimeoutError(_) => Failure::timeout(),
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
@@ -128,8 +129,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The order of these tests matters. A refused connection proves that nothing was sent. A
-    // timeout proves nothing, unless a more exact cause was found before.
+    // The order of these tests matters. A refused connection proves that the request was not sent.
+    // A timeout proves nothing, so the tests for exact causes come first.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -148,7 +149,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     Failure::Ambiguous(Unavailable::Connection(chain(error).into()))
 }
 
-/// Returns the wrong or missing part of the configuration, if the configuration caused the failure.
+/// Returns the wrong or missing part of the client's configuration, or `None` if the configuration
+/// did not cause the failure.
 ///
 /// The SDK and its HTTP client keep most of these error types private, so this function compares
 /// their texts. The test `faults::configuration` compares the texts with the SDK. If the SDK
@@ -166,8 +168,8 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
             Some(CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_)) => {
                 return Some(Misconfigured::Credentials(why()));
             }
-            // A provider that failed or timed out may succeed the next time, so this failure is not
-            // permanent.
+            // A credentials provider that failed or timed out may succeed the next time, so the
+            // failure is not permanent.
             Some(_) => return None,
             None => {}
         }
@@ -181,21 +183,20 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
         if cause.is::<HttpError>() || text.starts_with(NO_SCHEME) {
             return Some(Misconfigured::Endpoint(why()));
         }
-        // A resolver that does not answer may answer later. A name that does not exist is an error
-        // of the configuration.
+        // A name server that does not answer may answer later. A host name that does not exist is
+        // an error of the configuration.
         (text.contains(NO_ADDRESS) && !text.contains(FOR_NOW)).then(|| Misconfigured::Host(why()))
     })
 }
 
-/// Returns whether the HTTP client failed before it had a connection. A failure without a
-/// connection proves that nothing was sent. The type of the error is private, so this function
-/// compares its text.
+/// Returns whether the HTTP client failed before it had a connection. In this failure, the request
+/// was certainly not sent. The type of this error is private, so the function compares its text.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Returns whether the server refused the connection. A refused connection proves that nothing was
-/// sent.
+/// Returns whether the server refused the connection. In this failure, the request was certainly
+/// not sent.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())
@@ -209,8 +210,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // The order of the arms matters. The status of the response decides first: a 2xx or a 5xx may
-    // follow a write that was applied.
+    // The order of the arms matters. The HTTP status of the response decides first, because
+    // DynamoDB may have applied a write that it answered with status 2xx or 5xx.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
@@ -238,8 +239,8 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
-/// Returns the texts of an error and of its causes. Texts with a brace are left out, because the
-/// SDK prints whole requests with their items there.
+/// Returns the texts of an error and of its causes. Texts with a brace are left out, because such a
+/// text of the SDK may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::{Client, operation::get_item::GetItemError};
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::codec::Item;
 
-/// A GetItem of one key.
+/// A GetItem request for one key.
 pub(crate) struct GetItem {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,

@@ -29,15 +29,15 @@ impl GetMany {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let output = client.batch_get_item().request_items(&*self.table, keys).send().await.map_err(classify)?;
-        // DynamoDB may answer with the table's name or its ARN. The request has only one table, so
-        // each answer belongs to it.
+        // DynamoDB may answer with the table's name or its ARN. The request names only one table,
+        // so each answer belongs to this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
     }
 }
 
-/// A TransactGetItems. All items of the answer are from the same moment.
+/// A TransactGetItems. All items in the answer are from the same moment.
 pub(crate) struct TransactGet {
     /// The tables and keys of the items.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,
@@ -54,7 +54,8 @@ impl TransactGet {
         let gets = gets.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let output = client.transact_get_items().set_transact_items(Some(gets)).send().await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
-        // The answers belong to the keys by their position, so a wrong number makes them useless.
+        // Each answer belongs to the key at the same position, so an answer with a wrong number of
+        // items cannot be used.
         match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {
@@ -72,7 +73,8 @@ impl ServiceFailure for BatchGetItemError {
 }
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Returns the most severe reason as the failure, because a read has no conditions.
+    /// Returns the most severe reason of a cancellation. A read has no conditions, so no reason
+    /// contains an item.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

@@ -1,4 +1,4 @@
-//! This module sends the requests to DynamoDB and interprets the answers.
+//! Sends requests to DynamoDB, and interprets the answers.
 
 mod body;
 mod classify;

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::{Client, operation::query::QueryError, types::Select};
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::codec::Item;
 
-/// The part of a Query or a Scan that is the same for all its pages.
+/// The settings of a Query or a Scan that are the same for all its pages.
 pub(crate) struct PageRequest {
     pub(crate) table: Arc<str>,
     pub(crate) index: Option<&'static str>,
@@ -25,7 +25,7 @@ pub(crate) enum Access {
     Scan,
 }
 
-/// The content of a page.
+/// The part of each item that a page contains.
 #[derive(Clone)]
 pub(crate) enum Selection {
     /// The page has all attributes of the table or index.
@@ -41,7 +41,8 @@ pub(crate) enum Selection {
 pub(crate) struct PageStart {
     /// The key of the last item before the page, or `None` for the first page.
     pub(crate) after: Option<Item>,
-    /// The maximum number of items that DynamoDB evaluates, before the filter.
+    /// The maximum number of items that DynamoDB evaluates for the page. DynamoDB counts the items
+    /// before it applies the filter.
     pub(crate) limit: Option<i32>,
     /// The segment of a parallel scan, or `None` for any other read.
     pub(crate) segment: Option<Segment>,
@@ -90,7 +91,7 @@ macro_rules! page {
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),
-            // An empty key as the start of the next page would begin the read again.
+            // With an empty key as its start, the next page would be the first page again.
             next: output.last_evaluated_key.filter(|key| !key.is_empty()),
         })
     }};

@@ -20,7 +20,7 @@ impl PutMany {
     /// The maximum number of items in one request.
     pub(crate) const MOST: usize = 25;
 
-    /// Returns the items that remain to be written, in any order.
+    /// Sends the request. Returns the items that DynamoDB has not written yet, in any order.
     pub(crate) async fn send(self, client: &Client) -> Result<Vec<Item>, Failure> {
         const NO_PUT: &str = "an unprocessed item is no put";
         let put = |item| {
@@ -30,8 +30,8 @@ impl PutMany {
         let puts = self.items.into_iter().map(put).collect::<Result<_, _>>();
         let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let output = client.batch_write_item().request_items(&*self.table, puts).send().await.map_err(classify)?;
-        // The request has one table, by its name or its ARN, so each table name in the answer means
-        // this table.
+        // DynamoDB may answer with the table's name or its ARN. The request names only one table,
+        // so all items belong to this table.
         let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);
         let left = left.map(|write| write.put_request.map(|put| put.item));
         left.collect::<Option<_>>().ok_or_else(|| Failure::Ambiguous(Unavailable::Unreadable(NO_PUT.into())))

@@ -10,7 +10,7 @@ pub(crate) struct ActionReasons {
 }
 
 impl ActionReasons {
-    /// Reads the reasons of a cancellation. `whole` is the error of the whole transaction.
+    /// Parses the reasons of a cancellation. `whole` is the error of the whole transaction.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
@@ -30,7 +30,7 @@ impl ActionReasons {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// Returns the index of the first action whose key does not fit its table.
+    /// Returns the index of the first action whose key attributes differ from those of its table.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
@@ -49,7 +49,7 @@ impl ActionReasons {
     /// Returns the most severe reason as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
-        // Without reasons, only the error of the whole transaction is known.
+        // If DynamoDB sent no reasons, only the error of the whole transaction is known.
         let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
         match class_of(refusal.code()) {
             Some(CancellationClass::Conflict) => Failure::Condition(item),
@@ -60,7 +60,7 @@ impl ActionReasons {
     }
 }
 
-/// Returns the rank of a class. The reason with the highest rank decides the next step.
+/// Returns the rank of a class. The reason with the highest rank decides how the retry loop reacts.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,
@@ -70,10 +70,10 @@ fn severity(class: CancellationClass) -> u8 {
     }
 }
 
-/// Reads the reason of one action. `whole` is the error of the whole transaction.
+/// Parses the reason of one action. `whole` is the error of the whole transaction.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
-    // DynamoDB leaves out the message of some reasons. The message of the transaction lists all
-    // codes.
+    // Some reasons have no message. The message of the whole transaction, which lists all codes,
+    // takes its place.
     let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
     let request_id = whole.request_id().map(str::to_owned);
     ActionReason { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }

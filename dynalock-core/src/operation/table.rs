@@ -31,11 +31,11 @@ pub(crate) struct TableSettings {
 pub(crate) enum Billing {
     #[default]
     OnDemand,
-    /// The read and write units of each second, for the table and for each global index.
+    /// The read and write units per second, for the table and for each global index.
     Provisioned { read: u32, write: u32 },
 }
 
-/// The protection of a table, by which DynamoDB refuses to delete it.
+/// Whether DynamoDB refuses to delete the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum DeletionProtection {
     #[default]

@@ -9,11 +9,12 @@ use super::{
 };
 use crate::error::Refusal;
 
-/// A TransactWriteItems. Each repetition has the same bytes, because DynamoDB Local compares the
-/// bytes of requests with the same token. Another order of map entries would be another request.
+/// A TransactWriteItems. Each repetition of the request has the same bytes. DynamoDB Local compares
+/// the bytes of requests with the same token, and refuses a repetition whose map entries have
+/// another order.
 pub(crate) struct Transact {
-    /// The actions. The first send takes the actions out, because a copy would cost as much as a
-    /// new request.
+    /// The actions, or `None` after the first send. The first send moves the actions into the
+    /// request, because a copy would cost as much as a new request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table of each action.
     tables: Vec<Arc<str>>,
@@ -54,16 +55,16 @@ impl Transact {
             None if self.body.is_kept() => {
                 let body = self.body.clone();
                 let request = client.transact_write_items().customize();
-                // The actions are gone, so the SDK builds an empty request. Its body is replaced
-                // before the request is signed.
+                // The first send has moved the actions out, so the SDK builds an empty request. The
+                // stored body takes the place of the empty body before the SDK signs the request.
                 request.mutate_request(move |request| body.put_into(request)).send().await
             }
             None => return Err(Failure::Permanent(not_made())),
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // The reasons belong to the actions by their position, so a wrong number makes them
-            // useless.
+            // Each reason belongs to the action at the same position, so a wrong number of reasons
+            // cannot be used.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -74,8 +75,8 @@ impl Transact {
     }
 }
 
-/// Returns the refusal for a repetition without a stored body. The SDK builds the body before it
-/// waits for anything, so a first send always stores it.
+/// Returns the refusal of a repetition without a stored body. There is always a stored body: the
+/// SDK builds the body before its first await, so the first send stores the body.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

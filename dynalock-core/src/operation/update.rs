@@ -23,7 +23,7 @@ pub(crate) struct UpdateItem {
 }
 
 impl UpdateItem {
-    /// Returns the item before the update, or `None` if there was no item.
+    /// Sends the update. Returns the item before the update, or `None` if the key had no item.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let request = client
             .update_item()
@@ -39,7 +39,8 @@ impl UpdateItem {
     }
 }
 
-/// Converts the update into an action of a transaction. An action of a transaction returns no item.
+/// Converts the update into a write that can be an action of a transaction. In a transaction,
+/// DynamoDB does not return the item.
 impl From<UpdateItem> for Write {
     fn from(update: UpdateItem) -> Self {
         let UpdateItem { table, key, text, condition, names, values } = update;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{codec::Item, expression::Placeholders};
 
-/// One write that is ready to be sent.
+/// One write, with all parameters of its request.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
@@ -35,8 +35,8 @@ pub(crate) enum Action {
     Put(Item),
     /// An UpdateItem with this expression.
     Update(String),
-    /// An UpdateItem with the expression of a patch. A single request returns the item after the
-    /// update.
+    /// An UpdateItem with the expression of a patch. As a single request, it returns the item after
+    /// the patch.
     Patch(String),
     /// A DeleteItem of the whole item.
     Delete,
@@ -87,15 +87,15 @@ impl Write {
         sent.map(|()| None)
     }
 
-    /// Returns placeholders that continue the numbering of this write.
+    /// Returns placeholders whose numbers continue after the placeholders of this write.
     pub(crate) fn placeholders(&self) -> Placeholders {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
         Placeholders::after(names, values)
     }
 
-    /// Adds a second condition on the same item. The placeholders of the condition must continue
-    /// the numbering of this write.
+    /// Adds a second condition on the same item. The placeholders of the condition must come from
+    /// [`placeholders`](Self::placeholders) of this write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
             // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own

@@ -21,36 +21,38 @@ use crate::{
     retry::Limits,
 };
 
-/// A query or a scan that has not been sent. The caller changes the settings of the read, then
-/// sends the read with a method of this table:
+/// A query or a scan, before it is sent. The caller may change the settings of the read, and then
+/// sends the read by one of these methods:
 ///
 /// | method | result |
 /// |---|---|
-/// | [`stream`](Self::stream) | the items one after the other, with the next page on its way |
+/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page early |
 /// | [`collect`](Self::collect) | all items |
 /// | [`first`](Self::first) | the first item |
 /// | [`count`](Self::count) | the number of items |
-/// | [`page`](Self::page) | some items, and a token for the next ones |
+/// | [`page`](Self::page) | the items of one page, and a token for the next page |
 ///
 /// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
-/// index, and [`Repository::scan`] reads the whole table. The type `K` is the kind of the read. The
-/// kind decides which settings the read has.
+/// index, and [`Repository::scan`] reads the whole table. The type parameter `K` is the kind of the
+/// read, which decides the settings that the read has.
 ///
 /// # What a read of many items promises
 ///
 /// - Expired items are neither returned nor counted, unless the read is
 ///   [`including_expired`](Self::including_expired). If an index does not hold the field with
-///   `#[dynalock(expires)]`, its keys and their count may include expired items.
-/// - Each item is a [`Stored`](crate::Stored) value. The writes of these values are checked like
-///   those of a value from [`Repository::get`].
+///   `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong to
+///   expired items.
+/// - Each item is a [`Stored`](crate::Stored) value. The write of a value from a query is checked
+///   like the write of a value from [`Repository::get`].
 /// - The items are not read at one moment. If two writes happen during a query, the query may show
-///   the later write and miss the earlier one. A query may show or miss an item that is created or
-///   deleted during the query. [`transact`](crate::transact) does not cover queries.
+///   the later write and miss the earlier write. A query may show or miss an item that is created
+///   or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot send
+///   queries.
 /// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
-/// - Reads are strongly consistent, unless the caller asks for an
-///   [`eventually_consistent`](Self::eventually_consistent) read. Reads of global indexes are
-///   always eventually consistent.
-/// - A lost or throttled request is sent again. The deadline limits the time for each page.
+/// - Reads are strongly consistent, unless [`eventually_consistent`](Self::eventually_consistent)
+///   is set. Reads of global indexes are always eventually consistent.
+/// - A lost or throttled request is sent again. The deadline limits the time for each page, not for
+///   the whole read.
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
 pub struct Query<T, K> {
     repository: Repository<T>,
@@ -95,8 +97,8 @@ impl<T: Versioned> Repository<T> {
         Query::new(self, Some(T::partition(partition)))
     }
 
-    /// Makes a scan of all items of the table, in no defined order. DynamoDB reads the whole table
-    /// for a scan, and charges for all of these reads.
+    /// Makes a scan of all items of the table, in no particular order. DynamoDB reads the whole
+    /// table for a scan, and charges for these reads.
     ///
     /// # Examples
     ///
@@ -143,7 +145,7 @@ impl<T, K> Query<T, K> {
         Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
     }
 
-    /// Returns the same query with the setting that its items are read from the table.
+    /// Returns the same query, which now reads the items from the table by the keys in the index.
     pub(super) fn fetching<F>(self) -> Query<T, F> {
         Query { fetches: true, ..self.of_kind() }
     }
@@ -168,8 +170,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the query to the items in a range of the sort key: a value, `a..`, `a..=b`, `..=b`,
-    /// `..b`, `..`, and `a..b` for whole numbers. An empty range, for example `9..=7`, returns no
-    /// items and sends no request. A second range replaces the first one.
+    /// `..b`, `..`, and `a..b` for whole numbers. With an empty range, for example `9..=7`, the
+    /// query returns no items and sends no request. A later range replaces an earlier range.
     ///
     /// # Examples
     ///
@@ -192,7 +194,7 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the query to the items whose sort key begins with a prefix. The sort key must be a
-    /// string or bytes. The prefix replaces an earlier range.
+    /// string or bytes. The prefix replaces a range that was set before.
     ///
     /// # Examples
     ///
@@ -233,7 +235,7 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of items in the result, counted after the filter. For
+    /// Limits the number of items in the result. Items that the filter leaves out do not count. For
     /// [`page`](Self::page), the limit is the maximum number of items in a page.
     ///
     /// # Examples
@@ -255,10 +257,10 @@ impl<T, K> Query<T, K> {
 
     /// Leaves out the items for which a condition is false. DynamoDB evaluates the condition after
     /// it has read the items. A filter therefore reduces the transferred bytes, but not the read
-    /// units. A second filter applies in addition to the first one.
+    /// units. If several filters are set, all of them apply.
     ///
-    /// DynamoDB refuses a filter of a query that names a key attribute. Use [`sort`](Self::sort)
-    /// for the sort key.
+    /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
+    /// the sort key, use [`sort`](Self::sort).
     ///
     /// # Examples
     ///
@@ -279,8 +281,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Makes the read eventually consistent: it may miss the most recent writes, and costs half the
-    /// read units.
+    /// Makes the read eventually consistent: the read may miss the most recent writes, and costs
+    /// half the read units.
     ///
     /// # Examples
     ///
@@ -321,8 +323,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the time for each page, over all its requests and pauses. The default is the deadline
-    /// of the repository.
+    /// Limits the time for each page, including all requests for the page and the pauses between
+    /// them. The default deadline is the deadline of the repository.
     ///
     /// # Examples
     ///
@@ -342,9 +344,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of failed requests for each page of DynamoDB. The limit is at least 1.
-    /// Without a limit, the requests are repeated until the deadline. A limit of 0 makes the read
-    /// fail with [`Error::InvalidSetting`].
+    /// Limits the number of failed requests for each page of DynamoDB. The limit must be 1 or more.
+    /// By default, a failed request is repeated until the deadline. With a limit of 0, the read
+    /// fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -363,9 +365,10 @@ impl<T, K> Query<T, K> {
     }
 
     /// Signs the page tokens with a secret of the program, and refuses tokens without a valid
-    /// signature. Without a secret, a caller can edit a token so that the query continues at
-    /// another key. A caller can never change the query itself. The signature is HMAC-SHA-256, so
-    /// use 32 random bytes as the secret. A signed token still shows its key in readable form.
+    /// signature. Without a secret, a client of the program can edit a token, so that the query
+    /// continues at another key. A token cannot change the query itself. The signature is
+    /// HMAC-SHA-256, so use 32 random bytes as the secret. A signed token still shows its key in
+    /// readable form.
     ///
     /// # Examples
     ///
@@ -389,7 +392,8 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items.
+    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even from an
+    /// index with fewer attributes.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
         let query = match spec.index {
@@ -402,9 +406,9 @@ impl<T> Query<T, InTable> {
 }
 
 impl<T> Query<T, WholeTable> {
-    /// Divides the table into segments that are read in parallel. The number of segments is 1 to
-    /// 1,000,000. Each segment has at most one request in flight. Any other number of segments
-    /// makes the scan fail with [`Error::InvalidSetting`].
+    /// Divides the table into segments, which the scan reads in parallel. Each segment has at most
+    /// one request in flight. The number of segments must be 1 to 1,000,000. With 0 segments or
+    /// more than 1,000,000 segments, the scan fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -443,8 +447,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// The elements of the stream can be the errors of [`collect`](Self::collect). [`ItemStream`]
-    /// documents which errors end the stream.
+    /// An element of the stream can be any error that [`collect`](Self::collect) returns.
+    /// [`ItemStream`] documents which errors end the stream.
     ///
     /// # Cancel safety
     ///
@@ -471,9 +475,10 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`]: an item does not fit `T`. A [`stream`](Self::stream) continues after an
-    ///   item that does not fit.
-    /// - [`Error::Corrupt`]: a bookkeeping attribute of an item is invalid.
+    /// - [`Error::Decode`]: an item cannot be decoded into a `T`. A [`stream`](Self::stream)
+    ///   continues after an item that cannot be decoded.
+    /// - [`Error::Corrupt`]: an attribute of the library in an item, for example `_writes`, is
+    ///   invalid.
     /// - [`Error::Encode`]: an operand of the filter cannot be stored.
     /// - [`Error::IndexNotFound`]: the table does not have the index.
     /// - [`Error::Rejected`]: DynamoDB refused the query, for example because its filter names a
@@ -516,14 +521,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The future can be dropped at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
-        // A limit of 0 that the caller has set stays 0.
+        // If the caller has set a limit of 0, the limit stays 0.
         let limit = self.limit.map_or(1, |limit| limit.min(1));
         self.limit(limit).stream().next().await.transpose()
     }
 
     /// Returns the number of items, at most the [`limit`](Self::limit). DynamoDB reads all the
-    /// items and charges for them, but does not transfer them. Items that do not fit their struct
-    /// are counted, too.
+    /// items and charges for these reads, but does not transfer the items. Items that cannot be
+    /// decoded are also counted.
     ///
     /// # Examples
     ///
@@ -550,7 +555,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut feed = self.feed(Selection::Count);
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
-            // A page can hold more items than are wanted, because the limit of a request doubles.
+            // A page can contain more items than the limit, because each further request evaluates
+            // twice as many items.
             count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
             if Some(count) == limit {
                 break;
@@ -559,13 +565,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(count)
     }
 
-    /// Returns one page of items, and the token of the next page. The page begins where `token`
-    /// points. Without a token, the page begins at the first item.
+    /// Returns one page of items, and the token of the next page. The page begins at the place that
+    /// `token` names. Without a token, the page begins at the first item.
     ///
-    /// A page has at most as many items as [`limit`](Self::limit) allows. Without a limit, a page
-    /// has the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves too few
-    /// items, the page ends after ten requests. A page can therefore be empty although a next page
-    /// exists.
+    /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
+    /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
+    /// so many items that the page does not become full, the page ends after ten requests. A page
+    /// can therefore be empty even if it is not the last page.
     ///
     /// # Examples
     ///
@@ -584,14 +590,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// - [`Error::PageToken`]: the token belongs to another query, or this library did not make it.
-    /// - The other errors are the same as for [`collect`](Self::collect). An item with
-    ///   [`Error::Decode`] or [`Error::Corrupt`] is an element of the page.
+    /// - [`Error::PageToken`]: the token belongs to another query, or was not made by this library.
+    /// - The errors of [`collect`](Self::collect) are possible too, except [`Error::Decode`] and
+    ///   [`Error::Corrupt`]: the page contains these errors in place of their items.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The same token can be used
-    /// again.
+    /// The future can be dropped at any time: a read changes nothing. The token can be used again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,
@@ -621,8 +626,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             Some(index) => (index.partition_key, index.sort_key),
             None => (model.partition_key, model.sort_key),
         };
-        // DynamoDB refuses an empty key value and a BETWEEN whose bounds are in the wrong order. A
-        // program that computes its bounds must get an empty result instead.
+        // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order. A
+        // program that computes its bounds should get an empty result instead of an error.
         let bounds = self.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.partition {
@@ -633,14 +638,15 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             }
             None => Access::Scan,
         };
-        // This test comes after the check of the partition key, so that an invalid key is an error
-        // with each range.
+        // The partition key was checked above, so that an invalid key is an error even with an
+        // empty range.
         if bounds == SortBounds::Nothing || self.limit == Some(0) {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
         // DynamoDB names a place in an index by the keys of the index and of the table, because an
-        // index can hold several items with the same index key. A key attribute may be in both.
+        // index can hold several items with the same index key. An attribute may be part of both
+        // keys.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
@@ -648,7 +654,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
-            // DynamoDB would count the rows of leases and the expired items.
+            // DynamoDB's own count would include the rows of leases and the expired items.
             Selection::Count if hides_lease_rows || expires.is_some() => {
                 Selection::Projection(projection(&keys, expires, &mut to))
             }
@@ -656,7 +662,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         };
         let (names, values) = to.finish();
         let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
-        // A count of the keys is a count of the items, so the items are not read.
+        // The number of keys is the number of items, so a count does not read the items.
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
@@ -665,8 +671,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, model, request, keys, hides_lease_rows, hides_expired, fetches }))
     }
 
-    /// Returns whether the read finds an attribute: the table holds all attributes, and an index
-    /// may hold only some.
+    /// Returns whether the items that the read finds contain an attribute. The table holds all
+    /// attributes, and an index may hold only some of them.
     fn holds(&self, name: &str) -> bool {
         self.index.is_none_or(|index| match index.projection {
             Projection::All => true,
@@ -711,7 +717,7 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
 
 /// Returns an error for a partition key value that DynamoDB would refuse.
 fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
-    // DynamoDB's own refusal costs a request, and would be a general `Rejected`.
+    // Without this check, DynamoDB would refuse the request with an unspecific `Rejected`.
     let reason = if value.is_empty() {
         "it is empty"
     } else if value.key_type() != attribute.key_type {
@@ -743,7 +749,7 @@ impl<T, K> Clone for Query<T, K> {
     }
 }
 
-/// The output shows no key and no operand.
+/// The output contains no key and no operand, because these are content.
 impl<T, K> fmt::Debug for Query<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Query")

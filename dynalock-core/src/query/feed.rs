@@ -1,5 +1,5 @@
-//! Reads the pages of a read one after the other, and requests the next page while the caller
-//! handles the current one.
+//! Reads the pages of a query or a scan one after the other, and requests the next page while the
+//! caller handles the current page.
 
 use std::{
     future::poll_fn,
@@ -39,20 +39,20 @@ enum Next {
     /// The page has not been requested. The page begins after this key, or at the first item if the
     /// key is `None`.
     After(Option<Item>),
-    /// The page was requested before the caller needed it, and the request failed. The page is
-    /// requested again when the caller waits for it.
+    /// The page was requested before the caller needed the page, and the request failed. The
+    /// request is sent again when the caller waits for the page.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// The urgency of the page when the request was sent.
+        /// Whether the caller waited for the page when the request was sent.
         asked: Demand,
     },
     Here(ItemPage),
     End,
 }
 
-/// The urgency of a page for the caller.
+/// Whether the caller waits for the next page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
     /// The caller waits for the page.
@@ -62,14 +62,17 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns the pages of a plan, read in `segments` parallel segments.
+    /// Returns a feed of the pages that a plan describes. The table is read in `segments` parallel
+    /// segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
-        // DynamoDB counts segments in `i32`. The plan has already limited them to 1,000,000.
+        // DynamoDB's number of segments is an `i32`. The plan has already limited the number to
+        // 1,000,000.
         let of = i32::try_from(segments).unwrap_or(i32::MAX);
         let segment = |number| SegmentFeed {
             plan: Arc::clone(&plan),
-            // A read in one segment sends no segment, because a Query has no parameter for it.
+            // For a read in one segment, the request names no segment, because a Query has no such
+            // parameter.
             segment: (of > 1).then_some(Segment { number, of }),
             requests: 0,
             next: Next::After(None),
@@ -82,16 +85,16 @@ impl Feed {
         Self { failed: Some(error), segments: Vec::new() }
     }
 
-    /// Returns the next page from any segment of the read. `wanted` is the number of items that the
-    /// caller still needs, or `None` for all.
+    /// Returns the next page, from the segment that answers first. `wanted` is the number of items
+    /// that the caller still needs, or `None` for all items.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
-        // If the pages are ready at once, the loop of the caller would never return to the
-        // scheduler. The yield lets other tasks run, and a timeout around the call fire.
+        // If each page is ready at once, the loop of the caller never returns to the scheduler. The
+        // yield lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
         poll_fn(|context| self.poll_page(wanted, context)).await
     }
 
-    /// Requests the next page of each segment while the caller still has items.
+    /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
             // The segment keeps the failure as `Next::Failed`, so the result is not needed here.
@@ -99,7 +102,7 @@ impl Feed {
         }
     }
 
-    /// Returns the next page of any segment. An error is the end of the read.
+    /// Returns the next page of the segment that answers first. After an error, the read ends.
     pub(super) fn poll_page(
         &mut self,
         wanted: Option<usize>,
@@ -113,7 +116,8 @@ impl Feed {
         for index in 0..self.segments.len() {
             let segment = &mut self.segments[index];
             if let Err(error) = segment.advance(Demand::Now, wanted, context) {
-                // The next poll must report the end and must not send requests.
+                // After this error, the next poll must report the end of the read, and must not
+                // send requests.
                 self.segments.clear();
                 return Poll::Ready(Some(Err(error)));
             }
@@ -148,8 +152,9 @@ impl SegmentFeed {
                         self.requests = self.requests.saturating_add(1);
                         self.next = Next::Here(page);
                     }
-                    // The deadline may have passed while the caller handled items and did not poll,
-                    // so this failure is no error of the read.
+                    // The caller may have handled items for so long that the deadline of the page
+                    // has passed. The failure of an early request is therefore not an error of the
+                    // read.
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },
@@ -163,8 +168,7 @@ impl SegmentFeed {
         let start = PageStart { after: after.clone(), segment: self.segment, ..PageStart::default() };
         let wanted = Wanted { items: wanted, requests: self.requests };
         let page = Box::pin(async move {
-            // The read of the items by their keys gets the time that is left of the page's
-            // deadline.
+            // The read of the items by their keys must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

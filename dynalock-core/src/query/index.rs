@@ -2,10 +2,10 @@ use std::{fmt, marker::PhantomData};
 
 use crate::model::IndexModel;
 
-/// The handle of an index of the table of `T`. The partition key of the index is a field of type
-/// `P`. `#[derive(Versioned)]` makes one handle for each index of the struct, for example
-/// `Order::INDEX.by_status`. The type parameter `K` states the type of the sort key and the kind of
-/// projection.
+/// The handle of an index of the table of `T`. `#[derive(Versioned)]` makes one handle for each
+/// index of the struct, for example `Order::INDEX.by_status`. The type parameter `P` is the type of
+/// the field that is the partition key of the index. The type parameter `K` contains the type of
+/// the sort key, and whether the index holds whole items.
 pub struct Index<T, P, K> {
     model: &'static IndexModel,
     of: PhantomData<fn(T, P) -> K>,

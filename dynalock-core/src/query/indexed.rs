@@ -14,13 +14,13 @@ impl<T: Versioned> Repository<T> {
     ///
     /// | index | result |
     /// |---|---|
-    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like all others |
+    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like the writes of all other `Stored` values |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
-    /// A read of a global index is eventually consistent. An eventually consistent read may miss
-    /// recent writes and return an earlier state of an item. A checked write of that state fails
-    /// with [`Error::Conflict`](crate::Error::Conflict). An index does not contain the items that
-    /// lack one of its key attributes.
+    /// A read of a global index is eventually consistent: it may miss recent writes, and return an
+    /// earlier state of an item. A checked write that starts from an earlier state fails with
+    /// [`Error::Conflict`](crate::Error::Conflict). An index does not contain items without one of
+    /// its key attributes.
     ///
     /// # Examples
     ///
@@ -37,8 +37,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The methods that send the query return [`Error::IndexNotFound`](crate::Error::IndexNotFound)
-    /// if the table does not have the index.
+    /// If the table does not have the index, the methods that send the query return
+    /// [`Error::IndexNotFound`](crate::Error::IndexNotFound).
     #[expect(
         clippy::needless_pass_by_value,
         reason = "`query_index(by_status, Status::Open)` reads better than with a reference"
@@ -55,11 +55,12 @@ impl<T: Versioned> Repository<T> {
 macro_rules! fetch {
     ($kind:ident) => {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
-            /// Reads the items from the table by the keys that the index returns, up to 100 in a
-            /// request. The reads are strongly consistent, so an item has its newest state. In its
-            /// newest state, the item may no longer belong to the queried partition. An item that
-            /// was deleted since the index was read is left out, but counts for the
-            /// [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys.
+            /// Reads the items from the table by the keys that the index returns, up to 100 items
+            /// in a request. The reads by key are strongly consistent, so they return the newest
+            /// state of each item. In its newest state, an item may no longer belong to the queried
+            /// partition. If an item was deleted after the index was read, the result does not
+            /// contain the item, but the item still counts for the [`limit`](Self::limit) of a
+            /// page. [`count`](Query::count) counts the keys.
             ///
             /// # Examples
             ///

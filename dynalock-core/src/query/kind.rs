@@ -1,4 +1,5 @@
-//! The kinds of reads. The kind decides which settings a read has.
+//! The kinds of queries and scans, as types. The kind of a read decides which settings the read
+//! has.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// A struct whose partition key can be given as a `P`. `#[derive(Versioned)]` implements this trait
-/// for the type of the partition key, for a reference to it, and for `&str` if the key is a
+/// for the type of the partition key, for a reference to this type, and for `&str` if the key is a
 /// `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
@@ -47,25 +48,29 @@ pub enum WholeTable {}
 pub enum InSegments {}
 
 /// The kind of a query of a global index:
-/// [`Repository::query_index`](crate::Repository::query_index). `S` is the type of the field that
-/// is the sort key of the index. `C` is [`WholeItems`] or [`KeysAlone`].
+/// [`Repository::query_index`](crate::Repository::query_index). The type parameter `S` is the type
+/// of the field that is the sort key of the index. The type parameter `C` is the content of the
+/// index: [`WholeItems`] or [`KeysAlone`].
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// The kind of a query of a local index. `S` is the type of the field that is the sort key of the
-/// index. `C` is [`WholeItems`] or [`KeysAlone`].
+/// The kind of a query of a local index. The type parameter `S` is the type of the field that is
+/// the sort key of the index. The type parameter `C` is the content of the index: [`WholeItems`] or
+/// [`KeysAlone`].
 #[derive(Debug)]
 pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// The type `S` of an index without a sort key.
+/// Takes the place of the sort key type `S` for an index without a sort key.
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The marker of an index that holds whole items. Its queries return items.
+/// The content `C` of an index that holds whole items. A query of an index with this content
+/// returns items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
-/// The marker of an index that holds only some attributes. Its queries return keys.
+/// The content `C` of an index that holds only some attributes. A query of an index with this
+/// content returns keys.
 #[derive(Debug)]
 pub enum KeysAlone {}
 
@@ -94,8 +99,8 @@ impl<T: Versioned> Content<T> for KeysAlone {
     type Row = T::Key;
 
     fn row(table: &Arc<str>, item: Item) -> Result<T::Key> {
-        // An index always contains the keys of its table. Without them, the answer is not from this
-        // index.
+        // An index always contains the key attributes of its table. An answer without them cannot
+        // come from the index.
         const REASON: &str = "the index returned no key of the table";
         let corrupt =
             || Error::Corrupt { table: Arc::clone(table), attribute: T::MODEL.partition_key.name, reason: REASON };
@@ -133,8 +138,8 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages follow one order. A token can point to the next page of a read
-/// only if the pages follow one order.
+/// The kinds of reads whose pages have one fixed order. A token can name the next page only if the
+/// pages have a fixed order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

@@ -11,7 +11,7 @@ use crate::{
     operation::PageStart,
 };
 
-/// One page of a query or scan: [`Query::page`](super::Query::page).
+/// One page of a query or scan, which [`Query::page`](super::Query::page) returns.
 ///
 /// # Examples
 ///
@@ -28,16 +28,16 @@ use crate::{
 /// ```
 #[non_exhaustive]
 pub struct Page<R> {
-    /// The items of the page. If an item does not fit its struct, the list contains an error
-    /// instead of the item, so that the later pages can still be read.
+    /// The items of the page. If an item cannot be decoded, the list contains an error in place of
+    /// the item. The caller can still read the other items and the later pages.
     pub items: Vec<Result<R>>,
     /// The token of the next page, or `None` after the last page. The next page may be empty.
     pub next: Option<PageToken>,
 }
 
 impl<R> Page<R> {
-    /// Makes a page for a replacement of the repository:
-    /// [`Store::page`](crate::store::Store::page). This function sends no request.
+    /// Makes a page from items in memory. A replacement of the repository needs this function to
+    /// implement [`Store::page`](crate::store::Store::page).
     ///
     /// # Examples
     ///
@@ -66,8 +66,8 @@ pub(super) struct RawPage {
 /// The maximum number of requests for one page if the filter leaves too few items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`. The read stops at `most` items. If `most` is `None`, the
-/// read stops as soon as it finds an item.
+/// Reads the page that starts at `token`, with at most `most` items. If `most` is `None`, the page
+/// ends with the first answer that contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,
@@ -92,8 +92,8 @@ pub(super) async fn read(
         })?;
         items.extend(page.items);
         after = page.next;
-        // Without an exact end, the place that DynamoDB returned would skip the items that are cut
-        // off.
+        // The next page must begin after the last returned item. The place that DynamoDB returned
+        // would skip the items that are cut off here.
         if most.is_some_and(|most| items.len() > most) {
             // DynamoDB evaluated more items than the caller wants. The next page begins after the
             // last returned item.
@@ -104,18 +104,18 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If each page is answered at once, this loop would never return to the scheduler. The
-        // yield lets other tasks run, and a timeout around the call fire.
+        // If each request is answered at once, this loop never returns to the scheduler. The yield
+        // lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
     }
-    // The keys are cut off at `most` before the items are read: items that are not returned cost
-    // nothing.
+    // The list of keys is shortened to `most` keys before the items are read, so that no item is
+    // read in vain.
     let items = plan.fetch(items, plan.limits_after(clock::now().duration_since(began))).await?;
     let next = after.map(|place| PageToken::seal(plan, &place, secret));
     Ok(RawPage { items, next })
 }
 
-/// The output shows the number of items, and not their content.
+/// The output contains the number of items, and not their content.
 impl<R> fmt::Debug for Page<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Page").field("items", &self.items.len()).field("next", &self.next).finish()

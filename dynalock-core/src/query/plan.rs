@@ -1,4 +1,4 @@
-//! The requests of one read, before they are sent.
+//! The plan of a query or a scan, from which the requests of its pages are made.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,13 +18,13 @@ use crate::{
     retry::{Attempts, Connection, Limits},
 };
 
-/// The part of a read that is the same for all its pages.
+/// The settings of a read that are the same for all its pages.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
-    /// The key attributes that together name a place in the order of the read.
+    /// The key attributes whose values name a place in the order of the read.
     pub(super) keys: Vec<KeyModel>,
     /// `true` if the table holds lease rows, which the read must leave out.
     pub(super) hides_lease_rows: bool,
@@ -35,7 +35,8 @@ pub(super) struct Plan {
     pub(super) fetches: bool,
 }
 
-/// The number of items that the next request should find.
+/// The number of items that a page still needs, and the number of requests for the page so far.
+/// These two numbers decide the limit of the next request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` for all.
@@ -45,12 +46,12 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Returns the limit of the next request. DynamoDB applies a limit before the filter. If a
-    /// request finds too few items, the next request evaluates twice as many, so that a few
-    /// requests find rare items.
+    /// Returns the limit of the next request. DynamoDB applies this limit before the filter. If a
+    /// request finds too few items, the next request evaluates twice as many items, so that few
+    /// requests are needed even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, so it holds fewer than a million items. The bound
-        // also keeps the shift within 64 bits.
+        // A page of DynamoDB has at most 1 MB, and so fewer than a million items. A larger limit
+        // would have no effect. The bound also keeps the shift below 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -83,14 +84,14 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads whole items for the keys from an index, if the read needs whole items. An item that no
-    /// longer exists is left out.
+    /// Reads whole items for the keys from an index, if the read needs whole items. If an item no
+    /// longer exists, the result does not contain it.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
         }
-        // DynamoDB refuses a BatchGetItem that names a key twice. Several pages of an index may
-        // name an item twice, if its index key changes between the requests.
+        // DynamoDB refuses a BatchGetItem that names a key twice. If the index key of an item
+        // changes between two requests, two pages of the index may contain the item.
         let mut seen = HashSet::new();
         let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
         let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();
@@ -104,7 +105,7 @@ impl Plan {
     }
 
     /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns any other error unchanged.
+    /// exist. Returns an error with another cause unchanged.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -122,7 +123,7 @@ impl Plan {
         key_of(self.model, item).is_some_and(|key| key.is_lease_row())
     }
 
-    /// Returns the key attributes of an item: they are its place in the order of the read.
+    /// Returns the key attributes of an item, which name its place in the order of the read.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
@@ -149,8 +150,8 @@ impl Plan {
             Access::Scan => text("scan"),
         }
         text(filter.as_deref().unwrap_or_default());
-        // The order of a `HashMap` differs from process to process, and a token must be valid in
-        // all of them.
+        // A token must be valid in all processes, so the digest must not depend on the order of a
+        // `HashMap`.
         let mut names: Vec<_> = names.iter().flatten().collect();
         names.sort_unstable();
         for (placeholder, name) in names {
@@ -166,7 +167,7 @@ impl Plan {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
 
-    /// Returns the limits for the rest of a page that has already taken `elapsed`.
+    /// Returns the limits for the remaining requests of a page that has already taken `elapsed`.
     pub(super) fn limits_after(&self, elapsed: Duration) -> Limits {
         Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }
     }

@@ -17,12 +17,12 @@ use crate::{
 /// | range | sort keys |
 /// |---|---|
 /// | `a` | equal to `a` |
-/// | `a..`, `a..=b`, `..=b`, `..b` | as in Rust, by the order of DynamoDB: numbers by value, strings by their UTF-8 bytes |
-/// | `a..b` | for whole numbers only. DynamoDB has no range without its end, so the request asks for `a..=b - 1` |
+/// | `a..`, `a..=b`, `..=b`, `..b` | the same keys as for a Rust range, in the order of DynamoDB: numbers by value, strings by their UTF-8 bytes |
+/// | `a..b` | only for whole numbers. DynamoDB has no range that excludes its end, so the request asks for `a..=b - 1` |
 /// | `..` | all |
 ///
-/// A bound is an `S`, a `&S`, or a `&str` for a string. The type `M` separates the implementations
-/// for single values from those for ranges. The compiler infers it.
+/// A bound is an `S`, a `&S`, or a `&str` for a string. The type parameter `M` separates the
+/// implementations for single values from the implementations for ranges. The compiler infers `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -41,7 +41,7 @@ pub enum Value {}
 #[derive(Debug)]
 pub enum Bounds {}
 
-/// The prefix of a sort key. [`Query::sort_prefix`](super::Query::sort_prefix) makes it.
+/// The prefix of a sort key, for [`Query::sort_prefix`](super::Query::sort_prefix).
 #[derive(Debug)]
 pub struct Prefix<P>(pub(super) P);
 
@@ -55,11 +55,11 @@ pub enum SortBounds {
     Nothing,
     /// The range contains only this value.
     Is(KeyValue),
-    /// The range contains this value and all larger ones.
+    /// The range contains this value and all larger values.
     AtLeast(KeyValue),
-    /// The range contains this value and all smaller ones.
+    /// The range contains this value and all smaller values.
     AtMost(KeyValue),
-    /// The range contains all smaller values.
+    /// The range contains all values that are smaller than this value.
     Below(KeyValue),
     /// The range contains both values and all values between them.
     Between(KeyValue, KeyValue),
@@ -67,9 +67,9 @@ pub enum SortBounds {
     Prefix(KeyValue),
 }
 
-/// An integer type. For integers, a range `a..b` can be sent as `a..=b - 1`.
+/// An integer type. The range `a..b` of integers is sent as `a..=b - 1`.
 pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
-    /// Returns the number before this one, or `None` for the lowest number of the type.
+    /// Returns this number minus one, or `None` for the lowest number of the type.
     fn before(self) -> Option<Self>;
 }
 
@@ -78,8 +78,8 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// Returns whether a sort key is in the range, in the order of DynamoDB: numbers by value,
-    /// strings and bytes by their bytes.
+    /// Returns whether a sort key is in the range. Keys are compared in the order of DynamoDB:
+    /// numbers by value, strings and bytes by their bytes.
     ///
     /// # Examples
     ///
@@ -116,7 +116,7 @@ impl SortBounds {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,
             Self::AtMost(to) | Self::Below(to) | Self::Between(_, to) | Self::Is(to) if to.is_empty() => Self::Nothing,
             Self::Between(from, to) if from.is_empty() => Self::AtMost(to),
-            // DynamoDB refuses a BETWEEN whose first bound is above the second one.
+            // DynamoDB refuses a BETWEEN whose first bound is greater than the second bound.
             Self::Between(from, to) if compare(&from, &to) == Some(Ordering::Greater) => Self::Nothing,
             bounds => bounds,
         }
@@ -126,7 +126,7 @@ impl SortBounds {
 /// Returns the order in which DynamoDB sorts two keys of the same type.
 fn compare(one: &KeyValue, other: &KeyValue) -> Option<Ordering> {
     match (one, other) {
-        // DynamoDB sorts strings by their UTF-8 bytes, and so does `str`.
+        // DynamoDB sorts strings by their UTF-8 bytes, like `str` in Rust.
         (KeyValue::S(one), KeyValue::S(other)) => Some(one.cmp(other)),
         (KeyValue::B(one), KeyValue::B(other)) => Some(one.cmp(other)),
         (KeyValue::N(one), KeyValue::N(other)) => number::compare(one, other),
@@ -175,7 +175,7 @@ impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
     fn into_bounds(self) -> SortBounds {
         match self.end.before() {
             Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
-            // There is no number below the lowest one, so the range `a..MIN` is empty.
+            // The type has no number below its lowest number, so the range `a..MIN` is empty.
             Some(_) | None => SortBounds::Nothing,
         }
     }

@@ -42,8 +42,8 @@ pub struct QuerySpec<T> {
     pub(super) secret: Option<Secret>,
 }
 
-/// A builder of a [`QuerySpec`]. The type `K` is the kind of the read, which decides the possible
-/// ranges.
+/// A builder of a [`QuerySpec`]. The type parameter `K` is the kind of the read, which decides the
+/// possible ranges.
 #[must_use = "it is no query until `build` is called"]
 pub struct QuerySpecBuilder<T, K> {
     spec: QuerySpec<T>,
@@ -113,12 +113,12 @@ impl<T> QuerySpec<T> {
         !self.forward
     }
 
-    /// Returns the condition of the filter.
+    /// Returns the condition of the filter, or `None` if the query has no filter.
     pub fn filter(&self) -> Option<&Condition<T>> {
         self.filter.as_ref()
     }
 
-    /// Returns the largest number of items in a page.
+    /// Returns the maximum number of items in a page, or `None` if there is no limit.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }

@@ -12,23 +12,23 @@ use futures_core::Stream;
 use super::feed::Feed;
 use crate::{codec::Item, error::Result};
 
-/// The items of a query or scan, one after the other: [`Query::stream`](super::Query::stream).
+/// A stream of the items of a query or scan, which [`Query::stream`](super::Query::stream) returns.
 ///
 /// While the caller handles the items of one page, the stream requests the next page. The stream
 /// starts no task, so the request for the next page makes progress only when the caller polls the
 /// stream. The stream holds at most two pages. For a scan in segments, the stream holds at most two
 /// pages of each segment. A dropped stream sends no more requests.
 ///
-/// An item that does not fit its struct is an error, and the stream continues with the next item. A
-/// page that cannot be read is an error that ends the stream. If the early request for the next
-/// page fails, the page is requested again when the caller waits for it. The repeated request has a
-/// new deadline.
+/// If an item cannot be decoded, the stream returns an error in its place, and continues with the
+/// next item. If a page cannot be read, the stream returns an error and ends. The stream requests
+/// the next page early, before the caller needs it. If an early request fails, the stream requests
+/// the page again when the caller waits for the page. The repeated request has a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
     feed: Feed,
     ready: VecDeque<Item>,
-    /// The number of items that the caller still needs, or `None` for all.
+    /// The number of items that the caller still needs, or `None` for all items.
     wanted: Option<usize>,
     row: fn(&Arc<str>, Item) -> Result<R>,
 }
@@ -43,8 +43,8 @@ impl<R> ItemStream<R> {
         Self { table, feed, ready: VecDeque::new(), wanted, row }
     }
 
-    /// Returns the next item, or `None` at the end. Programs without a `StreamExt` can use this
-    /// method.
+    /// Returns the next item, or `None` after the last item. A program can call this method without
+    /// a `StreamExt` trait.
     ///
     /// # Examples
     ///
@@ -65,12 +65,13 @@ impl<R> ItemStream<R> {
     ///
     /// The errors are the same as for [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues after them. Any other error is the last element
-    /// of the stream.
+    /// concern one item, and the stream continues after them. After an error that does not concern
+    /// a single item, the stream ends.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: no item is skipped.
+    /// The future can be dropped at any time: the next call returns the item that the dropped
+    /// future would have returned.
     pub async fn next(&mut self) -> Option<Result<R>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -82,7 +83,7 @@ impl<R> Stream for ItemStream<R> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if this.wanted == Some(0) {
-            // The pages in flight are not needed, so their requests are dropped.
+            // The stream has reached its limit, so it drops the requests for further pages.
             this.feed = Feed::default();
             return Poll::Ready(None);
         }
@@ -94,15 +95,15 @@ impl<R> Stream for ItemStream<R> {
             }
         }
         let ahead = this.wanted.map(|wanted| wanted.saturating_sub(this.ready.len()));
-        // The next page is requested only while the caller has items: an empty page is followed by
-        // a request with the caller waiting.
+        // An early request is sent only while the caller still has items. After an empty page, the
+        // caller already waits for the next page.
         if !this.ready.is_empty() && ahead != Some(0) {
             this.feed.ask_ahead(ahead, context);
         }
         let Some(item) = this.ready.pop_front() else {
-            // After an empty page, the stream returns to the scheduler before the next request. A
-            // long series of empty pages therefore cannot block other tasks, or a timeout around
-            // the call.
+            // After an empty page, the stream returns to the scheduler before the next request.
+            // Many empty pages in a row therefore cannot block other tasks, or a timeout around the
+            // call.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

@@ -1,4 +1,4 @@
-//! The text of a page token.
+//! Makes and parses page tokens.
 
 use std::fmt;
 
@@ -14,18 +14,19 @@ use crate::{
     key::KeyValue,
 };
 
-/// A page token: the place in a query where the next page begins. [`Page::next`](super::Page)
-/// contains it. A web page can carry it as text.
+/// A page token names the place in a query at which the next page begins.
+/// [`Page::next`](super::Page) contains the token of the next page. A web page can contain the
+/// token as a text.
 ///
 /// A token becomes a string by `Display` or serde, and a string becomes a token by `From` or serde.
-/// The text uses only letters that a URL may contain: `A-Z`, `a-z`, `0-9`, `-` and `_`. The query
-/// checks the token when the page is read:
+/// The text uses only letters that a URL may contain: `A-Z`, `a-z`, `0-9`, `-` and `_`. When a page
+/// is read, the query checks the token:
 ///
-/// - A token belongs to one query: its table, index, partition, range, direction and filter.
-///   Another query refuses the token with [`Error::PageToken`](crate::Error::PageToken). `limit`
-///   and the consistency of the read may differ from page to page.
+/// - A token belongs to one query, with one table, index, partition, range, direction and filter. A
+///   different query refuses the token with [`Error::PageToken`](crate::Error::PageToken). The
+///   `limit` and the consistency of the read may differ from page to page.
 /// - A token is not secret. A token contains the key of the last item of its page in readable form.
-///   A client can also change this key, and so move to any place in the same query.
+///   A client that changes this key can move to any place in the same query.
 ///   [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts only
 ///   tokens of this program.
 ///
@@ -49,16 +50,16 @@ pub(super) struct Secret(Vec<u8>);
 /// The version number of the token format.
 const FORMAT: u8 = 1;
 
-const MALFORMED: &str = "it was cut, edited, or made by something else";
+const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// Makes the token of a place in a read.
+    /// Makes the token for the key attributes in `place`.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
         for key in &plan.keys {
-            // Each item of the read has all key attributes, because an index contains no item
-            // without its keys.
+            // Each item of the read has all key attributes, because an index contains only items
+            // with its key attributes.
             if let Some(value) = place.get(key.name).cloned().and_then(scalar) {
                 put(&mut bytes, &value);
             }
@@ -71,7 +72,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns the place of a token that belongs to this read.
+    /// Returns the key attributes in a token. If the token does not belong to this read, or its
+    /// signature is wrong, returns an error.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -95,8 +97,8 @@ impl PageToken {
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
-        // A place has at most four keys, and a key has at most 2048 bytes. The limit bounds the
-        // work for a text from a client.
+        // A place has at most four keys, and a key has at most 2048 bytes. This limit bounds the
+        // work for a text that a client has sent.
         const LONGEST: usize = 16 * 1024;
         if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
             return None;

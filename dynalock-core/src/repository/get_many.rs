@@ -14,7 +14,7 @@ use crate::{
     write::key::checked_key,
 };
 
-/// A read of several items by their keys: [`Repository::get_many`].
+/// The kind of a call that reads several items by their keys: [`Repository::get_many`].
 #[derive(Debug)]
 pub struct GetMany {
     keys: Vec<Key>,
@@ -22,13 +22,13 @@ pub struct GetMany {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Returns the items with these keys: one `Option` for each key, in the order of the keys. A
-    /// repeated key is read once. The reads are strongly consistent, but the items are from
-    /// different moments.
+    /// Reads the items with these keys. The result has one `Option` for each key, in the order of
+    /// the keys. If a key is given twice, its item is read once. The reads are strongly consistent,
+    /// but the items are from different moments.
     ///
-    /// DynamoDB accepts up to 100 keys in a request. More keys are read in several requests, one
-    /// after the other. Keys that DynamoDB leaves unprocessed are requested again after a pause.
-    /// The deadline limits the time for all requests.
+    /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, the call sends several
+    /// requests one after the other. If DynamoDB leaves keys unprocessed, these keys are requested
+    /// again after a pause. The deadline limits the time for all requests together.
     ///
     /// # Examples
     ///
@@ -47,8 +47,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`](crate::Error::Decode): an item does not fit `T`.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): a bookkeeping attribute of an item is invalid.
+    /// - [`Error::Decode`](crate::Error::Decode): an item cannot be decoded into a `T`.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): an attribute of the library in an item, for
+    ///   example `_writes`, is invalid.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -59,8 +60,9 @@ impl<T: Versioned> Repository<T> {
         Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// write of it is checked like a write of any other. An expired item is returned, too. The item
-    /// must be complete: a projection that leaves attributes out
+    /// Makes a `Stored` from an item that the program has read by the SDK. A write of this `Stored`
+    /// is checked like the write of a value that the repository has read. Expired items are not
+    /// left out. The item must be complete, so the read must have no projection.
     ///
     /// # Examples
     ///
@@ -80,8 +82,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`](crate::Error::Decode): the item does not fit `T`.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): a bookkeeping attribute of the item is invalid.
+    /// - [`Error::Decode`](crate::Error::Decode): the item cannot be decoded into a `T`.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): an attribute of the library in the item, for
+    ///   example `_writes`, is invalid.
     pub fn read(&self, item: Item) -> Result<Stored<T>> {
         let (value, basis) = decode(&self.table, item)?;
         Ok(Stored::new(value, basis))
@@ -129,7 +132,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
-            // Only a repeated key needs a copy of its item.
+            // If no key is repeated, each item is moved out of the map without a copy.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })

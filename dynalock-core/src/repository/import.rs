@@ -1,4 +1,4 @@
-//! Writes without conditions, 25 in a request.
+//! The import of values: puts without conditions, 25 in a request.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// A write of a value without a condition:
+/// The put of one value without a condition:
 /// [`Repository::import_unchecked`](super::Repository::import_unchecked).
 #[derive(Debug)]
 pub struct Import<T> {
@@ -60,7 +60,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     table: Arc::clone(&table),
                     value: item.value,
                     change: Change::Create,
-                    // A `BatchWriteItem` has no conditions, so it cannot respect leases.
+                    // A `BatchWriteItem` has no conditions, so an import ignores leases.
                     policy: LeasePolicy::Ignoring,
                     condition: None,
                     at,
@@ -92,7 +92,7 @@ struct Open<T> {
     in_doubt: bool,
 }
 
-/// A value that is being sent, and the basis of its next write.
+/// A value that has been sent, and the basis of its next write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -117,13 +117,13 @@ impl<T: Versioned> ImportCall<T> {
                     if sent.is_empty() {
                         return;
                     }
-                    // DynamoDB leaves items unprocessed if it has no capacity left, as for a
-                    // throttled request.
+                    // DynamoDB leaves items unprocessed if it has no capacity left. The library
+                    // treats these items like a throttled request.
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
-                // The refusal does not name the item that caused it, so each item is sent in its
-                // own request.
+                // The refusal does not name the item that caused it, so the next requests contain
+                // one item each.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
                         // A recursive future must be boxed.
@@ -146,7 +146,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Adds the items of an attempt to `items`. A value that cannot be stored fails.
+    /// Encodes the values of an attempt, and adds their items to `items`. For a value that cannot
+    /// be stored, records an error as its result.
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {
@@ -167,12 +168,14 @@ impl<T: Versioned> ImportCall<T> {
     async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
         let client = self.attempts.connection().client.clone();
         let request = PutMany { table: Arc::clone(&self.table), items };
-        // An unreadable answer counts as a lost reply, so the attempt itself reads the answer.
+        // The answer is parsed as a part of the request, so that an unreadable answer counts as a
+        // lost reply.
         let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
         self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
 
-    /// Records the results of the values that were written, and returns the other values.
+    /// Records the results of the values that were written, and returns the values that were not
+    /// written.
     fn settle(&mut self, sent: Vec<Sent<T>>, left: &[Key]) -> Vec<Sent<T>> {
         let (open, written): (Vec<_>, Vec<_>) =
             sent.into_iter().partition(|sent| left.contains(&sent.open.intent.key()));
@@ -184,7 +187,7 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records the error of values that are not sent again. The error of a value in doubt is
+    /// Records the error of values that are not sent again. For a value in doubt, the error is
     /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         for Open { index, in_doubt, .. } in open {
@@ -196,7 +199,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value that is too large. The request contained only this value.
+    /// Returns the error of a value that is too large. The refused request must contain only this
+    /// value.
     fn too_large(&self, sent: &[Sent<T>]) -> Error {
         let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
         match bytes.sum::<Result<usize>>() {
@@ -206,8 +210,8 @@ impl<T: Versioned> ImportCall<T> {
     }
 }
 
-/// Returns the keys of the items that DynamoDB left unprocessed. If one of these items was not
-/// sent, the answer counts as unreadable.
+/// Returns the keys of the items that DynamoDB left unprocessed. If the answer contains an item
+/// that was not sent, the answer counts as unreadable.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

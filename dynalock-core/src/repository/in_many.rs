@@ -1,9 +1,10 @@
-//! The kinds of writes that a call for many items can make.
+//! The kinds of writes that a call for many items can make, for example creates.
 
 use super::{Request, request::sealed::Sealed, write_stream::Step};
 use crate::key::Key;
 
-/// The kinds of writes that a call for many items makes.
+/// A kind of write that a call for many items can make: a create, an update, a delete or a put of
+/// an import.
 pub trait InMany<T>: Sealed + Sized + Send + 'static {
     /// The result of an item that was written.
     type Output: Send + 'static;
@@ -15,12 +16,12 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     #[doc(hidden)]
     fn key(&self) -> Key;
 
-    /// Writes up to [`Self::MOST`] items with different keys.
+    /// Sends the writes of up to [`Self::MOST`] items with different keys.
     #[doc(hidden)]
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item with its place in the order given.
+/// An item with its position in the list that the caller gave.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

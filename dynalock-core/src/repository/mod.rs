@@ -1,4 +1,4 @@
-//! A repository: the items of one type in one table.
+//! The repository: reads and writes of the items of one type in one table.
 
 mod get_many;
 mod import;
@@ -40,16 +40,17 @@ use crate::{
     retry::{Connection, Limits, Pace},
 };
 
-/// The items of type `T` in one table, with the calls that read and write them.
+/// Reads and writes the items of type `T` in one table.
 ///
 /// The derived function `T::repository(&client)` makes a repository. A repository is cheap to
 /// clone, and clones share the retry budget and the measured round trip. The construction of a
-/// repository takes as long as a few requests on a local network, so make one repository and clone
-/// it.
+/// repository takes as long as a few requests on a local network, so a program should make one
+/// repository and clone it.
 ///
-/// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of its
-/// client. The repository makes its own retries, because the SDK cannot know whether an earlier
-/// copy of a conditional write was applied. Calls need a tokio runtime with time enabled.
+/// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of the SDK
+/// client that it was made from. The repository repeats failed requests itself, without the retries
+/// of the SDK, because the SDK cannot know whether an earlier copy of a conditional write was
+/// applied. Calls need a tokio runtime with time enabled.
 ///
 /// # Examples
 ///
@@ -71,39 +72,40 @@ use crate::{
 ///
 /// # Expired items
 ///
-/// An item is expired when the time in its field with `#[dynalock(expires)]`, plus the
-/// [allowed clock skew](Self::expires_skew), is past. DynamoDB deletes an expired item only some
-/// time later, up to days. Until the deletion, reads treat an expired item as absent, and a create
-/// overwrites it.
+/// An item has expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
+/// clock skew](Self::expires_skew), is past. DynamoDB may delete an expired item hours or days
+/// after this time. Until the deletion, reads treat the expired item as absent, and a create
+/// overwrites the item.
 ///
-/// An `update` of a value that has expired since it was read succeeds if the item is unchanged. As
-/// in DynamoDB, a time that is more than five years ago does not count, and an item without the
-/// time does not expire. A lease can be acquired on an expired item until DynamoDB deletes the
-/// item.
+/// If an item expires after it was read, an `update` of the value still succeeds, provided that the
+/// item has not changed. As in DynamoDB, an item whose time is more than five years ago has not
+/// expired, and an item without a time never expires. A lease can be acquired on an expired item
+/// until DynamoDB deletes the item.
 ///
 /// # Errors of every call
 ///
 /// | error | cause |
 /// |---|---|
-/// | [`Error::InvalidKey`] | The key is empty, or serde writes it differently from its `KeyAttribute`. |
+/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value than the `KeyAttribute` of the key returns. |
 /// | [`Error::InvalidSetting`] | A limit of the call, for example `attempts(0)`, allows no request. |
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
 /// | [`Error::TableMismatch`] | The key of the table differs from the key of `T`. |
-/// | [`Error::Rejected`] | DynamoDB refused the request for good. |
-/// | [`Error::Exhausted`] | The deadline, the number of attempts or the retry budget was reached. |
+/// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
+/// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
 pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The allowed clock skew, after which an item expires.
+    /// The allowed clock skew. An item counts as expired only when its time to live plus this skew
+    /// is past.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T> Repository<T> {
-    /// Makes a repository for the table that the derive of `T` names.
+    /// Makes a repository for the table that `#[dynalock(table = "..")]` on `T` names.
     ///
     /// # Examples
     ///
@@ -129,7 +131,7 @@ impl<T> Repository<T> {
         }
     }
 
-    /// Sets the table, if it is not the table that the derive names.
+    /// Sets the name of the table, instead of the name in `#[dynalock(table = "..")]`.
     ///
     /// # Examples
     ///
@@ -147,7 +149,7 @@ impl<T> Repository<T> {
     }
 
     /// Limits the time of each call, including all its requests and pauses. The default deadline is
-    /// 5 seconds. A single call can override the limit.
+    /// 5 seconds. A single call can have another deadline.
     ///
     /// # Examples
     ///
@@ -166,8 +168,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts of each call. The limit is at least 1.
-    /// Without a limit, the requests are repeated until the deadline.
+    /// Limits the number of failed requests and conflicts of each call. The limit must be 1 or
+    /// more. By default, a call repeats its requests until the deadline.
     ///
     /// # Examples
     ///
@@ -205,8 +207,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the reaction of `update_with`, `try_update_with` and `upsert_with` to conflicts. A
-    /// single call can override this pace.
+    /// Sets the pace of `update_with`, `try_update_with` and `upsert_with` after conflicts. A
+    /// single call can have another pace.
     ///
     /// # Examples
     ///
@@ -224,8 +226,8 @@ impl<T> Repository<T> {
     }
 
     /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
-    /// item as absent when its time plus this skew is past by this machine's clock. The default is
-    /// two seconds.
+    /// item as absent when its time to live plus this skew is past by this machine's clock. The
+    /// default skew is two seconds.
     ///
     /// # Examples
     ///
@@ -244,13 +246,14 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Creates the table with the key and the indexes of `T`, and with its time to live if a field
-    /// has `#[dynalock(expires)]`. The billing is on-demand, unless it is
-    /// [provisioned](Request::provisioned).
+    /// Creates the table with the key and the indexes of `T`. If a field has
+    /// `#[dynalock(expires)]`, the call also switches time to live on. The billing is on-demand,
+    /// unless [`provisioned`](Request::provisioned) is set.
     ///
     /// The call waits until the table has the status `ACTIVE`, each index of `T` is built, and time
-    /// to live is `ENABLING` or `ENABLED`. DynamoDB takes up to an hour to enable time to live. The
-    /// call does not wait for the end of this hour. The default deadline of the wait is one minute.
+    /// to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an hour until time to live is
+    /// `ENABLED`, and the call does not wait for this. The default deadline of the call is one
+    /// minute.
     ///
     /// If a table with the same key exists, the call succeeds, even if the indexes of the table
     /// differ. The call switches time to live on if it is off, and changes nothing else.
@@ -271,13 +274,14 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::TableMismatch`]: the table exists with another key.
-    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because it is
-    ///   on for another attribute.
+    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because time
+    ///   to live is on for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not be created. The call can be repeated.
+    /// If the future is dropped, the table may or may not have been created. The call can be
+    /// repeated.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
@@ -288,8 +292,8 @@ impl<T> Repository<T> {
     /// Compares the table with `T`: the key, the indexes and the time to live. The call changes
     /// nothing.
     ///
-    /// Additional indexes of the table are not differences, because they may serve other programs.
-    /// Billing and deletion protection are not compared.
+    /// The call does not report indexes that only the table has, because other programs may need
+    /// these indexes. The call does not compare billing and deletion protection.
     ///
     /// # Examples
     ///
@@ -308,7 +312,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// The [errors of every call](Repository#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference is not an error.
+    /// missing, the error is [`Error::TableNotFound`]. A difference is part of the report, and not
+    /// an error.
     ///
     /// # Cancel safety
     ///
@@ -340,8 +345,9 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`]: the item does not fit `T`.
-    /// - [`Error::Corrupt`]: a bookkeeping attribute of the item is invalid.
+    /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
+    /// - [`Error::Corrupt`]: an attribute of the library in the item, for example `_writes`, is
+    ///   invalid.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -356,10 +362,11 @@ impl<T> Repository<T> {
 
     /// Writes a new item at version 1, and returns it.
     ///
-    /// If the key has an [expired](Repository#expired-items) item, the create overwrites it, at
-    /// version 1 and in a new incarnation. The overwrite requires that the expired item has not
-    /// changed since DynamoDB returned it. If another caller holds a lease on the expired item, the
-    /// create fails with [`Error::Locked`]. The fence of an ended lease stays in the item.
+    /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
+    /// expired item. The new item has version 1 and a new incarnation. The overwrite requires that
+    /// the expired item has not changed since DynamoDB returned it. If another caller holds a lease
+    /// on the expired item, the create fails with [`Error::Locked`]. The fence of earlier leases
+    /// stays in the item.
     ///
     /// # Examples
     ///
@@ -381,16 +388,17 @@ impl<T> Repository<T> {
     ///   this key.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
+    ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// After `Indeterminate`, the item may have been written. After any other error, the item has
-    /// not been written.
+    /// After `Indeterminate`, the item may or may not have been written. After an error other than
+    /// `Indeterminate`, the item has not been written.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn create(&self, value: T) -> Request<T, Create<T>>
     where
         T: Versioned,
@@ -399,9 +407,9 @@ impl<T> Repository<T> {
     }
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read.
-    /// Attributes that `T` does not know stay in the item. A value without changes is returned
-    /// unchanged, and no request is sent. For a value from [`Stored::assume`], the call reads the
-    /// item first and compares it with the value.
+    /// Attributes that `T` does not know stay in the item. If the value has no changes, the call
+    /// returns the value and sends no request. For a value from [`Stored::assume`], the call reads
+    /// the item first, and compares the item with the value.
     ///
     /// # Examples
     ///
@@ -428,13 +436,14 @@ impl<T> Repository<T> {
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value from
     ///   [`Stored::assume`] does not fit `T`.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
+    ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -442,10 +451,11 @@ impl<T> Repository<T> {
         self.request(Update::changes(stored))
     }
 
-    /// Writes the whole value over its item, even if no attribute changed. The call removes the
-    /// attributes that `T` does not know. If the lease of the item is stored in the item itself,
-    /// the call first reads the item, and then removes the surplus attributes by an update. The
-    /// fence of the lease therefore stays in the item.
+    /// Writes the whole value over its item, if the item has not changed since it was read. The
+    /// call removes the attributes that `T` does not know, and writes the item even if no attribute
+    /// has changed. If `T` keeps the lease of an item in the item itself, the call first reads the
+    /// item, and then removes the unknown attributes by an UpdateItem. The fence of the lease
+    /// therefore stays in the item.
     ///
     /// # Examples
     ///
@@ -466,8 +476,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -476,8 +486,8 @@ impl<T> Repository<T> {
     }
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
-    /// attribute changed. Writes that are based on an earlier read of the item fail with a conflict
-    /// after the touch.
+    /// attribute has changed. After a touch, each write that is based on an earlier read of the
+    /// item fails with a conflict.
     ///
     /// # Examples
     ///
@@ -500,8 +510,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -533,8 +543,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
     where
         T: Versioned,
@@ -542,9 +552,9 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes the item with this key, in any state. The call also succeeds if there is no item.
-    /// The call checks neither versions nor leases, so it also deletes an item that another caller
-    /// has just written.
+    /// Deletes the item with this key, in any state. If there is no item, the call succeeds. The
+    /// call checks neither versions nor leases, so it may delete an item that another caller has
+    /// just written or holds a lease on.
     ///
     /// # Examples
     ///
@@ -560,13 +570,14 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
+    ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
     where
         T: Versioned,
@@ -574,9 +585,9 @@ impl<T> Repository<T> {
         self.request(DeleteUnchecked::new(key.into_key()))
     }
 
-    /// Reads the item, runs `change` on it and writes the changed attributes. After a conflict, the
-    /// call runs `change` again on the newer item. The item is written once, with the result of the
-    /// last run of `change`. If a run changes nothing, the call ends without a write.
+    /// Reads the item, runs `change` on its value, and writes the changed attributes. After a
+    /// conflict, the call runs `change` again on the newer item. Only the result of the last run of
+    /// `change` is written. If a run changes nothing, the call ends without a write.
     ///
     /// # Examples
     ///
@@ -594,15 +605,15 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: each attempt met a conflict until the deadline. The error contains
-    ///   the last conflict.
+    /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. `Exhausted`
+    ///   contains the last conflict.
     /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
     ///   except [`Error::Conflict`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
         T: Versioned,
@@ -613,7 +624,7 @@ impl<T> Repository<T> {
     }
 
     /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
-    /// error. The error ends the call immediately, and nothing is written.
+    /// error. An error of the closure ends the call immediately, and nothing is written.
     ///
     /// # Examples
     ///
@@ -648,13 +659,13 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - The closure's own error.
+    /// - The error that the closure returned.
     /// - The errors of [`update_with`](Self::update_with), converted by `From`.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
         T: Versioned,
@@ -664,8 +675,9 @@ impl<T> Repository<T> {
         self.request(TryUpdateWith::new(key.into_key(), change))
     }
 
-    /// Changes the item like [`update_with`](Self::update_with), and creates the item if it is
-    /// missing. For a missing item, `init` makes the value, and `change` then changes it.
+    /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
+    /// has no item. For a missing item, `init` makes the value, and `change` then changes this
+    /// value.
     ///
     /// # Examples
     ///
@@ -688,8 +700,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the write may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
         T: Versioned,
@@ -705,7 +717,7 @@ impl<T> Repository<T> {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
     }
 
-    /// Returns the item with this key of this table, for an operation.
+    /// Returns the [`ItemRef`] for the item with this key in the table of this repository.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,

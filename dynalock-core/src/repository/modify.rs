@@ -13,14 +13,15 @@ use crate::{
     write::{intent::Change, send::WriteResult},
 };
 
-/// A read-modify-write: [`Repository::update_with`](super::Repository::update_with).
+/// The kind of a read-modify-write call:
+/// [`Repository::update_with`](super::Repository::update_with).
 pub struct UpdateWith<'f, F> {
     key: Key,
     change: F,
     borrows: PhantomData<&'f ()>,
 }
 
-/// A read-modify-write whose closure may return an error:
+/// The kind of a read-modify-write call whose closure may return an error:
 /// [`Repository::try_update_with`](super::Repository::try_update_with).
 pub struct TryUpdateWith<'f, F> {
     key: Key,
@@ -28,7 +29,7 @@ pub struct TryUpdateWith<'f, F> {
     borrows: PhantomData<&'f ()>,
 }
 
-/// A read-modify-write that creates a missing item:
+/// The kind of a read-modify-write call that creates a missing item:
 /// [`Repository::upsert_with`](super::Repository::upsert_with).
 pub struct UpsertWith<'f, I, F> {
     key: Key,
@@ -62,8 +63,8 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-/// The return type of an update's closure: `()`, or `!` for a closure that never returns. The bound
-/// is on a trait, so the compiler can print a helpful message for an async closure.
+/// The return type of an update's closure: `()`, or `!` for a closure that never returns. Because
+/// the bound is a trait, the compiler can print a helpful message for an async closure.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -79,7 +80,7 @@ impl NoValue for Never {}
 /// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Names the return type of a function, for the type `Never` (`!`).
+/// Gives a name to the return type of a function. The type `Never` needs this name.
 pub trait Returns {
     /// The type that the function returns.
     type Output;
@@ -150,8 +151,9 @@ where
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads the item, changes it and writes it. After a conflict, writes again based on the newer
-    /// item, until a write is applied or a run changes nothing.
+    /// Reads the item, runs the closure on its value, and writes the changes. After a conflict,
+    /// starts again from the newer item. The loop ends when a write is applied or a run of the
+    /// closure changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -180,7 +182,8 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
-                    // The create would write another item than the item that was read.
+                    // `init` made a value with another key, so the create would write another item
+                    // than the item that was read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }
@@ -191,8 +194,8 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Applied(stored) => return Ok(stored),
                 WriteResult::Conflict(met) => Box::pin(self.after_conflict(&get, key, expected, met)).await?,
             };
-            // A late copy of an earlier attempt may have been applied. In this case, the write has
-            // succeeded.
+            // If the item contains the write id of this call, a late copy of an earlier attempt was
+            // applied, and the write has succeeded.
             if let Some(item) = item.take_if(|item| self.has_written(item)) {
                 let (value, basis) = decode::<T>(self.table(), item)?;
                 return Ok(Stored::new(value, basis));

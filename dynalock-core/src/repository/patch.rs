@@ -1,4 +1,4 @@
-//! Patches of a single item.
+//! The call that patches a single item.
 
 use std::future::IntoFuture;
 
@@ -17,7 +17,7 @@ use crate::{
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
-/// Atomic changes of one item, without a read: [`Repository::patch`].
+/// The kind of a call that changes one item without a read: [`Repository::patch`].
 #[derive(Debug)]
 pub struct Patch<T> {
     key: Key,
@@ -25,9 +25,9 @@ pub struct Patch<T> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Changes attributes of an item by one request, without a read. The changes are atomic, and do
-    /// not conflict with other writers: a patch increments the stored version by itself. Returns
-    /// the item after the patch.
+    /// Changes attributes of an item by one request, without a read. The changes are atomic. A
+    /// patch requires no particular version of the item, so a patch never conflicts with other
+    /// writers. A patch increments the stored version. The call returns the item after the patch.
     ///
     /// # Examples
     ///
@@ -45,61 +45,66 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// A patch never leaves an item that `T` cannot read. In addition to the condition of the
-    /// caller, a patch requires that the item exists, that no other caller holds its lease, and
-    /// that each change fits the stored value.
+    /// After a patch, `T` can still read the item. In addition to the condition of the caller, a
+    /// patch therefore requires that the item exists, that no other caller holds its lease, and
+    /// that the stored values allow each change.
     ///
     /// # Lost replies
     ///
-    /// A patch is relative, so a repetition after a lost reply could apply it twice. A patch whose
-    /// outcome is unknown is therefore never sent again. The call reads the item instead. The item
-    /// keeps the ids of its last eight patches, in the attributes `_p0` to `_p7`. If the id of this
-    /// patch is among them, the patch was applied, and the call returns the item as it was read,
-    /// which may include later writes. Otherwise the error is [`Error::Indeterminate`]: the id may
-    /// have been pushed out, or the request may still arrive. The library cannot distinguish these
-    /// cases from a request that was lost on its way.
+    /// A change such as `add` depends on the stored value, so a second request after a lost reply
+    /// could apply the change twice. A patch whose outcome is unknown is therefore never sent
+    /// again. Instead of a second request, the call reads the item. The item contains the ids of
+    /// its last eight patches, in the attributes `_p0` to `_p7`. If these ids include the id of
+    /// this patch, the patch was applied. The call then returns the item that it has read, which
+    /// may contain later writes. If the item does not contain the id, the call returns
+    /// [`Error::Indeterminate`]. The request may have been lost on its way, may still arrive, or
+    /// may have been applied before later patches removed its id, and the library cannot
+    /// distinguish these cases.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
-    /// a token, at twice the write units, and repeats it under that token for up to ten minutes. A
-    /// refusal after a lost reply remains [`Error::Indeterminate`].
+    /// a ClientRequestToken, at twice the write units. The call can repeat the transaction safely,
+    /// because DynamoDB applies a transaction at most once while it remembers its token. If a
+    /// repeated request is refused after a lost reply, the error is still [`Error::Indeterminate`].
     ///
     /// # Errors
     ///
     /// - [`Error::NotFound`]: there is no item under the key.
-    /// - [`Error::ConditionFailed`]: the condition of the caller is false. The error contains the
-    ///   item.
+    /// - [`Error::ConditionFailed`]: the condition of the caller is false. `ConditionFailed`
+    ///   contains the item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
-    /// - [`Error::OutOfRange`]: a number would leave the range of its type.
-    /// - [`Error::Unpatchable`]: an attribute has another type than `T` says, is missing although
-    ///   `T` requires it, or is stored under an alias.
+    /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the attribute's
+    ///   type.
+    /// - [`Error::Unpatchable`]: an attribute has another type than in `T`, is missing although `T`
+    ///   requires the attribute, or is stored under an alias.
     /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. Nothing was
     ///   sent.
     /// - [`Error::Encode`]: a value cannot be stored. Nothing was sent.
     /// - [`Error::ExpressionTooLong`]: the expressions are longer than 4 KB. Nothing was sent.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A patch that is
-    ///   sent as a transaction is read back, because DynamoDB then returns no item. The error is
-    ///   also `Indeterminate` if that read fails, or if the item was deleted in between.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item does not fit
-    ///   `T`, because another program stored a value that `T` cannot read. For example, an addition
-    ///   to a stored 2.5 leaves a fraction in a field for whole numbers.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. After a patch
+    ///   that was sent as a transaction, the call reads the item, because a transaction returns no
+    ///   item. If this read fails, or if the item has been deleted in the meantime, the error is
+    ///   also `Indeterminate`.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
+    ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
+    ///   example, an addition to a stored 2.5 leaves a fraction in a field for whole numbers.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may have been applied or not. Nothing is sent after the
-    /// drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the patch may or may not have been applied. A dropped call sends
+    /// no more requests, but a request that was already sent may still arrive.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch { key: key.into_key(), content: SharedPatch::default() })
     }
 
-    /// Returns a patch of an item, for a transaction.
+    /// Returns the intent of a patch in a transaction.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns a patch of an item by a call with this lease policy.
+    /// Returns the intent of a patch by a call with this lease policy.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

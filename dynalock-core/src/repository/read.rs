@@ -8,7 +8,7 @@ use crate::{
     model::Versioned,
 };
 
-/// A read of one item: [`Repository::get`](super::Repository::get).
+/// The kind of a call that reads one item: [`Repository::get`](super::Repository::get).
 #[derive(Debug)]
 pub struct Get {
     key: Key,
@@ -23,8 +23,8 @@ impl Get {
 }
 
 impl<T> Request<T, Get> {
-    /// Makes the read eventually consistent: it costs half the read units, and may miss the most
-    /// recent writes.
+    /// Makes the read eventually consistent: the read costs half the read units, and may miss the
+    /// most recent writes.
     ///
     /// # Examples
     ///
@@ -42,9 +42,9 @@ impl<T> Request<T, Get> {
         self
     }
 
-    /// Returns the item even if its time to live is over: the time in its field with
-    /// `#[dynalock(expires)]`. Without this setting, an expired item counts as absent, although
-    /// DynamoDB deletes it only some time later.
+    /// Returns the item even if it has expired by the time in its field with
+    /// `#[dynalock(expires)]`. Without this setting, the call treats an expired item as absent,
+    /// even before DynamoDB deletes it.
     ///
     /// # Examples
     ///

@@ -9,12 +9,12 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call that has not been sent. The caller changes the settings of the call, then awaits the
-/// call.
+/// A call, before it is sent. The caller may change the settings of the call, and sends the call by
+/// `.await`.
 ///
-/// The type `K` is the kind of call, and determines the output. A request becomes a future by
-/// `IntoFuture`. The future is boxed and `Send`. Functions and macros that take a future, such as
-/// `tokio::spawn` or `tokio::join!`, need `.into_future()` or an async block:
+/// The type parameter `K` is the kind of the call, and decides its output. A request becomes a
+/// future by `IntoFuture`. This future is boxed and `Send`. Functions and macros that take a
+/// future, such as `tokio::spawn` or `tokio::join!`, need `.into_future()` or an async block:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -34,12 +34,12 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline of a call counts from the first poll of its future.
+/// The time of the deadline starts at the first poll of the future.
 ///
 /// # Cancel safety
 ///
-/// If the future of a write is dropped, the write may have been applied or not. Nothing is sent
-/// after the drop, but a request that was sent may still arrive.
+/// If the future of a write is dropped, the write may or may not have been applied. A dropped call
+/// sends no more requests, but a request that was already sent may still arrive.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
@@ -59,7 +59,7 @@ impl<T: Versioned, K> Request<T, K> {
         Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 
-    /// Returns a call of another kind with the settings of this one.
+    /// Returns a call of another kind with the settings of this call.
     pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
         let Self { repository, limits, delivery, policy, .. } = self;
         Request {
@@ -67,7 +67,8 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
-            // Only a single write takes a condition of the caller, and this call is one of many.
+            // Only the call for a single item takes a condition of the caller. The returned call
+            // belongs to a call for many items.
             condition: None,
             kind,
         }
@@ -95,9 +96,9 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without a
-    /// limit, the requests are repeated until the deadline. With a limit of 0, the call fails with
-    /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
+    /// Limits the number of failed requests and conflicts. The limit must be at least 1. By
+    /// default, the call repeats its requests until the deadline. With a limit of 0, the call fails
+    /// with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// Many attempts in a short time are normal under contention, so a deadline is usually the
     /// better limit.
@@ -139,7 +140,7 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Sets the reaction of the call to conflicts.
+    /// Sets the pace of the call after conflicts: how soon the call attempts the write again.
     ///
     /// # Examples
     ///
@@ -167,14 +168,16 @@ pub(super) mod sealed {
 
 impl<T, K: Checked> Request<T, K> {
     /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with a
-    /// ClientRequestToken at most once in ten minutes. The write costs twice the write units.
+    /// ClientRequestToken at most once in ten minutes. With `exactly_once`, a write costs twice the
+    /// write units.
     ///
-    /// Two cases of [`Error::Indeterminate`](crate::Error::Indeterminate) remain:
+    /// With `exactly_once`, a call still returns
+    /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
     /// - DynamoDB sent no reply at all.
-    /// - A reply was lost, and the next attempt was refused for a reason that may disappear: an
-    ///   existing item for a create, a lease, or an item without `_writes`. When this reason has
-    ///   disappeared, a late copy of the first attempt may still be applied.
+    /// - A reply was lost, and DynamoDB refused the next attempt for a reason that may disappear:
+    ///   an existing item for a create, a lease, or an item without `_writes`. If the reason
+    ///   disappears, DynamoDB may still apply a late copy of the first attempt.
     ///
     /// # Examples
     ///
@@ -197,13 +200,13 @@ impl<T, K: Checked> Request<T, K> {
 pub trait Conditional: sealed::Sealed {}
 
 impl<T, K: Conditional> Request<T, K> {
-    /// Requires a condition of the stored item, in addition to the conditions of the call. Several
-    /// conditions must all be true. If a condition is false, nothing is written, and the call fails
-    /// with [`Error::ConditionFailed`](crate::Error::ConditionFailed). The error contains the item.
-    /// The call does not repeat the write.
+    /// Adds a condition on the stored item to the conditions of the library. If several conditions
+    /// are added, all of them must be true. If a condition is false, nothing is written, and the
+    /// call fails with [`Error::ConditionFailed`](crate::Error::ConditionFailed). The error
+    /// contains the item. The call does not repeat the write.
     ///
-    /// The condition is always evaluated. If the value of an `update` has not changed, DynamoDB
-    /// checks the item and the condition instead of writing.
+    /// DynamoDB evaluates the condition in each case. If the value of an `update` has not changed,
+    /// the request writes nothing, and only checks the version and the condition.
     ///
     /// # Examples
     ///
@@ -231,9 +234,9 @@ impl<T, K: Conditional> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes the item even if another caller holds a lease on it. The holder of the lease gets no
-    /// message about the write. The next write of the holder starts from the item as this call left
-    /// it.
+    /// Writes the item even if another caller holds a lease on the item. The holder of the lease is
+    /// not told about this write. The next write of the holder starts from the item that this call
+    /// has written.
     ///
     /// # Examples
     ///

@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-/// One call, with its attempts and its write id. All writes of the call have the same write id. An
-/// item that contains the id shows that one of these writes was applied.
+/// One call, with its attempts and its write id. All writes of the call have the same write id. If
+/// an item contains this write id, one of the writes of the call was applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
@@ -33,11 +33,11 @@ pub(crate) struct Session<T> {
     policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     condition: Option<Arc<Condition<T>>>,
-    /// The use of a separate lease row by the writes of this call.
+    /// How the writes of this call use the separate lease row.
     companion: CompanionWrite,
 }
 
-/// The state that a single write requires.
+/// The state of the item that a single write requires.
 pub(super) struct ExpectedState {
     version: u64,
     /// The whole state, if the caller added a condition.
@@ -76,8 +76,8 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item for the next attempt after a conflict. The result is the item that the
-    /// conflict returned, or a newly read item after a sleep.
+    /// Returns the item for the next attempt after a conflict. For an immediate attempt, this is
+    /// the item that the conflict returned. After a sleep, the item is read again.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -103,7 +103,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns the conflict of a write that is not attempted again.
+    /// Returns the [`Conflict`] that ends a call.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
@@ -114,8 +114,8 @@ impl<T: Versioned> Session<T> {
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a single write that was refused by this item. If the item is in the
-    /// required state, the condition of the caller was the reason.
+    /// Returns the error of a single write whose condition the item `met` made false. If this item
+    /// is in the required state, the condition of the caller is the reason.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -140,8 +140,8 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value and the basis of its write. If the value has an etag, the item is read
-    /// first, and must still be in the state of the etag.
+    /// Returns the value and the basis of its write. For a value with an etag, this method reads
+    /// the item first, and requires that the item is still in the state of the etag.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -152,7 +152,7 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        // No condition can compare a digest, so the item is read and compared with the etag.
+        // DynamoDB cannot compare an item with a digest, so the item is read and compared here.
         let expected = Some(etag.number());
         // A value with an etag is rare, and the box keeps the future of other writes small.
         let Some(item) = Box::pin(self.read(&get)).await? else {
@@ -164,11 +164,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Creates an item. `expired` is an expired item that was read under the key.
+    /// Creates an item. `expired` is the expired item under the key, if the caller has already read
+    /// it.
     ///
-    /// If a create finds an expired item, it becomes a write that requires the revision of this
-    /// item. The current time therefore only decides which write is sent. No condition contains the
-    /// time.
+    /// If a create finds an expired item, the create becomes a write that requires the revision of
+    /// the expired item. The current time only decides whether this write is sent, and is not part
+    /// of its condition.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -177,7 +178,8 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            // The loop decides itself whether another request is worth it.
+            // The `Adapted` result is not needed, because this loop decides from the item whether
+            // to send another request.
             let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
@@ -185,7 +187,7 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Another caller was faster, or DynamoDB has deleted the expired item.
+                // Another caller has written the expired item first, or DynamoDB has deleted it.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
@@ -212,8 +214,9 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
-                // This replace is an update, because a put would restore an old fence. The stored
-                // item shows the attributes to remove.
+                // If the lease is in the item, the replace is sent as an UpdateItem, because a
+                // PutItem would write an old fence. The stored item shows which attributes the
+                // UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -225,16 +228,16 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. An item with its lease in the item is written by an
-    /// update, or by a put if the expression would be too long.
+    /// Sends a write of the whole value. If the lease is in the item, the request is an UpdateItem,
+    /// or a PutItem if the update expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
-            // A put needs no update expression. This put copies the lease attributes of the stored
-            // item.
+            // A PutItem needs no update expression. It copies the lease attributes from the item
+            // that was read.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -243,7 +246,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update with these changes.
+    /// Sends an update with these changes, as an UpdateItem or, if its expression would be too
+    /// long, as a PutItem.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -252,8 +256,8 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // A put replaces the whole item, so its condition must identify the state of the item.
-            // The version identifies the state of a tracked item only.
+            // A PutItem replaces the whole item, so its condition must identify the state of the
+            // item. Only for a tracked item, a short condition does so.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -264,23 +268,25 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a put of the whole item with the changes, because its expression would be
-    /// longer than DynamoDB allows. The put is sent only if another program cannot change the
-    /// stored item unnoticed. If only the lease has changed since the read, the call reads and puts
-    /// again. `bytes` is the length of the expression.
+    /// Sends an update as a PutItem of the whole item with the changes, because the update
+    /// expression would be longer than DynamoDB allows. If the stored item has attributes that the
+    /// type does not know, another program could change these unnoticed, and the result is an
+    /// error. If only the lease has changed since the item was read, this method reads the item and
+    /// sends the PutItem again. `bytes` is the length of the expression.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
         let mut item = self.read(&get).await?;
         loop {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
-            // An earlier attempt without a reply may have been applied.
+            // The item may contain the write id of an earlier attempt whose reply was lost.
             if self.has_written(&stored) {
                 let (value, basis) = decode::<T>(&table, stored)?;
                 return Ok(WriteResult::Applied(Stored::new(value, basis)));
             }
             if !intent.rests_on(&stored) {
-                // As for each refused write, a lease is reported before a changed version.
+                // For each refused write, a lease is reported before a changed version, so the
+                // lease is checked first.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -296,9 +302,9 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // If the revision is the same, only the lease has changed, and the next put copies the
-            // new lease.
-            // Only a changed lease is worth another read. A false condition of the caller stays false.
+            // If the revision is the same, either the lease has changed or the condition of the
+            // caller is false. After a change of the lease, the next PutItem copies the new lease.
+            // A false condition of the caller stays false, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -306,8 +312,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends the condition of the caller for a value without changes, as a check of the item.
-    /// Without a condition, nothing is sent.
+    /// Handles an update whose value has no changes: sends the condition of the caller as a check
+    /// of the item, or nothing if the caller added no condition.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -326,7 +332,8 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
-        // Another caller may have deleted an item that is absent.
+        // If only the absence of the item proves the delete, another caller may have deleted the
+        // item.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -348,8 +355,7 @@ impl<T: Versioned> Session<T> {
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
-    /// Returns the first plan of an update. The plan takes the changes, so that each value is
-    /// encoded only once.
+    /// Returns the first plan of an update. The encoded values move from `changes` into the plan.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(Repeats::InThisCall, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
@@ -366,15 +372,16 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // The item has a null or stray ids, so the next plan has another expression.
+            // The item has a null, or write ids without a version. The next plan therefore has
+            // another expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some compatible servers do not return the item with the refusal. In this case, the
-            // item was read after the refusal, and may have changed in between.
+            // Some compatible servers do not return the item with the refusal. The item was then
+            // read after the refusal, and may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
@@ -405,7 +412,7 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
-        // The writer borrows the attempts, so the stamps need their own generator.
+        // The `Writer` borrows the attempts, so the stamps need a generator of their own.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork(), repeats: Repeats::InThisCall }
     }
 }

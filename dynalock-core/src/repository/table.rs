@@ -8,15 +8,15 @@ use crate::{
     tables::{self, Creation, TableReport},
 };
 
-/// The creation of a table: [`Repository::create_table`].
+/// The kind of a call that creates a table: [`Repository::create_table`].
 #[derive(Debug)]
 pub struct CreateTable(TableSettings);
 
-/// The comparison of a table with its type: [`Repository::verify_table`].
+/// The kind of a call that compares a table with its struct: [`Repository::verify_table`].
 #[derive(Debug)]
 pub struct VerifyTable(());
 
-/// Returns a request with a longer deadline, because the creation of a table takes longer than a
+/// Returns the request that creates a table. Its default deadline is longer than the deadline of a
 /// write.
 pub(super) fn creation<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
     let mut request = repository.request(CreateTable(TableSettings::default()));
@@ -31,8 +31,8 @@ pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<
 
 impl<T> Request<T, CreateTable> {
     /// Sets provisioned billing for the new table and each of its global indexes: DynamoDB bills
-    /// this number of read and write units per second, even if they are not used. The default is
-    /// on-demand billing. An existing table keeps its billing.
+    /// this number of read and write units per second, even if the program does not use them. The
+    /// default is on-demand billing. An existing table keeps its billing.
     ///
     /// # Examples
     ///
@@ -50,7 +50,7 @@ impl<T> Request<T, CreateTable> {
     }
 
     /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. An existing table keeps its setting.
+    /// switched off. If the table already exists, the call does not change its protection.
     ///
     /// # Examples
     ///
@@ -76,8 +76,8 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
         Box::pin(async move {
             let Self { repository, limits, kind: CreateTable(settings), .. } = self;
             let Repository { connection, table, .. } = &repository;
-            // The creation may take a minute, but a server that does not answer must be reported
-            // early.
+            // The creation may take a minute, but the call should soon report a server that does
+            // not answer.
             let patience = limits.deadline.min(repository.limits.deadline);
             let creation = Creation { connection, table, model: T::MODEL, settings, limits, patience };
             tables::create(creation).await

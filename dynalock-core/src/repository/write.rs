@@ -13,14 +13,15 @@ use crate::{
     write::{intent::Change, send::WriteResult},
 };
 
-/// A write of a new item: [`Repository::create`](super::Repository::create).
+/// The kind of a call that creates an item: [`Repository::create`](super::Repository::create).
 #[derive(Debug)]
 pub struct Create<T> {
     pub(super) value: T,
 }
 
-/// A write of a value that was read: [`Repository::update`](super::Repository::update),
-/// [`replace`](super::Repository::replace) and [`touch`](super::Repository::touch).
+/// The kind of a call that writes a value that was read before:
+/// [`Repository::update`](super::Repository::update), [`replace`](super::Repository::replace) and
+/// [`touch`](super::Repository::touch).
 #[derive(Debug)]
 pub struct Update<T> {
     pub(super) stored: Stored<T>,
@@ -30,8 +31,8 @@ pub struct Update<T> {
 /// The attributes that an update writes.
 #[derive(Debug)]
 enum Mode {
-    /// The update writes the changed attributes. If no attribute changed, the update writes
-    /// nothing.
+    /// The update writes the changed attributes. If the program has changed no attribute, the
+    /// update writes nothing.
     Changes,
     /// The update writes the changed attributes, and a new version even if no attribute changed.
     Always,
@@ -39,25 +40,26 @@ enum Mode {
     Whole,
 }
 
-/// A delete of an item that was read: [`Repository::delete`](super::Repository::delete).
+/// The kind of a call that deletes an item that was read before:
+/// [`Repository::delete`](super::Repository::delete).
 #[derive(Debug)]
 pub struct Delete<T> {
     pub(super) stored: Stored<T>,
 }
 
-/// A delete that ignores the state of the item:
+/// The kind of a call that deletes an item in any state:
 /// [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
 #[derive(Debug)]
 pub struct DeleteUnchecked {
     key: Key,
 }
 
-/// The result of a delete: [`Repository::delete`](super::Repository::delete).
+/// The result of a successful [`Repository::delete`](super::Repository::delete).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// `true` if this call certainly deleted the item. If a reply was lost and the item does not
-    /// exist, `certain` is `false`, because another caller may have deleted the item.
+    /// `true` if this call certainly deleted the item. If a reply was lost and the item no longer
+    /// exists, `certain` is `false`, because another caller may have deleted the item.
     pub certain: bool,
 }
 
@@ -139,7 +141,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
                     match changes.is_empty() {
-                        // The condition of the caller is checked even if no attribute has changed.
+                        // If no attribute has changed, only the condition of the caller is checked.
                         true => session.check(value, basis).await?,
                         false => session.update(value, Change::Update(basis), changes).await?,
                     }

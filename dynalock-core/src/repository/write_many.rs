@@ -22,19 +22,21 @@ use crate::{
     model::Versioned,
 };
 
-/// Writes of many items: [`Repository::create_many`], [`update_many`](Repository::update_many),
-/// [`delete_many`](Repository::delete_many) and [`import_unchecked`](Repository::import_unchecked).
-/// The type `K` is the kind of each write.
+/// The kind of a call that writes many items: [`Repository::create_many`],
+/// [`update_many`](Repository::update_many), [`delete_many`](Repository::delete_many) and
+/// [`import_unchecked`](Repository::import_unchecked). The type `K` is the kind of each write.
 ///
 /// # What a call for many items promises
 ///
 /// - Each item has its own result. An error of one item does not stop the writes of other items.
-/// - The items are not written together: other callers may see some of them and not the others. A
-///   [`Transaction`](crate::Transaction) writes up to 100 items together.
-/// - Items with one key are written one after the other, in the order given. All others are written
-///   in any order, up to [`concurrency`](Request::concurrency) at the same time.
+/// - The items are not written together: another caller may read a part of the items before the
+///   others are written. A [`Transaction`](crate::Transaction) writes up to 100 items together.
+/// - Items with the same key are written one after the other, in the order in which the caller gave
+///   them. Items with different keys are written in any order. At most
+///   [`concurrency`](Request::concurrency) requests are in flight.
 /// - The deadline and the number of attempts apply to each item separately, from its first request
-///   on. In an import, they apply to each group of up to 25 items. The whole call may take longer.
+///   on. In an import, both limits apply to each group of up to 25 items. The whole call may take
+///   longer.
 /// - If there are no items, the call sends nothing.
 #[derive(Debug)]
 pub struct WriteMany<K> {
@@ -54,9 +56,9 @@ impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
     /// in the order of the values, or a [`stream`](Request::stream) of results as the items finish.
     ///
-    /// The second of two values with one key fails with [`Error::AlreadyExists`]. Items are written
-    /// one by one and not in `BatchWriteItem` requests, which have no conditions.
-    /// [`import_unchecked`](Self::import_unchecked) uses these requests.
+    /// The second of two values with the same key fails with [`Error::AlreadyExists`]. Each item is
+    /// written by a request of its own, because a `BatchWriteItem` cannot have conditions.
+    /// [`import_unchecked`](Self::import_unchecked) sends `BatchWriteItem` requests.
     ///
     /// # Examples
     ///
@@ -79,12 +81,12 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`create`](Self::create). The call itself never fails.
+    /// Each result may be an error of [`create`](Self::create). The call itself never fails.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been written or not. Nothing is sent after the
-    /// drop, but requests that were sent may still arrive.
+    /// If the future is dropped, each item may or may not have been written. A dropped call sends
+    /// no more requests, but requests that were already sent may still arrive.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
         self.many(WriteMany::of(values.into_iter().map(Create::new)))
     }
@@ -112,18 +114,18 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`update`](Self::update). The call itself never fails.
+    /// Each result may be an error of [`update`](Self::update). The call itself never fails.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been written or not. Nothing is sent after the
-    /// drop, but requests that were sent may still arrive.
+    /// If the future is dropped, each item may or may not have been written. A dropped call sends
+    /// no more requests, but requests that were already sent may still arrive.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(Update::changes)))
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
-    /// the order given, or a [`stream`](Request::stream) of results as the items finish.
+    /// the order of the items, or a [`stream`](Request::stream) of results as the items finish.
     ///
     /// # Examples
     ///
@@ -146,12 +148,12 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result has the errors of [`delete`](Self::delete). The call itself never fails.
+    /// Each result may be an error of [`delete`](Self::delete). The call itself never fails.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been deleted or not. Nothing is sent after the
-    /// drop, but requests that were sent may still arrive.
+    /// If the future is dropped, each item may or may not have been deleted. A dropped call sends
+    /// no more requests, but requests that were already sent may still arrive.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(Delete::new)))
     }
@@ -159,25 +161,26 @@ impl<T: Versioned> Repository<T> {
     /// Writes many values without any check. The call overwrites existing items, even leased items.
     ///
     /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single
-    /// puts. Use it to fill a table that no other caller writes: initial data, or a copy of another
-    /// table.
+    /// puts. Use this call to fill a table that no other caller writes, with initial data or with a
+    /// copy of another table.
     ///
-    /// - A leased item loses its lease with its old content. The holder learns of the loss at its
-    ///   next write or heartbeat. With a [separate lease](crate::Lockable), the lease row is
-    ///   neither read nor written: the holder keeps its lease, and its next write starts from the
-    ///   imported item.
-    /// - Each item gets version 1 and write ids, like a created item. A value that another caller
-    ///   has read from the old item can therefore not overwrite the new item.
-    /// - Several values with one key are written one after the other, in the order given. The last
-    ///   value stays.
+    /// - An import over a leased item removes the lease together with the old content. The holder
+    ///   learns of the loss at its next write or heartbeat. With a [separate
+    ///   lease](crate::Lockable), the import neither reads nor writes the lease row. The holder of
+    ///   a separate lease keeps the lease, and its next write starts from the imported item.
+    /// - Each item gets version 1 and write ids, like a created item. A caller that has read the
+    ///   old item can therefore not overwrite the imported item.
+    /// - Several values with the same key are written one after the other, in the order in which
+    ///   the caller gave them. The last value stays.
     /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with
     ///   growing pauses, until the deadline. At the deadline, each remaining item gets an error. If
-    ///   DynamoDB refuses the content of a request, its items are sent one by one, so that the
-    ///   error belongs to the item that caused it.
-    /// - A request that was lost and sent again may arrive late, and then overwrites later writes.
+    ///   DynamoDB refuses a request because of the content of an item, the call sends each item of
+    ///   the request separately. Only the item that caused the refusal then gets the error.
+    /// - A request that seemed lost, and was sent again, may still arrive, and then overwrites
+    ///   later writes.
     ///
-    /// [`concurrency`](Request::concurrency) limits the number of requests. The deadline and the
-    /// number of attempts apply to groups of up to 25 items.
+    /// [`concurrency`](Request::concurrency) limits the number of requests in flight. The deadline
+    /// and the number of attempts apply to groups of up to 25 items.
     ///
     /// # Examples
     ///
@@ -209,8 +212,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may have been written or not. Nothing is sent after the
-    /// drop, but requests that were sent may still arrive.
+    /// If the future is dropped, each item may or may not have been written. A dropped call sends
+    /// no more requests, but requests that were already sent may still arrive.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
         self.many(WriteMany::of(values.into_iter().map(Import::new)))
     }
@@ -221,9 +224,10 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
-    /// Limits the number of requests in flight. The limit is at least 1, and the default is 16. A
-    /// request writes one item, or up to 25 for [`import_unchecked`](Repository::import_unchecked).
-    /// With a limit of 0, each item fails with [`Error::InvalidSetting`].
+    /// Limits the number of requests in flight. By default, the limit is 16, and it must be 1 or
+    /// more. A request writes one item, or up to 25 for
+    /// [`import_unchecked`](Repository::import_unchecked). With a limit of 0, each item fails with
+    /// [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -240,7 +244,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         self
     }
 
-    /// Returns the results as the items finish, for example for a progress bar.
+    /// Returns a stream with the result of each item as soon as the item is finished, for example
+    /// for a progress bar.
     ///
     /// # Examples
     ///
@@ -263,12 +268,12 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// Each item has the errors of its single call. After an error, the stream continues with the
-    /// other items.
+    /// Each result may be an error of the call for a single item. After an error, the stream
+    /// continues with the other items.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. A dropped stream sends nothing.
+    /// The stream can be dropped at any time. A dropped stream sends no more requests.
     pub fn stream(self) -> WriteStream<K::Output> {
         let settings = Arc::new(self.like(()));
         let WriteMany { items, concurrency } = self.kind;
@@ -280,7 +285,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
-            // Each request takes the next item of each chain, so a request never names a key twice.
+            // Each request takes at most one item of each group, so a request never names a key
+            // twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {

@@ -1,4 +1,4 @@
-//! The results of a call that writes many items.
+//! The stream of the results of a call that writes many items.
 
 use std::{
     collections::VecDeque,
@@ -14,35 +14,36 @@ use futures_util::stream::FuturesUnordered;
 use super::request::BoxedCall;
 use crate::error::Result;
 
-/// The result of one item of a call that writes many: an element of a [`WriteStream`].
+/// The result of one item in a call that writes many items. A [`WriteStream`] returns these
+/// results.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
     /// The index of the item in the input of the call. The first index is 0.
     pub index: usize,
-    /// The result of the item, as its single call would return it.
+    /// The result that the call for this single item would return.
     pub result: Result<O>,
 }
 
-/// The results of a call that writes many items, as the items finish:
-/// [`Request::stream`](super::Request::stream).
+/// The stream of the results of a call that writes many items, which
+/// [`Request::stream`](super::Request::stream) returns.
 ///
-/// The stream returns one result for each item, in any order. The stream sends requests and
-/// receives answers only while it is polled, because it starts no task. The deadlines of running
-/// requests continue between two polls, so poll the stream again soon. `size_hint` returns the
-/// exact number of items without a result.
+/// The stream returns one result for each item, as soon as the item is finished. The stream sends
+/// requests and receives answers only while it is polled, because it starts no task. The deadlines
+/// of running requests continue between two polls, so poll the stream again soon. `size_hint`
+/// returns the exact number of items without a result.
 ///
 /// # Cancel safety
 ///
-/// The stream can be dropped at any time. A dropped stream sends nothing. The items without a
-/// result may have been written or not.
+/// The stream can be dropped at any time. A dropped stream sends no more requests. The items
+/// without a result may or may not have been written.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The writes that have not begun.
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
-    /// The largest number of requests at the same time.
+    /// The maximum number of requests in flight.
     concurrency: usize,
     /// The number of items without a result.
     left: usize,
@@ -75,8 +76,8 @@ impl<O: Send + 'static> WriteStream<O> {
         }
     }
 
-    /// Returns the result of the next item that finishes, or `None` after the last item. Programs
-    /// without a `StreamExt` can use this method.
+    /// Returns the result of the next item that is finished, or `None` after the last item. A
+    /// program can call this method without a `StreamExt` trait.
     ///
     /// # Examples
     ///
@@ -95,12 +96,13 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// The stream itself has no errors. Each item has the errors of its single call. An error of
-    /// one item does not stop the writes of other items.
+    /// Each result may be an error of the call for a single item. The stream itself has no errors.
+    /// An error of one item does not stop the writes of other items.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: no result is skipped.
+    /// The future can be dropped at any time: the next call returns the result that the dropped
+    /// future would have returned.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -123,7 +125,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // Calls begin only in a poll, so no call begins while the caller does not poll.
+            // Calls begin only here, while the caller polls the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);

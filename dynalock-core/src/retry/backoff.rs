@@ -1,12 +1,12 @@
-//! The pause after a request that was throttled, was lost, or was refused because of another
-//! transaction.
+//! Computes the pause after a request that was throttled, was lost, or was refused because of
+//! another transaction.
 
 use std::time::Duration;
 
 /// Exponential backoff with equal jitter. A pause is between half of the window and the whole
-/// window, so it is never zero.
+/// window, so a pause is never zero.
 ///
-/// The window starts at a given length and doubles with each failure, up to one second. See
+/// The first window has a given length. The window doubles with each failure, up to one second. See
 /// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
@@ -22,8 +22,8 @@ impl Backoff {
 
     /// Returns the next pause. `first` is the length of the first window.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // The bound keeps the shift in range. Ten doublings of a millisecond already reach the
-        // longest window.
+        // After ten doublings, a window of a millisecond has reached the longest window. The bound
+        // keeps the shift in range.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())

@@ -34,7 +34,7 @@ impl Budget {
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // The update fails only for a full bucket, which does not change.
+        // The update fails only if the bucket is full, and a full bucket stays as it is.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

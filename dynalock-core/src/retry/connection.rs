@@ -38,16 +38,16 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Makes a connection from the user's client, with the SDK's own retries switched off. DynamoDB
-    /// could refuse a retry of the SDK because the first attempt was applied. As a result, the
-    /// write would look like a conflict.
+    /// Makes a connection from the user's client, with the SDK's own retries switched off. If the
+    /// SDK repeated a write that DynamoDB has already applied, DynamoDB would refuse the
+    /// repetition, and the write would look like a conflict.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // The interceptor is permanent. The SDK looks up a removable interceptor in the
+        // A permanent interceptor is cheaper: the SDK looks up any other interceptor in the
         // configuration for each of its two dozen hooks.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
@@ -72,8 +72,8 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Returns whether the connection was made from this client or a clone of it. Clones of a
-    /// client share their configuration.
+    /// Returns whether the connection was made from this client or from a clone of the client.
+    /// Clones of a client share their configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }
@@ -84,8 +84,8 @@ impl Connection {
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// The smallest round trip time, and its value before the first answer. The pauses are computed
-    /// from the round trip time.
+    /// The smallest value of the round trip time, which is also its value before the first answer.
+    /// Pauses are multiples of the round trip time, so the round trip time must not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -94,7 +94,8 @@ impl RoundTrip {
 
     pub(super) fn sample(&self, sample: Duration) {
         let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
-        // Two samples at the same time may lose one of them, which does not matter for an average.
+        // If two samples arrive at the same time, one of them may be lost. For an average, this
+        // does not matter.
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
@@ -102,14 +103,13 @@ impl RoundTrip {
 }
 
 tokio::task_local! {
-    /// `true` after the request of this task was sent to the network. The value is `false` while
-    /// the SDK fetches credentials and signs the request.
+    /// `true` if the SDK has handed the request of this task to the HTTP client, and `false` while
+    /// the SDK still fetches credentials and signs the request.
     pub(super) static DEPARTED: Cell<bool>;
 }
 
-/// An interceptor with three purposes. The interceptor keeps the body of a request that may be
-/// repeated. The interceptor records the moment when a request is sent. The interceptor refuses an
-/// answer without content.
+/// The interceptor of the library. The interceptor keeps the body of a request that may be
+/// repeated, records that a request is sent, and refuses an answer without content.
 #[derive(Debug)]
 struct Passage;
 
@@ -124,7 +124,7 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // The body is complete after the serialization, and the signature is not part of it.
+        // After the serialization, the body is complete: the signature is not part of the body.
         keep_body(context.request());
         Ok(())
     }
@@ -135,13 +135,13 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // Outside of an attempt, the value does not exist and is not needed.
+        // A request outside an attempt has no such value, and needs none.
         let _ = DEPARTED.try_with(|departed| departed.set(true));
         Ok(())
     }
 
-    /// Refuses a successful response without a body. The SDK accepts a response without a body: it
-    /// reports a write as applied, and a read as "no item".
+    /// Refuses a successful response without a body. The SDK would accept a response without a
+    /// body, and report a write as applied and a read as "no item".
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

@@ -1,8 +1,8 @@
 //! Decides when a request of a call is sent again, and when the call ends.
 //!
-//! [`Attempts`] represents one call of the public API with all its requests. `Attempts` keeps the
+//! [`Attempts`] represents one call of the public API with all its requests. `Attempts` knows the
 //! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
-//! The module `write` interprets false conditions.
+//! False conditions are not handled here, but in the module `write`.
 
 mod attempts;
 mod backoff;
@@ -34,8 +34,9 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The additional timeout for each item after the first, in a request for several items. A
-    /// request for several items is a BatchGetItem, a TransactGetItems or a TransactWriteItems. On
-    /// a slow server, 100 items take seconds, and an early repetition takes the same time again.
+    /// request for several items is a BatchGetItem, a TransactGetItems or a TransactWriteItems. A
+    /// slow server may need seconds for 100 items. After a timeout, the server needs the same time
+    /// again for the next attempt.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.
@@ -60,8 +61,9 @@ impl Limits {
         }
     }
 
-    /// Returns the default limits of a transaction. The deadline is longer, because DynamoDB may
-    /// need 5 seconds until it can report the outcome of a request whose reply was lost.
+    /// Returns the default limits of a transaction. The deadline is longer than for other calls,
+    /// because DynamoDB may need 5 seconds until it can report the outcome of a transaction whose
+    /// reply was lost.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

@@ -1,7 +1,7 @@
 use tokio::sync::watch;
 
-/// The background work that has not ended, by its key. A later call with the same key waits for the
-/// end of the work.
+/// The background work that is still running. Each piece of work has a key, and a later call with
+/// the same key waits until the work has ended.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
@@ -34,7 +34,7 @@ impl<K> Default for PendingWork<K> {
 impl<K: PartialEq> Drop for PendingGuard<K> {
     fn drop(&mut self) {
         self.all.send_modify(|keys| {
-            // Two pieces of work may have the same key. Each guard removes only one of them.
+            // Two pieces of work may have the same key, so the guard removes the key only once.
             if let Some(place) = keys.iter().position(|key| *key == self.key) {
                 keys.swap_remove(place);
             }

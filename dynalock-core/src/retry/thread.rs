@@ -29,11 +29,12 @@ impl Thread {
     pub(super) fn start(client: &Client) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The thread is started before the runtime is built. If the thread could not be started,
-        // the runtime would be dropped inside a task of another runtime, which panics.
+        // The thread starts first, and the runtime is built on the thread. If the runtime were
+        // built first and the thread could not be started, the runtime would be dropped inside a
+        // task of another runtime. This drop panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
-            // The sender never sends a value. The receiver ends when the sender is dropped.
+            // The sender never sends a value. The receiver completes when the sender is dropped.
             let _ = runtime.block_on(ended);
             // This shutdown does not wait for a blocked lookup of a host name.
             runtime.shutdown_background();

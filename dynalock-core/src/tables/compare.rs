@@ -166,7 +166,8 @@ fn live_projection(projection: &Projection) -> String {
     }
 }
 
-/// DynamoDB returns the names in any order.
+/// Returns the text of the attributes that an index includes. DynamoDB returns these names in any
+/// order, so they are sorted.
 fn included(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     format!("{} {}", ProjectionType::Include.as_str(), names.join(", "))

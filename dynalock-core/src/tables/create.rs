@@ -12,7 +12,7 @@ use crate::{
     retry::{Attempts, Backoff, Connection, Limits},
 };
 
-/// The creation of one table.
+/// The parameters of a call that creates one table.
 #[derive(Clone, Copy)]
 pub(crate) struct Creation<'a> {
     pub(crate) connection: &'a Arc<Connection>,
@@ -21,8 +21,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) settings: TableSettings,
     /// The limits of the whole call, including its wait.
     pub(crate) limits: Limits,
-    /// The deadline of the first request. This deadline is shorter, so that the call soon reports a
-    /// server that does not answer.
+    /// The deadline of the first request. This deadline is shorter than the deadline of the whole
+    /// call, so that the call soon reports a server that does not answer.
     pub(crate) patience: Duration,
 }
 
@@ -62,7 +62,7 @@ async fn until_active(attempts: &mut Attempts, creation: Creation<'_>) -> Result
     }
 }
 
-/// Returns whether the table is active, and none of the type's indexes is still being built.
+/// Returns whether the table is active, and each index of the struct has been built.
 fn is_active(model: &Model, described: &TableDescription) -> bool {
     let is_of_type = |name: Option<&str>| model.indexes.iter().any(|index| Some(index.name) == name);
     let is_built = described
@@ -73,8 +73,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
     described.table_status == Some(TableStatus::Active) && is_built
 }
 
-/// Switches time to live on if it is off. DynamoDB refuses a second request, even if another caller
-/// sent the first request. The state of the table therefore decides the result.
+/// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
+/// DynamoDB refuses a second request to switch time to live on, even if another caller sent the
+/// first request. The state of the table therefore decides whether the call succeeds.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,
@@ -91,7 +92,7 @@ async fn until_time_to_live_is_on(
         switched = match switched {
             None => Some(attempts.repeat(table, || operation::switch_time_to_live_on(client, table, attribute)).await),
             Some(Err(refused)) => return Err(refused),
-            // DescribeTimeToLive may show the change only some time later.
+            // DescribeTimeToLive may show the old state for some time.
             Some(Ok(())) => {
                 attempts.wait(&mut backoff, not_active()).await?;
                 Some(Ok(()))

@@ -2,9 +2,9 @@ use std::{fmt, sync::Arc};
 
 use crate::{key::KeyType, model::IndexScope};
 
-/// The comparison of a table with its type:
-/// [`Repository::verify_table`](crate::Repository::verify_table). `Display` writes a sentence for
-/// each difference, on its own line.
+/// The differences between a table and its struct, which
+/// [`Repository::verify_table`](crate::Repository::verify_table) returns. `Display` writes one line
+/// for each difference.
 ///
 /// # Examples
 ///
@@ -25,10 +25,11 @@ pub struct TableReport {
     differences: Vec<TableDifference>,
 }
 
-/// A difference between a table and its type. `Display` writes a sentence that says what to do.
+/// A difference between a table and its struct. `Display` writes a sentence with the difference and
+/// with the change that removes the difference.
 ///
-/// A field `expected` contains the requirement of the type, and a field `found` contains the state
-/// of the table.
+/// In each variant, the field `expected` contains the requirement of the struct, and the field
+/// `found` contains the state of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableDifference {
@@ -38,87 +39,88 @@ pub enum TableDifference {
         /// The status of the table, in DynamoDB's words.
         status: String,
     },
-    /// The partition key has another name in the table than in the type.
+    /// The partition key has another name in the table than in the struct.
     #[non_exhaustive]
     PartitionKeyName {
-        /// The name in the type.
+        /// The name in the struct.
         expected: &'static str,
         /// The name in the table.
         found: String,
     },
-    /// The partition key has another type in the table than in the type.
+    /// The partition key has another type in the table than in the struct.
     #[non_exhaustive]
     PartitionKeyType {
         /// The name of the partition key.
         attribute: &'static str,
         /// The type of the field.
         expected: KeyType,
-        /// The type in the table, or `None` if this library does not know it.
+        /// The type in the table, or `None` if this library does not know the type.
         found: Option<KeyType>,
     },
-    /// The type has a sort key, and the table has none.
+    /// The struct has a sort key, and the table has none.
     #[non_exhaustive]
     SortKeyMissing {
-        /// The sort key of the type.
+        /// The sort key of the struct.
         expected: &'static str,
     },
-    /// The table has a sort key, and the type has none.
+    /// The table has a sort key, and the struct has none.
     #[non_exhaustive]
     SortKeyUnexpected {
         /// The sort key of the table.
         found: String,
     },
-    /// The sort key has another name in the table than in the type.
+    /// The sort key has another name in the table than in the struct.
     #[non_exhaustive]
     SortKeyName {
-        /// The name in the type.
+        /// The name in the struct.
         expected: &'static str,
         /// The name in the table.
         found: String,
     },
-    /// The sort key has another type in the table than in the type.
+    /// The sort key has another type in the table than in the struct.
     #[non_exhaustive]
     SortKeyType {
         /// The name of the sort key.
         attribute: &'static str,
         /// The type of the field.
         expected: KeyType,
-        /// The type in the table, or `None` if this library does not know it.
+        /// The type in the table, or `None` if this library does not know the type.
         found: Option<KeyType>,
     },
-    /// The table does not have an index of the type.
+    /// The table does not have an index of the struct.
     #[non_exhaustive]
     IndexMissing {
         /// The index.
         index: &'static str,
-        /// The scope of the index in the type: global or local.
+        /// The scope of the index in the struct: global or local.
         scope: IndexScope,
     },
-    /// An index is local in the table and global in the type, or the reverse.
+    /// An index is local in the table and global in the struct, or the reverse.
     #[non_exhaustive]
     IndexScope {
         /// The index.
         index: &'static str,
-        /// The scope in the type.
+        /// The scope in the struct.
         expected: IndexScope,
     },
-    /// The partition key of an index has another name in the table than in the type.
+    /// The partition key of an index has another name in the table than in the struct.
     #[non_exhaustive]
     IndexPartitionKey {
         /// The index.
         index: &'static str,
-        /// The name in the type.
+        /// The name in the struct.
         expected: &'static str,
         /// The name in the table.
         found: String,
     },
-    /// The sort key of an index has another name, or exists only in the table or only in the type.
+    /// The sort key of an index has another name in the table than in the struct, or exists in only
+    /// one of the two.
     #[non_exhaustive]
     IndexSortKey {
         /// The index.
         index: &'static str,
-        /// The name of the sort key in the type, or `None` if the index in the type has no sort
-        /// key.
+        /// The name of the sort key in the struct, or `None` if the struct declares no sort key for
+        /// the index.
         expected: Option<&'static str>,
         /// The name of the sort key in the table, or `None` if the index in the table has no sort
         /// key.
@@ -133,15 +135,16 @@ pub enum TableDifference {
         attribute: &'static str,
         /// The type of the field.
         expected: KeyType,
-        /// The type in the table, or `None` if this library does not know it.
+        /// The type in the table, or `None` if this library does not know the type.
         found: Option<KeyType>,
     },
-    /// An index holds other attributes in the table than in the type.
+    /// An index holds other attributes in the table than in the struct.
     #[non_exhaustive]
     IndexProjection {
         /// The index.
         index: &'static str,
-        /// The projection in the type: `ALL`, `KEYS_ONLY`, or `INCLUDE` with the names in order.
+        /// The projection in the struct: `ALL`, `KEYS_ONLY`, or `INCLUDE` with the sorted names of
+        /// the attributes.
         expected: String,
         /// The projection in the table.
         found: String,
@@ -154,13 +157,13 @@ pub enum TableDifference {
         /// The status of the index, in DynamoDB's words.
         status: String,
     },
-    /// The type has a field with `#[dynalock(expires)]`, and time to live is off.
+    /// The struct has a field with `#[dynalock(expires)]`, but time to live is off.
     #[non_exhaustive]
     TimeToLiveOff {
         /// The attribute of the field.
         expected: &'static str,
     },
-    /// Time to live is on for another attribute than the type's.
+    /// Time to live is on for another attribute than the field with `#[dynalock(expires)]`.
     #[non_exhaustive]
     TimeToLiveAttribute {
         /// The attribute of the field with `#[dynalock(expires)]`.
@@ -169,14 +172,14 @@ pub enum TableDifference {
         found: String,
     },
     /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items that
-    /// the library still reads.
+    /// do not count as expired for the library.
     #[non_exhaustive]
     TimeToLiveUndeclared {
         /// The attribute.
         found: String,
     },
-    /// Time to live is on for an attribute of the lease. DynamoDB would delete items or locks after
-    /// a lease has ended, together with their fence.
+    /// Time to live is on for an attribute of the lease. After the end of a lease, DynamoDB would
+    /// delete the item or lock together with its fence.
     #[non_exhaustive]
     TimeToLiveOfLease {
         /// The attribute.
@@ -203,7 +206,8 @@ impl TableReport {
         &self.table
     }
 
-    /// Returns the differences. The list is empty if the table fits its type.
+    /// Returns the differences. The list is empty if the table meets all requirements of the
+    /// struct.
     ///
     /// # Examples
     ///

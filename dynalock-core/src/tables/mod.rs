@@ -1,4 +1,4 @@
-//! Creates tables, and compares them with their types.
+//! Creates the tables of structs, and compares tables with their structs.
 
 mod compare;
 mod create;

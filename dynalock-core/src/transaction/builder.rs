@@ -27,12 +27,12 @@ use crate::{
     },
 };
 
-/// Writes of several items that are applied together or not at all. The items can have different
+/// A transaction: DynamoDB applies all of its writes or none of them. The items can have different
 /// types and can be in different tables of one account and Region.
 ///
-/// Each method adds an operation and returns its handle. [`commit`](Self::commit) sends all
-/// operations in one request. A check and a write of the same item become one conditional write. A
-/// transaction can contain up to 100 items.
+/// The methods below add operations, and return a handle of each operation.
+/// [`commit`](Self::commit) sends all operations in one request. A check and a write of the same
+/// item become one conditional write. A transaction can contain up to 100 items.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -59,8 +59,9 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items, including the items that it only checks.
-/// An item that was read before is protected only if the transaction checks or writes it. For reads
+/// A transaction costs twice the write units of its items. An item that the transaction only checks
+/// costs as many write units as an item that it writes. If the program has read an item before, the
+/// commit notices a change of the item only if the transaction checks or writes the item. For reads
 /// and writes that belong together, see [`transact`](crate::transact).
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
@@ -74,16 +75,17 @@ pub struct Transaction {
 /// A committed transaction, with the values that its operations have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations. The entry of a result that was taken is `None`.
+    /// The results of the operations. When [`get`](Self::get) has returned a result, its entry is
+    /// `None`.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The tables and types
-    /// come from the repositories of its operations. If a repository was made from the same client,
-    /// the transaction shares the connection of that repository. If no repository was made from the
-    /// same client, the transaction makes its own connection, which takes as long as a few
-    /// requests.
+    /// come from the repositories of its operations. If one of these repositories was made from the
+    /// same client, the transaction shares the internal client of that repository. If no repository
+    /// was made from this client, the transaction makes an internal client of its own, which takes
+    /// as long as a few requests.
     ///
     /// # Examples
     ///
@@ -106,7 +108,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a consistent read of several items. All items are from the same moment.
+    /// Makes a read of several items as they are at one moment. Add the items to the returned
+    /// value, then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -128,8 +131,8 @@ impl Transaction {
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
     /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
-    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
-    /// apply.
+    /// outcome of a request whose reply was lost. The deadlines and paces of the repositories do
+    /// not apply to a transaction.
     ///
     /// # Examples
     ///
@@ -148,7 +151,7 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit is at least 1. Without a limit, the request
+    /// Limits the number of failed requests. The limit must be at least 1. By default, the request
     /// is repeated until the deadline.
     ///
     /// # Examples
@@ -188,40 +191,44 @@ impl Transaction {
     }
 
     /// Sets the ClientRequestToken of the transaction. The token has 1 to 36 characters, and no
-    /// other transaction may ever use it. By default, each commit generates its own token.
+    /// other transaction may ever use the same token. By default, each commit generates its own
+    /// token.
     ///
-    /// DynamoDB applies a transaction at most once in ten minutes with the same token. The same
-    /// transaction may be committed again with the same values, for example after a crash. The
-    /// table shows the result of the second commit:
+    /// DynamoDB applies transactions with the same token at most once in ten minutes. A program may
+    /// therefore commit the same transaction again with the same values, for example after a crash.
+    /// The table shows the result of the second commit:
     ///
     /// | situation | result |
     /// |---|---|
-    /// | less than ten minutes have passed | success, and nothing happens twice |
+    /// | less than ten minutes have passed | success, and DynamoDB does not apply the transaction again |
     /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
-    /// | more time has passed, and no item shows the write id | the transaction may happen twice |
+    /// | more time has passed, and no item shows the write id | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
     /// only patches the item, the item keeps the id during its next seven patches, and a replace
     /// removes the id. After more writes, compare the items with the intended result before you
-    /// commit again. A patch has no condition on the version, so add an operation that DynamoDB
-    /// refuses the second time, for example the create of an item whose key is the token.
+    /// commit again. A patch has no condition on the version, so DynamoDB may apply a patch twice.
+    /// To prevent this, add an operation that DynamoDB refuses the second time, for example the
+    /// create of an item whose key is the token.
     ///
-    /// The repeated content must have exactly the same bytes. A `HashSet` or a `HashMap` has a
-    /// different order each time. With another order, the commit fails with [`Error::TokenReused`],
-    /// or with [`Error::AlreadyCommitted`] if an item shows the write id. Use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec`. Some operations contain the time of day and fail in the same way:
-    /// writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
-    /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
-    /// `#[dynalock(expires)]`.
+    /// The second request must have exactly the same bytes as the first. The order of a `HashSet`
+    /// or a `HashMap` differs in each process. With another order, the commit fails with
+    /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
+    /// Use a `BTreeSet`, a `BTreeMap` or a `Vec` instead. Some operations contain the time of day,
+    /// and therefore fail in the same way: writes of a type with `#[dynalock(created_at)]` or
+    /// `#[dynalock(updated_at)]`, and [`check_exists`](Self::check_exists) and
+    /// [`patch`](Self::patch) of a type with `#[dynalock(expires)]`.
     ///
-    /// Some operations are usually sent again with other content: a create or a check that meets an
-    /// expired item, and a patch that meets a null where an attribute may be missing, or an item
-    /// with `_writes` and without a version. A token has only one content, so the commit fails with
-    /// [`Error::Cancelled`] instead.
+    /// With a token of the caller, the commit cannot send a second request with other content.
+    /// Without a token of the caller, the commit sends a second request with other content in these
+    /// cases: a create or a check meets an expired item, a patch meets a null in place of a missing
+    /// attribute, or a patch meets an item with `_writes` and without a version. Under a token of
+    /// the caller, the commit then fails with [`Error::Cancelled`].
     ///
     /// The write ids and incarnations of the transaction are derived from the token. Do not use a
-    /// token again after an item of its transaction was deleted. A new item would get the same
-    /// incarnation, and writes based on the deleted item could overwrite it.
+    /// token again after an item of its transaction was deleted: the new item would get the
+    /// incarnation of the deleted item. A write that is based on the deleted item could then
+    /// overwrite the new item.
     ///
     /// # Examples
     ///
@@ -305,8 +312,8 @@ impl Transaction {
         self.add(repository, PendingOperation::delete(repository, stored))
     }
 
-    /// Requires that the item has not changed since it was read. Changes of the value in memory
-    /// have no effect.
+    /// Adds the condition that the item has not changed since it was read. The operation writes
+    /// nothing, even if the program has changed the value in memory.
     ///
     /// # Examples
     ///
@@ -322,7 +329,7 @@ impl Transaction {
         self.add(repository, PendingOperation::check(repository, stored))
     }
 
-    /// Requires that the key has an item, and that the item has not
+    /// Adds the condition that the key has an item, and that the item has not
     /// [expired](crate::Repository#expired-items) at the time of this call.
     ///
     /// # Examples
@@ -339,8 +346,8 @@ impl Transaction {
         self.add(repository, PendingOperation::exists(repository, key.into_key()))
     }
 
-    /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
-    /// as absent, if it has not changed since the refusal that returned it.
+    /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
+    /// item counts as absent, if it has not changed since a refusal returned it.
     ///
     /// # Examples
     ///
@@ -356,8 +363,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Requires that a condition is true for the item with this key, expired or not. If another
-    /// operation writes the item, the condition applies to its state before this write.
+    /// Adds a condition on the item with this key. The condition also applies to an expired item.
+    /// If another operation of the transaction writes the item, the condition applies to the state
+    /// of the item before this write.
     ///
     /// # Examples
     ///
@@ -378,10 +386,10 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds a condition to the whole transaction: a lease, or a named lock in the same account and
-    /// Region, must still be held. If the lease or lock is no longer held, the commit fails with
-    /// [`Error::Lost`]. A write of the leased item itself needs this guard, too. Without the guard,
-    /// DynamoDB refuses the write like a write of any other caller.
+    /// Adds the condition that this guard still holds its lease, or its named lock in the same
+    /// account and Region. If the lease or lock is no longer held, the commit fails with
+    /// [`Error::Lost`]. The condition is also needed if the transaction writes the leased item
+    /// itself. Without the condition, DynamoDB refuses this write like a write of any other caller.
     ///
     /// # Examples
     ///
@@ -432,8 +440,8 @@ impl Transaction {
     }
 
     /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
-    /// a lack of capacity, the same request is sent again with the same token. If a value has an
-    /// etag, its item is read first.
+    /// a lack of capacity, the call sends the same request again with the same token. For each
+    /// value from [`Stored::assume`], the call reads the item first.
     ///
     /// # Examples
     ///
@@ -451,9 +459,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// After [`Error::Indeterminate`], this call may have applied the transaction. After any other
-    /// error, this call has not applied the transaction. The transaction is always applied as a
-    /// whole or not at all.
+    /// After [`Error::Indeterminate`], DynamoDB may or may not have applied the transaction. After
+    /// an error other than `Indeterminate`, this call has not applied the transaction. A
+    /// transaction is always applied as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
@@ -463,30 +471,33 @@ impl Transaction {
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
     ///   the same reason as a single write.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value with an etag
-    ///   does not fit its struct.
-    /// - [`Error::AlreadyCommitted`]: the transaction was committed before, with the caller's
+    ///   cannot be decoded.
+    /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
     ///   token.
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
     ///   token.
-    /// - [`Error::Exhausted`]: the deadline, the number of attempts or the retry budget was
-    ///   reached. If the last attempt was cancelled, the error contains the cancellation.
+    /// - [`Error::Exhausted`]: the call ended at its deadline, at its maximum number of attempts,
+    ///   or because the retry budget was empty. If DynamoDB cancelled the last attempt, the error
+    ///   contains the cancellation.
     /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
     ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: the causes are those of [every
     ///   call](Repository#errors-of-every-call).
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
+    ///   transaction was applied.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the transaction may have been applied as a whole, or not at all.
-    /// Nothing is sent after the drop, but a request that was sent may still arrive.
+    /// If the future is dropped, the transaction may have been applied as a whole, or not at all. A
+    /// dropped call sends no more requests, but a request that was already sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = Attempts::new(link.connection(), limits);
         let (mut stamps, token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
-        // An item that contained the write id when it was read shows an earlier commit with this
-        // token. DynamoDB may have forgotten the token, so the request is not sent again.
+        // If an item that the program has read contains the write id, an earlier call committed a
+        // transaction with this token. DynamoDB may have forgotten the token, so the request is not
+        // sent again.
         commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
         let assembly = assemble(&operations, &mut stamps)?;
         let next = commit::send(&mut attempts, id, &mut operations, assembly, token, stamps).await?;
@@ -521,8 +532,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. The value of each
-    /// operation can be taken once.
+    /// Returns the value that an operation has written, with its new version. This method can be
+    /// called once for each operation.
     ///
     /// # Examples
     ///
@@ -539,8 +550,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction. This transaction is
-    ///   committed in any case.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction, or its value was
+    ///   already returned. The transaction stays committed.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

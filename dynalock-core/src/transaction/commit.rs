@@ -56,9 +56,9 @@ struct Refused<'a> {
 }
 
 impl Token {
-    /// Returns the caller's token or a generated token, and the write ids and incarnations of the
-    /// transaction. If the caller set the token, the ids are derived from this token. A repeated
-    /// transaction therefore sends the same request.
+    /// Returns the caller's token or a generated token, and the generator of the write ids and
+    /// incarnations. With a token of the caller, the ids are derived from the token, so that the
+    /// same transaction in another call is the same request.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
@@ -72,19 +72,20 @@ impl Token {
         (WriteStamps { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
     }
 
-    /// Generates a token for other content.
+    /// Generates a token for a request with new content.
     fn drawn(rng: &mut fastrand::Rng) -> Self {
         Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
     }
 
-    /// Returns the write id by which an item shows that this transaction was committed before.
+    /// Returns the write id that an earlier commit with the caller's token has left in its items.
     /// Returns `None` if the caller did not set the token.
     pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
         (self.origin == TokenOrigin::Given).then_some(stamps.id)
     }
 }
 
-/// Makes each operation ready to be sent. Reads the items of values with an etag.
+/// Makes the operations from the pending operations. For each value with an etag, this function
+/// reads the item.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -101,8 +102,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The item is read by this call, so no condition on the etag itself is needed: the
-                // write requires the state that was read.
+                // The item is compared with the etag when it has been read. The condition of the
+                // write then requires the state that was read.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -110,8 +111,8 @@ pub(super) async fn resolve(
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // If the transaction deleted this item, another item may still show the
-                        // write id.
+                        // The item may be missing because an earlier commit of this transaction
+                        // deleted it. Another item may then show the write id.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
                         {
@@ -128,13 +129,13 @@ pub(super) async fn resolve(
     Ok(operations)
 }
 
-/// Returns whether an item shows that the write with this id was applied.
+/// Returns whether an item contains this id, so that the write with this id was applied.
 fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
-/// Returns an error if an item shows that a transaction with the caller's token was committed
-/// before that item was read.
+/// Returns an error if an item, as it was read, contains the write id of the caller's token. An
+/// earlier call then committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -147,15 +148,15 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Reads the items of the transaction, and returns whether one of them shows that the transaction
-/// was committed.
+/// Reads the items of the transaction, and returns whether one of them contains the write id of the
+/// transaction.
 async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads these items, and returns whether one of them shows that the write with this id was
-/// applied. Returns `false` if the items cannot be read.
+/// Reads these items, and returns whether one of them contains this write id. Returns `false` if
+/// the items cannot be read.
 async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
@@ -191,9 +192,10 @@ fn refuse(
     Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }
 
-/// Sends a transaction, and returns the new revisions of its items. If expired leases in separate
-/// rows refuse the transaction, it is assembled again with the removal of these leases. If expired
-/// items refuse the transaction, it is assembled again with writes over these items.
+/// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
+/// separate row refuses the transaction, this function assembles the transaction again with the
+/// removal of the lease. If an expired item refuses the transaction, this function assembles the
+/// transaction again with a write over the item.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -213,26 +215,26 @@ pub(super) async fn send(
             WriteResult::Applied(()) => return Ok(next),
             WriteResult::Conflict(reasons) => reasons,
         };
-        // An earlier call with the same token may have been applied more than ten minutes ago, when
-        // DynamoDB has forgotten the token.
+        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
+        // forgotten the token. The items may still show the write id.
         let is_given = token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(id))) {
             return Err(already_committed(attempts));
         }
-        // The caller's token must not be used for other content.
+        // Under the caller's token, no request with other content may be sent.
         let may_pass = !is_given && adapt(operations, &positions, &reasons)? == Adapted::Yes;
         if !may_pass || !attempts.may_go_on(Duration::ZERO) {
             let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
             return Err(refused.into_error(transaction, attempts.spent()));
         }
-        // The removal of a lease row is other content, so the request needs another token.
+        // The transaction now has other content, so its request needs another token.
         token = Token::drawn(attempts.rng());
         assembly = assemble(operations, &mut stamps)?;
     }
 }
 
-/// Adapts the operations to the items that refused them: to expired leases, to expired items, and
-/// to items that need another expression of a patch.
+/// Adapts the operations to the items and lease rows that refused them: to an expired lease, to an
+/// expired item, and to an item that needs another expression of a patch.
 fn adapt(
     operations: &mut [Operation],
     positions: &[WritePosition],
@@ -290,8 +292,8 @@ impl TransactionSender<'_> {
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
-                // A cancellation without a false condition decides nothing, so the same request is
-                // sent again. It cannot clear a doubt.
+                // A cancellation without a false condition does not show whether an earlier attempt
+                // was applied. The same request is sent again.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let costs = reasons.lack_capacity();
                     let last = self.refused(&reasons.into_vec()).into_error(self.transaction, self.attempts.spent());
@@ -319,8 +321,8 @@ impl TransactionSender<'_> {
 
     /// Decides whether a cancelled transaction was applied by an earlier attempt. After a lost
     /// reply, the reason of each write is interpreted like the refusal of a single write with a
-    /// token. One write is enough for a decision about the whole transaction: either it shows the
-    /// id of this transaction, or its condition can never be true again.
+    /// token. One write is enough for a decision about the whole transaction: either its item
+    /// contains the id of this transaction, or its condition can never be true again.
     fn judge(
         &self,
         request: &Transact,
@@ -340,8 +342,8 @@ impl TransactionSender<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // If this call had been applied, DynamoDB would have recognised its token. An earlier
-            // call therefore wrote the id.
+            // If an attempt of this call had been applied, DynamoDB would have recognised its
+            // token. An earlier call therefore wrote the id.
             true if token_is_known && self.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -359,13 +361,13 @@ impl TransactionSender<'_> {
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // The row of a lease without a guard has no revision.
+            // A lease row has no revision, so it does not decide.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // An absent item can always become absent again. `Absent` therefore represents each write
-        // without a revision.
+        // A write without a revision is treated like a create: its condition can always become true
+        // again.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -401,8 +403,8 @@ impl TransactionSender<'_> {
 }
 
 impl Refused<'_> {
-    /// Returns the reason of an operation that was refused by its lease condition. A write with a
-    /// guard is a write of the holder. If a write has a guard, only the guard counts as refused.
+    /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
+    /// a write has a guard, the guard counts as the refused operation, and not the write.
     fn by_lease(&self, index: usize) -> Option<&ActionReason> {
         let lease = self.positions[index].lease?;
         let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
@@ -411,7 +413,7 @@ impl Refused<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the operations that were refused by an expired lease in a separate row.
+    /// Returns the indexes of the operations that an expired lease in a separate row has refused.
     fn by_expired_lease(&self) -> Vec<usize> {
         let may_pass = |index: &usize| {
             let refused = self.operations[*index].intent().zip(self.by_lease(*index));
@@ -441,8 +443,8 @@ impl Refused<'_> {
 }
 
 /// Returns the reason of an operation, which is the reason of its write. If the write did not cause
-/// the cancellation, the reason of the companion write is used instead. A companion write that only
-/// had a false condition is left out.
+/// the cancellation, the reason of the companion write is used instead. A false condition of the
+/// companion write is not reported in this way.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -453,7 +455,8 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table by one read of each table, because DynamoDB does not name it.
+/// Finds the missing table by one read of each table, because DynamoDB's error does not name the
+/// table.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

@@ -4,11 +4,11 @@ use crate::{codec::Stored, error::TransactionId};
 
 /// The handle of one operation of a [`Transaction`](crate::Transaction) on an item of type `T`.
 ///
-/// `Out` is the result of the operation: a [`Stored<T>`] for a write, an `Option<Stored<T>>` for a
-/// read, and `()` for deletes and checks. [`Committed::get`](crate::transaction::Committed::get)
-/// returns the result. [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause of
-/// a refusal. A handle is valid only for its own transaction. Any other transaction returns an
-/// error for this handle.
+/// The type parameter `Out` is the result of the operation: a [`Stored<T>`] for a write, an
+/// `Option<Stored<T>>` for a read, and `()` for deletes and checks. After a commit,
+/// [`Committed::get`](crate::transaction::Committed::get) returns this result. After a refusal,
+/// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause. A handle is valid only
+/// for the transaction that made it. Every other transaction returns an error for the handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

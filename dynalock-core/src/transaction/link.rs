@@ -4,9 +4,10 @@ use aws_sdk_dynamodb::Client;
 
 use crate::retry::Connection;
 
-/// The connection of a transaction. A transaction shares the connection of a repository that was
-/// made from the same client, with its credentials, round trip and budget. If no repository was
-/// made from the same client, the transaction makes its own connection.
+/// The connection of a transaction. If a repository was made from the same client, the transaction
+/// shares the connection of that repository: its credentials, its measured round trip and its retry
+/// budget. If no repository was made from the same client, the transaction makes its own
+/// connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
@@ -18,7 +19,7 @@ impl Link {
         Self { client, connection: None }
     }
 
-    /// Shares the connection of a repository, if it was made from the same client.
+    /// Takes over the connection of a repository, if the repository was made from the same client.
     pub(super) fn meet(&mut self, connection: &Arc<Connection>) {
         // A repository of another client may have other credentials, so its connection must not be
         // used.

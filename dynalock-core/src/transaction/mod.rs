@@ -1,8 +1,8 @@
-//! Writes of several items that are applied together or not at all.
+//! Transactions: DynamoDB applies all writes of a transaction or none of them.
 //!
-//! A [`Transaction`] collects operations and sends them once. [`transact`] runs a closure whose
-//! reads and writes become one transaction. Both use the module `commit`. This module sends the
-//! request that `write::assembly` makes, and interprets the answer.
+//! A [`Transaction`] collects operations and sends them in one request. [`transact`] runs a closure
+//! whose reads and writes become one transaction. Both use the module `commit`, which sends the
+//! request and interprets the answer. The module `write::assembly` makes the request.
 
 mod handle;
 mod link;

@@ -1,4 +1,4 @@
-//! Patches in a transaction.
+//! Patches in a transaction or in a unit of work.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// A patch that a transaction has recorded: [`Transaction::patch`] and [`Tx::patch`]. Its methods
-/// add changes to the recorded patch, until the transaction is committed.
+/// A patch in a transaction, which [`Transaction::patch`] and [`Tx::patch`] return. Its methods add
+/// changes to the patch, until the transaction is committed.
 pub struct PatchOp<T> {
     operation: Op<T, ()>,
     content: SharedPatch<T>,
@@ -20,7 +20,7 @@ pub struct PatchOp<T> {
 impl<T: Versioned> PatchOp<T> {
     patch_methods!();
 
-    /// Ends the patch, and returns the handle of the operation.
+    /// Returns the handle of the operation. No more changes can then be added to the patch.
     pub fn op(self) -> Op<T, ()> {
         self.operation
     }
@@ -31,10 +31,9 @@ impl<T: Versioned> PatchOp<T> {
 }
 
 impl Transaction {
-    /// Adds atomic changes of an item that is not read:
-    /// [`Repository::patch`](crate::Repository::patch). The patch is recorded at once, and the
-    /// methods of the returned value add changes to it. The transaction returns no item for a
-    /// patch.
+    /// Adds an operation that changes attributes of an item without a read:
+    /// [`Repository::patch`](crate::Repository::patch). The methods of the returned value add
+    /// changes to this patch. A transaction does not return the item after a patch.
     ///
     /// # Examples
     ///
@@ -56,12 +55,12 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// A patch without a change, or with changes that overlap, is an
-    /// [`Error::InvalidPatch`](crate::Error::InvalidPatch) at the commit. Two writes of one item,
-    /// for example two patches, are an
-    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). A patch that the item
-    /// refuses cancels the transaction: [`Error::Cancelled`](crate::Error::Cancelled) has the item,
-    /// and does not name the condition or the range that refused the patch.
+    /// If the patch has no change, or if two changes overlap, the commit fails with
+    /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). If the transaction writes an item
+    /// twice, for example by two patches, the commit fails with
+    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item does not
+    /// allow the patch, the commit fails with [`Error::Cancelled`](crate::Error::Cancelled), which
+    /// contains the item, but does not name the condition or the range that was the cause.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());
@@ -71,9 +70,9 @@ impl Transaction {
 }
 
 impl Tx {
-    /// Adds atomic changes of an item: [`Repository::patch`](crate::Repository::patch). The patch
-    /// is recorded at once, and the methods of the returned value add changes to it. If the run has
-    /// read the item, the patch requires the item as it was read.
+    /// Records a change of attributes of an item: [`Repository::patch`](crate::Repository::patch).
+    /// The methods of the returned value add changes to this patch. If the closure has read the
+    /// item, the commit requires that the item has not changed since.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! The operations of a transaction before any item is read.
+//! The operations of a transaction, before the commit has read any item for them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// One operation, with the arguments of its call.
+/// One operation of a transaction, as its method has recorded it.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
@@ -38,13 +38,13 @@ pub(super) enum PendingState {
     Ready(OperationKind),
     /// The operation is invalid. The commit returns the contained error.
     Invalid(Error),
-    /// The value of the operation has an etag. The item must be read first, and must be in the
-    /// state of the etag.
+    /// The value of the operation has an etag. The commit must read the item first, and the item
+    /// must still be in the state of the etag.
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes the operation from the item that was read. The function returns `None` if
-/// the item is not in the state of the etag.
+/// A function that makes the operation from the item that the commit has read. If the item is not
+/// in the state of the etag, the function returns `None`.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
@@ -60,8 +60,8 @@ impl PendingOperation {
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         match T::MODEL.lock_in_item() {
             None => Self::of_stored(repository, stored, Change::Replace),
-            // A PutItem would remove the lease attributes of the item, so an item with a lease is
-            // overwritten by an UpdateItem.
+            // A PutItem would remove the lease attributes of the item. For a type with leases in
+            // the item, the replace is therefore sent as an UpdateItem.
             Some(_) => Self::overwrite(repository, stored),
         }
     }
@@ -102,7 +102,7 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// Makes the operation that requires a lease to be held.
+    /// Makes the operation that requires that this guard still holds its lease.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {
@@ -139,8 +139,8 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Write, state }
     }
 
-    /// Makes a replace of an item that contains its lease. The stored item is read first, so that
-    /// the attributes that the value does not have can be removed.
+    /// Makes the replace of an item that contains its lease. The commit reads the stored item
+    /// first, to know which attributes the UpdateItem must remove.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

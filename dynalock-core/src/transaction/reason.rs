@@ -14,15 +14,15 @@ pub enum Reason<T> {
     None,
     /// The condition of the operation was false. Either the item has changed since it was read, or
     /// a condition of the caller is false. The field is the item with which DynamoDB evaluated the
-    /// condition, or `None` if there was no item.
+    /// condition, or `None` if the key had no item.
     Conflict(Option<Stored<T>>),
-    /// The condition of the operation was false, as for [`Conflict`](Self::Conflict), but the item
-    /// does not fit its struct.
+    /// The condition of the operation was false, as for [`Conflict`](Self::Conflict), but the
+    /// stored item cannot be decoded into a `T`.
     #[non_exhaustive]
     Unreadable {
         /// The stored item.
         item: Item,
-        /// The error is [`Error::Decode`] or [`Error::Corrupt`].
+        /// The error of the decoding: [`Error::Decode`] or [`Error::Corrupt`].
         error: Error,
     },
     /// Another transaction was running on the item at each attempt, until the call ended.
@@ -42,8 +42,9 @@ pub enum Reason<T> {
 }
 
 impl Cancelled {
-    /// Returns the reason why the operation of a handle was refused, with the item that made its
-    /// condition false. This method sends no request.
+    /// Returns the reason why DynamoDB refused the operation of a handle, with the item that made
+    /// its condition false. DynamoDB returned the item with the refusal, so this method sends no
+    /// request.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

@@ -13,8 +13,8 @@ use crate::{
     write::assembly::MOST_ITEMS,
 };
 
-/// A consistent read of several items: [`Transaction::get`](crate::Transaction::get). All items are
-/// from the same moment.
+/// A read of several items as they are at one moment, which
+/// [`Transaction::get`](crate::Transaction::get) returns.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -108,7 +108,7 @@ impl TransactionGet {
         self
     }
 
-    /// Adds an item to the read, and returns its handle.
+    /// Adds an item to the read. [`Snapshot::get`] returns the item by the returned handle.
     ///
     /// # Examples
     ///
@@ -129,8 +129,8 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Reads all items. If DynamoDB refuses the read because of other transactions, the request is
-    /// sent again.
+    /// Reads all items. If DynamoDB refuses the read because of other transactions, the call sends
+    /// the request again.
     ///
     /// # Examples
     ///
@@ -157,8 +157,8 @@ impl TransactionGet {
     pub async fn fetch(self) -> Result<Snapshot> {
         let Self { id, mut link, item_refs, limits } = self;
         let mut attempts = Attempts::new(link.connection(), limits);
-        // DynamoDB refuses a TransactGetItems that names an item twice. Two handles of one item
-        // share its answer.
+        // DynamoDB refuses a TransactGetItems that names an item twice, so each item is read once.
+        // Two handles of the same item share the answer.
         let mut different: Vec<&ItemRef> = Vec::new();
         let mut positions = Vec::with_capacity(item_refs.len());
         for item_ref in &item_refs {
@@ -197,8 +197,9 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// - [`Error::Decode`]: the item does not fit `T`.
-    /// - [`Error::Corrupt`]: a bookkeeping attribute of the item is invalid.
+    /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
+    /// - [`Error::Corrupt`]: an attribute of the library in the item, for example `_writes`, is
+    ///   invalid.
     /// - [`Error::ForeignHandle`]: the handle belongs to another read.
     pub fn get<T: Versioned>(&self, item: impl Borrow<Op<T, Option<Stored<T>>>>) -> Result<Option<Stored<T>>> {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {

@@ -1,5 +1,5 @@
-//! Versions and write ids. Each write stores its id in the item. After a lost reply, the id shows
-//! whether the write was applied.
+//! Versions and write ids. Each write stores its write id in the item. After a lost reply, the
+//! write id shows whether the write was applied.
 
 use std::{collections::HashMap, fmt};
 
@@ -13,18 +13,18 @@ mod model_check;
 /// The attribute that contains the incarnation and the ids of the last writes.
 pub(crate) const WRITES: &str = "_writes";
 
-/// The attributes that hold the ids of the last patches, newest first. Each patch moves the ids by
-/// one attribute, in the same update and without a read.
+/// The attributes that contain the ids of the last patches, newest first. Each patch moves the ids
+/// by one attribute, in the UpdateItem that applies the patch.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 const ID_LEN: usize = 8;
 
-/// The period in which a write may be repeated with the same content.
+/// Who may repeat a write with the same content, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only this call repeats the write, so it can keep the request.
+    /// Only this call repeats the write, so the call can keep the request.
     InThisCall,
-    /// Each caller that has the token can repeat the write at any time.
+    /// Each caller that has the ClientRequestToken can repeat the write at any time.
     Ever,
 }
 
@@ -42,7 +42,7 @@ impl WriteId {
         Self(rng.u64(..).to_be_bytes())
     }
 
-    /// Returns the id as it is stored in [`PATCHES`].
+    /// Returns the id as the attribute value that a register attribute ([`PATCHES`]) contains.
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.0))
     }
@@ -62,13 +62,13 @@ impl Incarnation {
     }
 }
 
-/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. The
-/// number of ids in `_writes` is limited.
+/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. Each
+/// type sets the largest number of ids.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
 impl Ring {
-    /// Makes the ring of an item without any write.
+    /// Makes a ring with this incarnation and without write ids.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
@@ -92,7 +92,7 @@ impl Ring {
     /// Returns a copy of this ring with one more id at the front. The oldest ids are removed if the
     /// ring has more than `keep`.
     pub(crate) fn push(&self, id: WriteId, keep: u8) -> Self {
-        // The new id takes one of the `keep` places.
+        // The new id is one of the `keep` ids.
         let kept = self.ids().take(usize::from(keep).saturating_sub(1));
         let mut bytes = Vec::with_capacity(ID_LEN * (usize::from(keep) + 1));
         bytes.extend_from_slice(&self.0[..ID_LEN]);
@@ -127,7 +127,8 @@ impl fmt::Debug for Ring {
 pub(crate) struct Revision {
     /// The stored version, or `None` if another program wrote the item without a version.
     pub(crate) version: Option<u64>,
-    /// The ring of write ids, or `None` if another program wrote or replaced the item.
+    /// The ring of write ids, or `None` if the item has no `_writes`, because another program wrote
+    /// or replaced it.
     pub(crate) ring: Option<Ring>,
 }
 
@@ -137,21 +138,21 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns whether the item has a version and write ids. If an item has a version and write
-    /// ids, its version and its incarnation identify its state. The state of any other item is
-    /// identified only by its whole content.
+    /// Returns whether the item has both a version and write ids. The version and the incarnation
+    /// then identify the state of the item. The state of any other item is identified only by its
+    /// whole content.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
     /// Returns the revision after one more write, or `None` if the version cannot be incremented.
-    /// If the item had no version or no write ids, a new incarnation begins. With a new
-    /// incarnation, DynamoDB refuses each write that is based on an earlier state.
+    /// If the item had no version or no write ids, the next revision has a new incarnation. Because
+    /// of the new incarnation, DynamoDB refuses each write that is based on an earlier state.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
-        // An item without a version does not keep its incarnation, even if it has a ring. Another
-        // program may have written several states of the item with the same ring.
+        // An item without a version gets a new incarnation, even if it has a ring. Another program
+        // may have written several states of the item with the same ring.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, keep)) })
     }
@@ -166,25 +167,25 @@ impl Revision {
 
     /// Returns whether the item can never have this revision again. `now` is the current revision
     /// of the item. Returns `true` in three cases: the item is gone, it has another incarnation, or
-    /// it has a higher version in the same incarnation. Returns `false` for every revision that
-    /// lacks a version or lacks write ids. Another program may restore the earlier content of such
-    /// an item. The ring alone shows nothing: another program may increment the
+    /// it has a higher version in the same incarnation. Returns `false` for each revision without a
+    /// version or without write ids, because another program may restore the earlier content of
+    /// such an item. A change of the ring alone is not enough: another program may increment the
     /// version, restore an old version, or remove and restore the ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
-        // Without both a version and write ids, only the content identifies the state, and the same
+        // Without a version or write ids, only the content identifies the state, and the same
         // content may return.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
-            // Another program has removed the ids, and may restore them.
+            // Another program has removed the write ids, and may restore them.
             None => false,
         }
     }
 
-    /// Returns this revision with the incarnation from an item that contains the write id of this
-    /// write.
+    /// Returns this revision with another incarnation: that of an item that contains the write id
+    /// of this write.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.0[..ID_LEN].copy_from_slice(incarnation.as_bytes());
@@ -193,7 +194,7 @@ impl Revision {
     }
 }
 
-/// Returns the ring of write ids of an item. The other attributes need not be readable.
+/// Returns the ring of write ids of an item. The other attributes of the item may be invalid.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
@@ -209,12 +210,12 @@ pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.0)
 }
 
-/// Returns the revision of an item. The other attributes need not be readable.
+/// Returns the revision of an item. The other attributes of the item may be invalid.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
-/// Returns the version of an item. The other attributes need not be readable.
+/// Returns the version of an item. The other attributes of the item may be invalid.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -239,9 +240,9 @@ pub(crate) enum Expected<'a> {
     Unchanged(&'a Revision),
     /// A delete: the write requires this revision, and removes the item.
     Deleted(&'a Revision),
-    /// The write requires an item in any revision: a patch.
+    /// A patch: the write requires that there is an item, in any revision.
     Present,
-    /// The write requires no state: a delete without a check.
+    /// A delete without a check: the write requires no state of the item.
     Anything,
 }
 
@@ -255,20 +256,21 @@ impl Expected<'_> {
     }
 }
 
-/// The knowledge about the earlier attempts of a write. An outcome is unknown if an attempt may
-/// have been applied, or may still be applied.
+/// What is known about the outcome of the earlier attempts of a write. The outcome is unknown if an
+/// attempt may have been applied, or may still be applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
     /// The outcome is known: every attempt was answered, or was never sent.
     None,
-    /// The outcome is unknown, and only the item can show it.
+    /// The outcome is unknown, and only the ids in the item can show it.
     Plain(LateCopies),
     /// The outcome is unknown, but each attempt carried a client request token. If an attempt had
     /// been applied, DynamoDB would have recognised the token.
     UnderToken,
 }
 
-/// The possible effect of a late copy of a refused write, if the item has not been written since.
+/// Whether DynamoDB may apply a late copy of a refused write, if the item has not been written
+/// since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     /// The late copy may still be applied.
@@ -278,7 +280,7 @@ pub(crate) enum LateCopies {
     AreRefused,
 }
 
-/// The conclusion from a false condition about the outcome of its write.
+/// The outcome of a write, as concluded from its false condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// An earlier attempt was applied, so the write succeeded.
@@ -291,7 +293,7 @@ pub(crate) enum Verdict {
 
 impl Expected<'_> {
     /// Returns whether the current item proves that a late copy of the write can never be applied.
-    /// For a create the answer is always `false`, because the item may be deleted later.
+    /// For a create, the result is always `false`, because the existing item may be deleted later.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Present | Self::Anything => false,
@@ -306,12 +308,13 @@ impl Expected<'_> {
 /// 1. If the ring of the item contains the write id, an attempt was applied.
 /// 2. If no earlier attempt has an unknown outcome, another caller wrote first.
 /// 3. If the attempts had a token, no attempt was applied. If the item can never have the required
-///    revision again, late copies are refused, and the result is a conflict. If the item can have
-///    the required revision again, the outcome is unknown. For a create, the outcome is always
-///    unknown: if the item is deleted later, a late copy of the create is applied.
+///    revision again, DynamoDB refuses all late copies, and the result is a conflict. If the item
+///    can have the required revision again, the outcome is unknown. For a create, the outcome is
+///    always unknown: if the item is deleted later, DynamoDB may apply a late copy of the create.
 /// 4. Without a token, the ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // This rule applies without doubt, too: only an attempt of this call can have written the id.
+    // This rule comes first, even if no attempt is in doubt: only an attempt of this call can have
+    // written the id.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
@@ -330,14 +333,14 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
     if proven { Verdict::Conflict } else { Verdict::Unknown }
 }
 
-/// Concludes from the ids in the item whether an attempt was applied before the condition failed. A
-/// delete leaves no write id in the table. A missing item counts as deleted by this write. An item
-/// of the same incarnation counts as not deleted.
+/// Concludes from the ids in the item whether an earlier attempt was applied. A delete leaves no
+/// write id in the table. If the item is missing, it counts as deleted by this write. If the item
+/// has the same incarnation, the delete was not applied.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // Another caller may also have deleted the item. The caller therefore gets `certain:
-        // false`.
+        // Another caller may have deleted the item instead. The result of the delete therefore has
+        // `certain: false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
@@ -357,10 +360,10 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
-/// Returns whether the current ring shows all writes since the read. New ids are added at the
-/// front, and old ids are removed at the back only. The ring is therefore complete while it
-/// contains the newest id that was read. A ring without ids shows nothing. If an item had no write
-/// ids, a patch adds a ring without ids.
+/// Returns whether the current ring contains the ids of all writes since the item was read. New ids
+/// are added at the front, and old ids are removed only at the back. The ring therefore contains
+/// all newer ids while it contains the newest id that was read. If the ring that was read has no
+/// ids, the result is `false`. A patch of an item without `_writes` leaves a ring without ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.contains(newest))
 }

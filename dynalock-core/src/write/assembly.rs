@@ -31,18 +31,18 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
 /// The request of several operations.
 pub(crate) struct Assembly {
-    /// One write for each item, and one for each separate lease row, in the order of the
-    /// operations. The list has at least one write.
+    /// The writes of the request: one for each item, and one for each separate lease row. The
+    /// writes have the order of the operations. There is at least one write.
     pub(crate) writes: Vec<Write>,
-    /// The position of each operation among the writes.
+    /// For each operation, the indexes of its writes.
     pub(crate) positions: Vec<WritePosition>,
-    /// The basis of the next write of each operation's item.
+    /// For each operation, the basis of the next write of its item.
     pub(crate) next: Vec<Option<Basis>>,
     /// The size of each write.
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write. Two sizes are ordered by their bytes first.
+/// The size of one write. The derived order compares the bytes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
     /// The size of the item in bytes.
@@ -57,22 +57,22 @@ pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
     /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. If the lease is in a separate row, the index is that of the companion write.
+    /// condition. For a separate lease row, this is the index of the companion write.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
-/// The operations on one item. All operations on an item become one write. If the item has a
-/// separate lease row, they also become a companion write.
+/// The operations on one item, which become one write. If the item has a separate lease row, the
+/// operations also become a companion write.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, at least one.
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes one item and checks no other item. The checks of that
-/// item are conditions of the write.
+/// The only write of a transaction that writes one item and checks no other item. The checks of
+/// this item are conditions of the write.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
@@ -101,7 +101,8 @@ impl Assembly {
         let lead = group.lead()?;
         let plan = group.plan(lead, stamps)?;
         let bytes = plan.bytes();
-        // The error of the library names the operation, and nothing is sent.
+        // DynamoDB's error would not name the operation. The error of the library does, and no
+        // request is sent.
         if bytes > LARGEST_ITEM {
             let table = Arc::clone(&plan.write.table);
             let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
@@ -116,8 +117,8 @@ impl Assembly {
         });
         let lease = companion.or_else(|| asks.then_some(write));
         for &index in &group.indexes {
-            // The companion write decides about a guard of the lease row. The write of the item
-            // decides about all other operations.
+            // The reason for a guard of the lease row is the reason of the companion write. The
+            // reason for each other operation is the reason of the write of the item.
             let of_row = companion.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(write), lease, judged_at };
         }
@@ -162,9 +163,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation, to which the other operations are added. The
-    /// leading operation is the write of the item, if there is one. A guard of the lease row leads
-    /// only if all operations are guards.
+    /// Returns the index of the leading operation, to which the conditions of the other operations
+    /// are added. The leading operation is the write of the item, if there is one. A guard of the
+    /// lease row leads only if all operations are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -174,21 +175,22 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
-                // A guard of the lease row has another key, so it cannot carry the checks of the
-                // item.
+                // A guard of the lease row has the key of the row, so the checks of the item cannot
+                // be added to it.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
         }
     }
 
-    /// Returns the proof of the guard of this item's lease, or `None` if the transaction does not
-    /// guard it.
+    /// Returns the proof of the guard of this item's lease, or `None` if the transaction has no
+    /// such guard.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the lease clause of the write. A write with a guard is a write of the holder.
+    /// Returns the lease clause of the write. If the transaction has a guard of the item's lease,
+    /// the write counts as a write of the holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -200,7 +202,7 @@ impl<'o> ItemOperations<'o> {
     /// needed.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
-        // An update without changes is a check, which has no lease condition.
+        // An update without changes becomes a check, which has no lease condition.
         let is_check = matches!(write.action, Action::Check);
         let asks = lead.intent().is_some_and(|intent| intent.target().asks_for_lease_in_item() && !is_check);
         let has_guard = lead.item_ref.model.lock_in_item().is_some() && self.guarded().is_some();
@@ -228,8 +230,8 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // The leading operation has no companion write, so the guard becomes this
-                    // write.
+                    // The leading operation has no companion write, so the guard becomes the
+                    // companion write.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {
@@ -242,8 +244,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Returns the operations of each item, in the order of the calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // The groups keep the order of the calls, so that a repetition with the same token has the same
-    // text.
+    // The groups have the order of the calls, so that a transaction with the caller's token has the
+    // same text in each call.
     let mut groups: Vec<ItemOperations<'_>> = Vec::new();
     let mut known = HashMap::new();
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -267,7 +269,7 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns each operation with the reason of the single write.
+    /// Returns each operation with the reason for which DynamoDB refused the single write.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) enum Requirement {
     /// The item must be in this state.
     Unchanged(State),
-    /// The key has an item, and the time to live of the item is outside of this range.
+    /// The key has an item, and the time to live of the item is outside this range.
     Exists(ExpiredTimes),
     /// The key has no item, or an expired item in this state.
     Absent { expired: Option<State> },
@@ -30,11 +30,11 @@ pub(crate) enum Requirement {
     Condition(UserCondition),
 }
 
-/// A condition of the caller, without the type of its item. The function takes the name of a
-/// table and returns the text of the condition expression.
+/// A condition of the caller, without the type of its item. The function returns the text of the
+/// condition. The name of the table is for its errors.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns a check of an item. The check of a guard tests the row that contains the lease.
+/// Returns a ConditionCheck of an item. The check of a guard tests the row that contains the lease.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -53,7 +53,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists(over) => {
-            // No item was read before, so only the stored time shows whether the item has expired.
+            // The library has not read an item, so the condition must compare the stored time to
+            // live.
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
                 Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
@@ -62,7 +63,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         }
         Requirement::Absent { expired: None } => absent(model, &mut placeholders),
         Requirement::Absent { expired: Some(state) } => {
-            // DynamoDB may delete the expired item before the request arrives.
+            // DynamoDB may have deleted the expired item when the request arrives.
             let absent = absent(model, &mut placeholders);
             format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
         }
@@ -70,7 +71,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so its lease is in the item or in the row.
+            // Only a type with leases has guards, so the condition exists. The other branch is
+            // never used.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

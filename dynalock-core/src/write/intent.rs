@@ -1,5 +1,5 @@
-//! Changes of one item, and the plans of their writes. These functions send nothing. The plan of an
-//! update under a lease takes the next heartbeat number of its grant.
+//! Intents: changes of one item, which make the plans of their writes. No function here sends a
+//! request. The plan of an update under a lease takes the next beat of the grant.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -34,14 +34,15 @@ pub(crate) trait Intent: Send + Sync {
     /// Returns the plan of one attempt.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns whether another attempt could apply the write a second time.
+    /// Returns whether two attempts of the write could both be applied, because the change depends
+    /// on the stored value. Among the intents, only a patch depends on the stored value.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
 
-    /// Returns whether the condition of the caller is false for an item in the state that the write
-    /// requires. In this case, no attempt was applied, and no late copy will be applied: the
-    /// condition stays false in this state.
+    /// Returns whether the item is in the state that the write requires, and the condition of the
+    /// caller is false for the item. The condition of the caller stays false as long as the item is
+    /// in this state. DynamoDB has therefore applied no attempt, and will apply no late copy.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -60,7 +61,7 @@ pub(crate) trait Intent: Send + Sync {
         self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
     }
 
-    /// Returns the item that is written.
+    /// Returns the [`ItemRef`] of the item that the intent writes.
     fn item_ref(&self) -> ItemRef {
         let Target { table, model, expected, expiry, .. } = self.target();
         ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version(), expiry }
@@ -74,7 +75,7 @@ pub(crate) struct Target<'a> {
     pub(crate) model: &'static Model,
     /// The state of the item that the write requires.
     pub(crate) expected: Expected<'a>,
-    /// The way in which the write treats the lease of the item.
+    /// How the write treats the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
     /// The rule by which the item counts as expired.
     pub(crate) expiry: ItemExpiry,
@@ -94,7 +95,7 @@ pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
 
-    /// Adapts the plan to the item that is stored under the key.
+    /// Adapts the intent to the item that is stored under the key, for example to an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
@@ -102,13 +103,13 @@ pub(crate) trait OwnedIntent: Intent {
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// The effect of a stored item on the plan of an operation.
+/// Whether an intent has been changed to fit the stored item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Adapted {
-    /// The next plan differs from the last one, so DynamoDB may accept it.
+    /// The next plan differs from the last plan, so DynamoDB may accept the next plan.
     Yes,
-    /// The next plan is the same.
+    /// The next plan is the same as the last plan.
     No,
 }
 
@@ -129,8 +130,8 @@ pub(crate) struct IntentOf<T> {
     pub(crate) policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time that the write leaves in the item, in epoch milliseconds. All attempts have the
-    /// same time, so that the result does not depend on which of them was applied.
+    /// The time of the write that the item stores, in epoch milliseconds. All attempts have the
+    /// same time, so that the result does not depend on the attempt that was applied.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }
@@ -149,18 +150,18 @@ pub(crate) enum Change {
     /// The write replaces an item that contains its lease. The second field is the item as it was
     /// read, including attributes that the basis leaves out.
     Overwrite(Basis, Item),
-    /// The write puts a new item over an expired item, in a new incarnation. The attributes of a
-    /// lease stay. The field is the expired item as it was read.
+    /// The write creates an item over an expired item, in a new incarnation. The lease attributes
+    /// of the expired item stay. The second field is the expired item as it was read.
     Recreate(Basis, Item),
     Delete(Basis),
 }
 
-/// An update or an overwrite that is sent as a put of the whole item, because its expression would
-/// be too long.
+/// An update or an overwrite that is sent as a PutItem of the whole item, because its update
+/// expression would be too long.
 ///
-/// The put takes the lease attributes from `content`, and changes them by the lease clause. The
-/// condition of the put requires that the lease attributes of the item equal the lease attributes
-/// of `stored`.
+/// The PutItem contains `content`, whose lease attributes are changed by the lease clause. The
+/// condition of the PutItem requires that the stored item still has the lease attributes of
+/// `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as it was read.
@@ -169,7 +170,7 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) content: Item,
 }
 
-/// The item that a put writes.
+/// The item that a PutItem writes.
 pub(crate) struct WholeItem {
     /// The attributes of the key.
     pub(crate) key: Item,
@@ -178,15 +179,15 @@ pub(crate) struct WholeItem {
     pub(crate) next: Basis,
 }
 
-/// A delete of an item that requires no state.
+/// A delete that requires no state of its item.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
     pub(crate) condition: Option<Arc<Condition<T>>>,
 }
 
 impl Change {
-    /// Makes the create of an item over an expired one. The content of the expired item need not
-    /// fit the type.
+    /// Makes the change that creates an item over an expired item. The expired item need not be
+    /// decodable.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
         let state = state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
@@ -208,7 +209,7 @@ impl Change {
 impl<T: Versioned> IntentOf<T> {
     /// Returns the value as it is stored after the write. `next` comes from the plan.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // Only a delete has no next basis.
+        // Only a delete has no next basis, and no `Stored` is made for a delete.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
@@ -224,14 +225,15 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns whether the stored item has attributes that the type does not know and that the
-    /// value did not have when it was read. Another program may change these attributes between a
-    /// read and a put, and the condition of the put does not find the change.
+    /// value did not have when it was read. The condition of a PutItem does not compare these
+    /// attributes. If another program changed one of these attributes between the read and the
+    /// PutItem, the change would be lost.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
-                // The derive does not know the attributes of a flattened field. The value had them
-                // when it was read, so they are not foreign.
+                // The derive does not know the attributes of a flattened field. If the value had
+                // the attribute when it was read, the attribute belongs to a flattened field.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
@@ -260,21 +262,21 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes these aliases, so the condition has to compare them, too.
+        // The update removes these aliases, so the condition must also compare the aliases.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
         let condition = self.unchanged(written, &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
-        // The expression takes the changes by value, so the content is computed before.
+        // The expression takes the changes by value, so the content is computed first.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns the kept times of the item after the write.
+    /// Returns the times of the create and of the last write that the item has after this write.
     fn times(&self) -> KeptTimes {
         match &self.change {
             Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
@@ -290,7 +292,8 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item has the time of its own create, so the update sets all times.
+            // The expired item contains the time of an earlier create, so the update sets both
+            // times.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
@@ -310,8 +313,9 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of a put of the whole value. The put has no lease condition on the item. A
-    /// create finds no lease, and an update overwrites an item that contains its lease.
+    /// Returns the plan of a PutItem of the whole value. The PutItem has no lease condition on the
+    /// item: a create finds no lease, and an item that contains its lease is replaced by an
+    /// UpdateItem instead.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -324,14 +328,14 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
     }
 
-    /// Returns the item that a put of the whole value writes.
+    /// Returns the item that a PutItem of the whole value writes.
     pub(crate) fn whole_item(&self, stamp: WriteStamp) -> Result<WholeItem, Error> {
         let next = self.next(stamp)?;
         let key = checked_key(T::MODEL, &self.table, &self.value.key())?;
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
-            // A hand-written `KeyAttribute` may differ from `Serialize`. The item would then be
-            // stored under another key than it is read from.
+            // A hand-written `KeyAttribute` may return another value than `Serialize` writes. The
+            // item would then be stored under another key than the library reads.
             if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -339,15 +343,15 @@ impl<T: Versioned> IntentOf<T> {
         }
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
-        // The version and the write ids are not content, so they are added afterwards.
+        // The version and the write ids are not content, so they are added only now.
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
 
-    /// Returns the changes of an update that writes all attributes, and removes the attributes of
-    /// the stored item that the value does not have. A put is not possible, because it would
-    /// restore an old fence.
+    /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
+    /// the other attributes of the stored item. A PutItem is not possible, because it would write
+    /// an old fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -389,7 +393,7 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the revision after the write.
     fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            // An item over an expired one begins a new life.
+            // A new item over an expired item begins a new incarnation.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -399,8 +403,9 @@ impl<T: Versioned> IntentOf<T> {
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
 
-    /// Returns an error if the key of the value has changed since it was read. An update notices a
-    /// changed key among its changes. An overwrite checks the key before the stored item is read.
+    /// Returns an error if the key of the value has changed since the value was read. Only a
+    /// replace and a delete need this check: an update and a touch notice a changed key among their
+    /// changes, and an overwrite checks the key before the stored item is read.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
             Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
@@ -415,7 +420,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
     fn target(&self) -> Target<'_> {
         let expected = match (&self.change, self.change.basis()) {
             (_, None) => Expected::Absent,
-            // A missing item may show the success of a delete, but never of an update.
+            // A missing item may prove that a delete was applied, but never that an update was
+            // applied.
             (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
             (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
         };
@@ -430,13 +436,13 @@ impl<T: Versioned> Intent for IntentOf<T> {
         self.check_key()?;
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
-            // A put would restore an old fence of a lease in the item.
+            // If the lease is in the item, a PutItem would write an old fence.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
         }
         let changes = self.changes()?;
-        // An update without changes becomes a check, which costs no version.
+        // An update without changes becomes a check, which does not increment the version.
         if let Change::Update(basis) = &self.change
             && changes.is_empty()
         {
@@ -450,8 +456,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
             }
             return Ok(Plan::alone(check));
         }
-        // Only a transaction needs the size. The first plan of a single update is made elsewhere,
-        // without a size.
+        // Only a transaction needs the size of the changes. The first plan of a single update comes
+        // from `plan_changes`, without a size.
         let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
@@ -493,7 +499,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
             Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
             None => Change::Create,
         };
-        // If the state is the same, something else refused the create, for example a lease.
+        // If the state is the same, there is another reason for the refusal of the create, for
+        // example a lease.
         let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
         let adapted = Adapted::if_changed(state(&change) != state(&self.change));
         self.change = change;
@@ -527,7 +534,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
-        // The put replaces the lease attributes, so the condition has to fix all of them.
+        // The PutItem replaces the lease attributes, so its condition compares all of them.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {
@@ -579,16 +586,16 @@ impl<T: Versioned> Intent for UncheckedDelete<T> {
     }
 }
 
-/// Returns the basis of a write on an item that was read for an etag. Returns `None` if the item is
-/// not in the state of the etag.
+/// Returns the basis for the write of a value with an etag. `item` is the item that was read for
+/// this write. Returns `None` if the item is not in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
-    // The value was edited elsewhere. A comparison with the current item finds its changes.
+    // The value was edited elsewhere. Its changes are the differences from the current item.
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
 }
 
-/// Returns the item with the lease attributes of the stored item.
+/// Returns `item` with the lease attributes of the stored item.
 pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     let names = model.lock_in_item().map(|lock| lock.names());
     let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
@@ -597,7 +604,8 @@ pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     item
 }
 
-/// Returns whether an attribute is a key, or belongs to the library.
+/// Returns whether an attribute is a key attribute or an attribute of the library, for example
+/// `_writes`.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
     is_lease
@@ -608,7 +616,7 @@ fn is_bookkeeping(model: &Model, name: &str) -> bool {
         || model.times.is_kept(name)
 }
 
-/// Returns the conjunction of a condition and an optional second one.
+/// Joins a condition and an optional second condition by `AND`.
 fn and(condition: String, other: Option<String>) -> String {
     match other {
         Some(other) => format!("{condition} AND {other}"),

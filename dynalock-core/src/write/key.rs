@@ -1,4 +1,4 @@
-//! Checks the keys of items and of lease rows before they are sent.
+//! Checks the keys of items and of lease rows, before a request with the key is sent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns whether the reference names the item with this table and key.
+    /// Returns whether this [`ItemRef`] names the item with this table and key.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }
@@ -38,7 +38,7 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
 /// Returns the attributes of a key, or an error if DynamoDB would refuse this key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
-        // DynamoDB would refuse this key, too. The error of the library costs no request.
+        // DynamoDB would also refuse an empty key value, but only after a request.
         if value.is_empty() {
             return Err(invalid(table, attribute, "it is empty"));
         }

@@ -1,9 +1,10 @@
 //! Represents writes as values, and sends them.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
-//! [`Plan`](plan::Plan): the request, and the revision of the item after the request. `send` sends
-//! plans until the outcome is known, and returns a [`WriteResult`](send::WriteResult). `assembly`
-//! combines the plans of several operations for a transaction.
+//! [`Plan`](plan::Plan), which contains the request and the revision of the item after the request.
+//! The module `send` sends plans until the outcome is known, and returns a
+//! [`WriteResult`](send::WriteResult). The module `assembly` combines the plans of several
+//! operations for a transaction.
 
 pub(crate) mod assembly;
 pub(crate) mod check;

@@ -14,7 +14,7 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// The use of a separate lease row by the write.
+    /// How the write uses the separate lease row.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -38,7 +38,8 @@ impl Operation {
         Ok(Self::new(item_ref, OperationKind::Check(requirement)))
     }
 
-    /// Adapts the operation to the item that is stored under the key.
+    /// Adapts the operation to the item that is stored under the key, for example to an expired
+    /// item.
     pub(crate) fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let ItemRef { table, model, expiry, .. } = &self.item_ref;
         match (&mut self.kind, stored) {
@@ -75,7 +76,7 @@ impl Operation {
         }
     }
 
-    /// Returns the proof of a guard, or `None` for any other operation.
+    /// Returns the proof of a guard, or `None` if the operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
@@ -83,13 +84,14 @@ impl Operation {
         }
     }
 
-    /// Returns whether the operation is a guard of a lease in a separate row. The guard of a
-    /// separate lease tests only the lease row.
+    /// Returns whether the operation is a guard of a lease in a separate row. A guard of a separate
+    /// lease tests only the lease row.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// Returns the error of a false condition, if a lease is the reason.
+    /// Returns the error for a false condition, or `None` if no lease is the reason for the
+    /// refusal.
     pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),

@@ -1,7 +1,8 @@
-//! Patches: changes of an item that is not read before.
+//! Patches: changes of an item that the caller has not read.
 //!
-//! A patch increments the version by itself, so it does not conflict with other writers. A patch
-//! stores its id in the attributes [`PATCHES`], because it does not know the ids in `_writes`.
+//! A patch requires no particular version and increments the stored version, so a patch does not
+//! conflict with other writers. A patch stores its id in the attributes [`PATCHES`], because the
+//! patch does not know the ids in `_writes`.
 
 use std::{
     fmt,
@@ -30,8 +31,7 @@ use crate::{
     version::{Expected, PATCHES, Revision, WRITES, version_in},
 };
 
-/// The content of a patch, shared by the builder that the caller fills and the operation that is
-/// sent.
+/// The content of a patch. The builder of the caller and the recorded operation share this content.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
 /// A patch of the item under a key.
@@ -46,11 +46,11 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// The knowledge about the item from an earlier refusal. In these cases, no expression is right for
-/// every item.
+/// What an earlier refusal has shown about the item. A null or stray write ids need another
+/// expression than the first attempt has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The changes whose attribute is stored as a null.
+    /// The indexes of the changes whose attribute is stored as a null.
     nulls: Vec<usize>,
     /// `true` if the item has write ids without a version. Another program may have removed the
     /// version, so a new incarnation begins.
@@ -63,30 +63,31 @@ impl<T> SharedPatch<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
-        // A panic leaves only complete changes in the list, so a poisoned lock is used like any
-        // other.
+        // After a panic, the list contains only complete changes, so a poisoned lock is used like
+        // any other.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Versioned> PatchIntent<T> {
-    /// Returns the item that refused the patch, or `None` if there was no item or it has expired.
+    /// Returns the item that made the condition of the patch false, or `None` if there was no item
+    /// or the item has expired.
     pub(crate) fn alive(&self, met: Option<Item>) -> Option<Item> {
         if self.asks_for_life() { self.expiry.alive(T::MODEL, met) } else { met }
     }
 
-    /// Returns whether the item must not have expired. A holder may change its item until its lease
-    /// ends.
+    /// Returns whether the patch requires that the item has not expired. The holder of a lease may
+    /// change its item even after the item has expired.
     fn asks_for_life(&self) -> bool {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }
 
-    /// Returns the error of a patch that this item refused, or `None` if the item fits the patch.
+    /// Returns the error of a patch whose condition this item made false, or `None` if the item
+    /// allows the patch.
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
-        // If several parts of the condition are false, the condition of the caller decides the
-        // error.
+        // If several parts of the condition are false, the error names the condition of the caller.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
             let conflict = Conflict::new(T::MODEL, table(), self.key.clone(), None, Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
@@ -105,13 +106,13 @@ impl<T: Versioned> PatchIntent<T> {
         })
     }
 
-    /// Returns the conditions of the library on the item.
+    /// Returns the condition that the library itself adds to the patch.
     fn own_condition(&self, to: &mut Placeholders) -> String {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
-        // The expression of this plan sets a new incarnation, which is right only for an item with
-        // stray ids.
+        // This plan sets a new incarnation, so its condition requires an item with write ids and
+        // without a version.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
@@ -143,8 +144,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // DynamoDB evaluates the right sides on the item before the update, so these assignments
-        // move each id by one attribute.
+        // DynamoDB evaluates the right side of each assignment on the item before the update, so
+        // these assignments move each id by one attribute.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);
@@ -172,8 +173,9 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the id of the patch. The condition refuses
-/// a second copy of the request, until later patches have pushed the id out.
+/// Returns the condition that the item does not contain the id of the patch. By this condition,
+/// DynamoDB refuses a second copy of the request, until later patches have pushed the id out of the
+/// register.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

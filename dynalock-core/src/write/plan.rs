@@ -14,7 +14,7 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// A write that is ready to be sent, with the data by which its answer is interpreted.
+/// The write of one attempt, with the data that the library needs to interpret the answer.
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
@@ -23,11 +23,11 @@ pub(crate) struct Plan {
     /// The basis of the next write of the item, after this write was applied. A delete and a check
     /// have no next basis.
     pub(crate) next: Option<Basis>,
-    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. A
-    /// refused write is judged with the same time. The field is `None` if the write does not
-    /// compare the end of a lease.
+    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. The
+    /// library interprets a refusal with the same time. If the write does not compare the end of a
+    /// lease, the time is `None`.
     pub(crate) judged_at: Option<u64>,
-    /// The size of the changed attributes in bytes, if the write is an update of a transaction.
+    /// The size of the changed attributes in bytes, if the write is an update in a transaction.
     pub(crate) changed_bytes: usize,
 }
 
@@ -92,7 +92,8 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
         Action::Update(_) | Action::Patch(_) | Action::Put(_) | Action::Delete | Action::Check => {}
     }
     match &write.condition {
-        // A short text cannot have too many operators, so they are not counted.
+        // A short text cannot contain too many operators, so the operators of a short text are not
+        // counted.
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {

@@ -21,8 +21,8 @@ use crate::{
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// The write was applied.
     Applied(A),
-    /// No attempt was applied, and none will be. For a single write, the field is the item that
-    /// made the condition false, or `None` if there was no item.
+    /// No attempt was applied, and no late copy of an attempt will be. For a single write, the
+    /// field is the item that made the condition false, or `None` if the key had no item.
     Conflict(C),
 }
 
@@ -31,25 +31,25 @@ pub(crate) struct Applied {
     pub(crate) proof: Proof,
     /// The basis of the next write of the item, or `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
-    /// The item after a patch, if the reply or a read shows it.
+    /// The item after a patch, if the reply or a later read has returned this item.
     pub(crate) item: Option<Item>,
 }
 
-/// The evidence that a write was applied. A reply proves that the last attempt was applied. The
-/// other kinds of evidence prove that one of the attempts was applied, but not which attempt.
+/// The evidence that a write was applied. Only a reply shows which attempt was applied. All other
+/// kinds of evidence prove only that one of the attempts was applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// DynamoDB answered the last attempt.
     Reply,
-    /// The item of this incarnation contains the write id.
+    /// The item contains the write id. The field is the incarnation of the item.
     Id(Incarnation),
-    /// The item has no write ids, but shows the holder's release.
+    /// The item has no write ids, but its lease attributes show that the commit released the lease.
     Release,
     /// The item that the write deletes is absent. Another caller may have deleted the item.
     Absence,
 }
 
-/// The kind of request that sends a single write.
+/// The kind of request by which a single write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
@@ -65,27 +65,27 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// The use of a separate lease row by the writes of this call.
+    /// How the writes of this call use the separate lease row.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// `true` if the outcome of an attempt is unknown. The attempt may have been applied, or may
+    /// `true` if the outcome of an attempt is unknown: the attempt may have been applied, or may
     /// still be applied.
     pub(crate) in_doubt: bool,
 }
 
-/// The request that sends a plan.
+/// The request that is made from a plan.
 struct PlannedRequest {
     content: WireForm,
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt takes the write out of this value. In the rare case of a
-/// repetition, another plan costs less than a copy for each attempt.
+/// The content of a request. An attempt moves the write out of this value. A repetition is rare,
+/// and makes a new plan: this costs less than a copy of the write for each attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
 }
 
-/// The facts of a plan that are needed to interpret the answer.
+/// The data of a plan that the library needs to interpret the answer.
 struct PlanFacts {
     next: Option<Basis>,
     judged_at: Option<u64>,
@@ -116,11 +116,12 @@ impl Writer<'_> {
         intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first plan. If the first plan fails, sends further plans of the same intent until
-    /// the outcome is known.
+    /// Sends the first plan. If its outcome is unknown, or if another plan may succeed, sends
+    /// further plans of the same intent until the outcome is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
-        // This writer has sent nothing, so the error of a passed deadline leaves no doubt.
+        // This `Writer` has not sent a request yet. If the deadline has passed, the write was
+        // therefore certainly not applied.
         self.attempts.check_time()?;
         let mut request = self.request(intent, first)?;
         loop {
@@ -138,19 +139,21 @@ impl Writer<'_> {
                 Err(failure) => Err(failure),
             };
             let judged = match refusal {
-                // The boxes keep the future of a write without a refusal small.
+                // The boxes in these arms keep the future small, because most writes are not
+                // refused.
                 Ok(refusal) => Box::pin(self.judge_lease_row(intent, &facts, refusal)).await?,
                 Err(Failure::Condition(item)) => Box::pin(self.judge_condition(intent, &facts, item)).await?,
-                // Without a token, another attempt of a patch could apply the changes twice.
+                // Without a token, another attempt of the patch could apply the changes twice.
                 Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
                     return Box::pin(self.find_patch(intent, failure)).await;
                 }
                 Err(failure) => {
                     Box::pin(self.pause(intent, &facts, failure)).await?;
-                    // While the outcome under a token is unknown, the token must not get other
-                    // content. The same request is therefore sent again.
+                    // While the outcome of a request with a token is unknown, the same request is
+                    // sent again, because DynamoDB refuses other content under this token.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
-                        // Without the token, another attempt could apply a patch twice.
+                        // When DynamoDB has forgotten the token, another attempt could apply a
+                        // patch twice.
                         if self.in_doubt && intent.is_relative() && !self.attempts.tokens_are_known() {
                             return Err(self.stop(intent, self.attempts.too_late()));
                         }
@@ -168,9 +171,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads the item after a patch whose outcome is unknown. The id of the patch shows that it was
-    /// applied. Without the id, later patches may have pushed it out, or the request may still
-    /// arrive.
+    /// Reads the item after a patch whose outcome is unknown. If the item contains the id of the
+    /// patch, the patch was applied. If the item does not contain the id, the outcome stays
+    /// unknown: later patches may have pushed the id out, or the request may still arrive.
     async fn find_patch(&mut self, intent: &dyn Intent, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.in_doubt = true;
         let item_ref = intent.item_ref();
@@ -178,7 +181,7 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(intent, last));
         }
-        // Each later patch moves the ids by one attribute, so neither the read nor its first
+        // Eight later patches push the id out of the item, so neither the read nor its first
         // repetition is delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
@@ -196,16 +199,18 @@ impl Writer<'_> {
 
     fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<PlannedRequest, Error> {
         let Plan { write, companion, next, judged_at, .. } = plan;
-        // The condition of a put compares the whole lease with its queue. The lease and the queue
-        // may return to this state, so a late copy of a put may still be applied.
+        // The condition of a PutItem compares all lease attributes, with the queue. These
+        // attributes may return to the compared state, so DynamoDB may still apply a late copy of a
+        // PutItem.
         let is_put = matches!(write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
         let token = match self.delivery {
-            // Each plan contains the time and the beat of its attempt, so its content differs. The
-            // SDK generates a token for it, and the write id resolves lost replies.
+            // Each plan contains the time and the beat of its attempt, so the content of each
+            // request differs. The SDK generates a token for each request. After a lost reply, the
+            // write id shows the outcome.
             Delivery::Plain => None,
-            // Each plan gets a new token, because DynamoDB refuses other content under a known
-            // token.
+            // Each plan gets a new token, because DynamoDB refuses another content under a token
+            // that it remembers.
             Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
         };
         let content = if companion.is_none() && token.is_none() {
@@ -218,7 +223,8 @@ impl Writer<'_> {
         Ok(PlannedRequest { content, facts: PlanFacts { next, judged_at, late } })
     }
 
-    /// Sleeps after a request without a decision, or returns the error that ends the call.
+    /// Sleeps after a request whose failure does not end the call, or returns the error that ends
+    /// the call.
     async fn pause(&mut self, intent: &dyn Intent, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(intent.target().table);
         let stop = match failure {
@@ -250,8 +256,8 @@ impl Writer<'_> {
         self.attempts.indeterminate(table, expected.version(), None, Some(error))
     }
 
-    /// Interprets a false condition of the write itself. Returns `None` if the write should be
-    /// planned again.
+    /// Interprets a refusal by the condition on the item. Returns `None` if the call should send
+    /// another plan.
     async fn judge_condition(
         &mut self,
         intent: &dyn Intent,
@@ -260,8 +266,8 @@ impl Writer<'_> {
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item = self.seen(intent, returned).await?;
         match self.judge(intent, facts, item)? {
-            // The lease is checked before the version, because its holder may have written the item
-            // in the meantime.
+            // The lease is checked before the version: its holder may have written the item, and
+            // the error should then name the lease.
             WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
                 match intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(intent, met, refusal).await.map(|()| None),
@@ -273,7 +279,7 @@ impl Writer<'_> {
     }
 
     /// Interprets a refusal by the separate lease row. The write id is checked first, then the
-    /// lease, then the version. Returns `None` if the write should be planned again.
+    /// lease, then the version. Returns `None` if the call should send another plan.
     async fn judge_lease_row(
         &mut self,
         intent: &dyn Intent,
@@ -297,16 +303,17 @@ impl Writer<'_> {
         let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
             (self.seen(intent, own.item).await?, true)
         } else if self.in_doubt {
-            // DynamoDB may not have evaluated the condition of the item. The item shows whether an
-            // earlier attempt was applied.
+            // DynamoDB may not have evaluated the condition on the item, so the item is read. The
+            // item shows whether an earlier attempt was applied.
             let item = self.seen(intent, None).await?;
             let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
             (item, shows_id)
         } else {
             (None, false)
         };
-        // Without a token, the write id resolves the unknown outcome of earlier attempts later.
-        // With a token, the outcome must be known first, because the next plan has other content.
+        // Without a token, the next plan can be sent although the outcome of an earlier attempt is
+        // unknown, because the write id shows this outcome later. With a token, the outcome must be
+        // known first, because the next plan has other content.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -317,7 +324,8 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
-                // If the lease is no longer the reason, the deadline has passed.
+                // If no lease is the reason for the refusal, the call ends because its deadline has
+                // passed.
                 let refusal = intent.refusal(row.as_ref(), facts.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(intent, row, refusal).await.map(|()| None)
@@ -326,10 +334,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes an expired head of the queue that refused the write, so that the write can be
-    /// planned again. If the queue has no expired head, returns the refusal.
+    /// Removes the expired head of the queue that refused the write, so that the call can send
+    /// another plan. If the queue has no expired head, returns `refusal`.
     async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
-        // The refusal was certain, so the outcome of every attempt is known.
+        // All earlier attempts were certainly not applied, so no attempt is in doubt.
         self.in_doubt = false;
         let (policy, item_ref) = (intent.target().policy, intent.item_ref());
         match met {
@@ -341,7 +349,7 @@ impl Writer<'_> {
     }
 
     /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
-    /// Some compatible servers do not return the item, so this method reads it.
+    /// If a compatible server did not return the item, this method reads the item.
     async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -350,7 +358,7 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
     }
 
-    /// Returns the conclusion from a false condition about the write.
+    /// Decides from a false condition whether the write was applied.
     fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if !self.in_doubt => Doubt::None,
@@ -361,10 +369,12 @@ impl Writer<'_> {
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
-            // `verdict` reads only the ring, and a patch leaves its id in other attributes.
+            // The function `verdict` reads only the ring, but the id of a patch is in other
+            // attributes.
             _ if shows_patch => Verdict::Applied,
-            // The item has no write ids, but its lease shows the commit: a separate release is sent
-            // only after a commit has failed.
+            // The item does not contain the write id, but its lease attributes show a release by
+            // this holder. Only the commit can have released the lease, because a separate release
+            // is sent only after a commit has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             Verdict::Unknown if intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
@@ -390,7 +400,7 @@ impl Writer<'_> {
 impl LeaseRowRefusal {
     /// Returns the refusal by the lease row, or the failure of the whole transaction.
     fn of(reasons: ActionReasons) -> Result<Self, Failure> {
-        // The write of the item is the first action, and its companion write is the second.
+        // The first action is the write of the item, and the second action is its companion write.
         let is_refused_by_row = match reasons.as_slice() {
             [own, row] => {
                 let is_permanent = matches!(own.class(), Some(CancellationClass::Permanent | CancellationClass::Mixed));
@@ -407,7 +417,7 @@ impl LeaseRowRefusal {
     }
 }
 
-/// Returns whether an item shows the holder's own release.
+/// Returns whether the lease attributes of an item show a release by this holder.
 fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
     release.is_some_and(|release| {

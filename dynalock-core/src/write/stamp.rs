@@ -9,9 +9,9 @@ pub(crate) struct WriteStamp {
     pub(crate) incarnation: Incarnation,
 }
 
-/// The ids of one logical write. All attempts have the same write id, and each attempt has its own
-/// incarnation. A late copy of a create may be applied after the item was deleted. The incarnation
-/// distinguishes the new item from the deleted item.
+/// The generator of the ids of one logical write. All attempts have the same write id, and each
+/// attempt has its own incarnation. If a late copy of a create is applied after the item was
+/// deleted, the incarnation distinguishes the new item from the deleted item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

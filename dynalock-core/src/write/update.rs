@@ -11,8 +11,9 @@ use crate::{
 };
 
 /// Returns the update expression of these changes, with the version and the write ids of the next
-/// revision. The expression removes the aliases of written attributes. If an alias stayed, serde
-/// would report a duplicate field, or would read a removed attribute again from its alias.
+/// revision. The expression also removes the aliases of the written attributes. If an alias stayed
+/// in the item, serde would report a duplicate field, or would read a removed attribute from its
+/// alias.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,
@@ -24,7 +25,8 @@ pub(crate) fn update(
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
     let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);
-    // DynamoDB refuses an expression that names an attribute twice.
+    // Each attribute must occur once, because DynamoDB refuses an expression that names an
+    // attribute twice.
     remove.sort_unstable();
     remove.dedup();
 

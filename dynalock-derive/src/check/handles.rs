@@ -24,10 +24,10 @@ pub(crate) struct Handle<'a> {
 pub(crate) enum Values {
     /// The type of the field.
     Typed,
-    /// A set, written by a module of `serde_dynamo`. The field is the name of the type in the
+    /// A set that a module of `serde_dynamo` writes. The field is the name of the set type in the
     /// library.
     Set(&'static str),
-    /// Other code writes the values.
+    /// The values of a field with `with` or `serialize_with`, whose stored form is unknown.
     Opaque,
 }
 
@@ -80,7 +80,8 @@ impl<'a> Handle<'a> {
 
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
-        // A patch treats a missing set as empty, so a handle of a set supports no other default.
+        // A patch treats a missing set as empty. A field with another default therefore gets no
+        // handle of a set.
         (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,

@@ -1,4 +1,5 @@
-//! Checks the indexes: each key is a field that an item may have, and each index has its own name.
+//! Checks the indexes: each index key must be a field that can be a key, and each index must have a
+//! name of its own.
 
 use proc_macro2::{Ident, Span};
 use syn::{LitStr, Path, Type, TypePath, ext::IdentExt as _};
@@ -97,7 +98,7 @@ fn name(attrs: &IndexAttrs, errors: &mut Errors) -> Option<(String, Ident)> {
             errors.at(
                 said,
                 format_args!(
-                    "the handle of the index is a field of its name, and `{name}` cannot be one: choose another name"
+                    "the handle of an index is a struct field of the same name, and `{name}` cannot be the name of a field: choose another name"
                 ),
             );
             None

@@ -1,4 +1,4 @@
-//! Checks the lease: its attributes have distinct names, and its ttl is valid.
+//! Checks `#[lockable]`: the lease attributes must have distinct names, and the ttl must be valid.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ pub(crate) struct Lock {
     pub(crate) place: Place,
 }
 
-/// The place of a lease, and the tokens of the word that sets it.
+/// Where the lease is stored: in the item, or in a separate row. `Separate` contains the word of
+/// the attribute, so that errors can point at it.
 pub(crate) enum Place {
     Item,
     Separate(Ident),
@@ -82,8 +83,8 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// Reports two lease attributes with the same name, and a lease attribute with the name of other
-/// bookkeeping.
+/// Reports two lease attributes with the same name, and a lease attribute with the name of another
+/// attribute of the library.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {
@@ -93,9 +94,9 @@ fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors
         let (key, _) = Lockable::NAMES[index];
         if let Some(first) = lock.names[..index].iter().position(|other| other == name) {
             let (other, _) = Lockable::NAMES[first];
-            errors.at(place, format_args!("`{key}` and `{other}` have one name, `{name}`"));
+            errors.at(place, format_args!("`{key}` and `{other}` have the same name, `{name}`"));
         } else if name == WRITE_IDS || name == version {
-            errors.at(place, format_args!("`{name}` is kept by the repository for something else"));
+            errors.at(place, format_args!("`{name}` is an attribute of the library with another purpose"));
         }
     }
 }

@@ -42,8 +42,8 @@ pub(crate) struct Item<'a> {
     pub(crate) version: Version<'a>,
     pub(crate) times: Times<'a>,
     pub(crate) write_ids: u8,
-    /// All names under which serde reads or writes a field. Names in flattened fields are not
-    /// included.
+    /// All names under which serde reads or writes the fields. The names inside flattened fields
+    /// are unknown and left out.
     pub(crate) attributes: Vec<String>,
     /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Time<'a> {
 pub(crate) enum Version<'a> {
     /// The attribute is not a field of the struct.
     Attribute(String),
-    /// A field of the struct mirrors the attribute.
+    /// A field with `#[dynalock(version)]` shows the stored version.
     Field(Attribute<'a>),
 }
 
@@ -105,7 +105,7 @@ impl Version<'_> {
 /// Returns the item that `model` describes. If a required part is missing, reports the missing part
 /// and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
-    // After other errors, a part may only seem to be missing, so it is not reported.
+    // After other errors, a part may only seem to be missing, so missing parts are not reported.
     let understood = errors.is_empty();
 
     container(model, errors);

@@ -1,5 +1,5 @@
-//! Checks the names: each attribute is written by one field and read by the same field, and its
-//! name is not reserved.
+//! Checks the names of attributes: serde must write each attribute from one field and read it into
+//! the same field, and no name may be reserved.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// The fields, sorted by their written names.
+/// The fields, by the names under which serde writes them.
 type Written<'m, 'a> = HashMap<&'m str, &'m Field<'a>>;
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
@@ -24,8 +24,8 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     }
 }
 
-/// Returns all names under which serde reads or writes a field. Names in flattened fields are not
-/// included.
+/// Returns all names under which serde reads or writes a field. The names inside flattened fields
+/// are unknown and left out.
 pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
     let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);
@@ -69,23 +69,24 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
         if name.is_empty() {
             errors.at(place, "the name of an attribute cannot be empty");
         } else if PATCHES.contains(&name.as_str()) {
-            errors
-                .at(place, format_args!("`{name}` is where the ids of patches are kept: no field can have that name"));
+            errors.at(place, format_args!("`{name}` contains an id of a patch: no field can have this name"));
         } else if name == WRITE_IDS {
-            errors
-                .at(place, format_args!("`{WRITE_IDS}` is where the write ids are kept: no field can have that name"));
+            errors.at(
+                place,
+                format_args!("`{WRITE_IDS}` contains the write ids of the library: no field can have this name"),
+            );
         } else if lock::is_reserved(model, &name) {
             errors.at(
                 place,
                 format_args!(
-                    "`{name}` is where the lease is kept: name another in `#[lockable(..)]`, or rename the field"
+                    "`{name}` is an attribute of the lease: choose another name in `#[lockable(..)]`, or rename the field"
                 ),
             );
         } else if name == version && field.attrs.version.is_none() {
             errors.at(
                 place,
                 format_args!(
-                    "`{version}` is the version attribute: add `#[dynalock(version)]` to a field that mirrors it, or choose another name"
+                    "`{version}` is the version attribute: add `#[dynalock(version)]` to the field that shows the version, or choose another name"
                 ),
             );
         }
@@ -93,7 +94,7 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
 }
 
 fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
-    // The stricter check of roles has already reported these fields.
+    // The check of roles is stricter, and has already reported fields with a role.
     if field.serde.not_written.is_some() || field.attrs.roles().next().is_some() {
         return;
     }
@@ -101,7 +102,7 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
         errors.at(
             word,
             format_args!(
-                "`{}` is written and not read: a value would not show what is stored, and would overwrite it; read it, too, or use `skip`",
+                "`{}` is written and not read: a value would not contain the stored attribute, and would overwrite it; let serde read the field, or use `skip`",
                 field.written
             ),
         );
@@ -119,15 +120,15 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Reports a field that reads an attribute of another field. Such a field would read the value of
-/// the other field, and its write would remove the attribute of the other field as an alias.
+/// Reports a field that serde can read from the attribute of another field. A write of the first
+/// field would remove this attribute as an alias.
 fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
     for (name, place) in other_names(field) {
         if let Some(other) = written.get(name.as_str()) {
             errors.at(
                 place,
                 format_args!(
-                    "`{name}` is what the field `{}` is written as: no other can be read from it",
+                    "`{name}` is the attribute of the field `{}`: no other field can be read from it",
                     other.ident
                 ),
             );

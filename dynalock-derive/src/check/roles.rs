@@ -1,5 +1,5 @@
-//! Checks the fields with a role: the keys, the version and the times, which the repository reads
-//! or writes itself.
+//! Checks the fields with a role: the keys, the version and the times. The repository itself reads
+//! or writes these fields.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -91,7 +91,7 @@ fn only<'m, 'a>(
     let mut fields = model.fields.iter().filter_map(|field| Some((field, role(field)?)));
     let (first, _) = fields.next()?;
     for (_, word) in fields {
-        errors.at(word, format_args!("duplicate `{word}`: it is the field `{}` already", first.ident));
+        errors.at(word, format_args!("duplicate `{word}`: the field `{}` already has this role", first.ident));
     }
     Some(first)
 }
@@ -100,8 +100,10 @@ fn at_most_one_role(field: &Field<'_>, errors: &mut Errors) {
     let mut roles = field.attrs.roles();
     let Some(first) = roles.next() else { return };
     for word in roles {
-        errors
-            .at(word, format_args!("the field `{}` is the `{first}`: the `{word}` has to be another one", field.ident));
+        errors.at(
+            word,
+            format_args!("the field `{}` is the `{first}`: the `{word}` has to be another field", field.ident),
+        );
     }
 }
 
@@ -144,13 +146,13 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     if name.is_empty() {
         errors.at(version, "the name of the version attribute is empty");
     } else if name == WRITE_IDS || PATCHES.contains(&name.as_str()) {
-        errors.at(version, format_args!("`{name}` is where the ids of writes and patches are kept"));
+        errors.at(version, format_args!("`{name}` contains ids of writes or patches"));
     }
     name
 }
 
-/// Reports serde attributes on a key or the version that would allow it to be missing, to have two
-/// names, or to have another form.
+/// Reports serde attributes on a key or on the version by which the attribute could be missing,
+/// could have two names, or could have another form than its type's.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));
@@ -181,7 +183,8 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
     }
 }
 
-/// Returns the words of `ty` that have no meaning, or another meaning, outside of the struct.
+/// Returns the words of `ty` that have no meaning, or another meaning, outside the struct: type
+/// parameters and `Self`.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

@@ -1,4 +1,4 @@
-//! Answers that do not come from the engine.
+//! The answers of faults, which do not come from the engine.
 
 use std::collections::HashMap;
 

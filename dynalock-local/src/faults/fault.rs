@@ -2,10 +2,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::CancellationReason;
 
-/// A fault of one request. "Delivered" means that the request reaches the engine, or the server
-/// behind the faults.
+/// A fault of one request. "Delivered" means that the request reaches the engine or the wrapped
+/// HTTP client.
 ///
-/// "Applied" means delivered without a change. The engine may still refuse the request.
+/// "Applied" means that the request is delivered without a change. The engine may still refuse the
+/// request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -13,8 +14,8 @@ pub enum Fault {
     /// [`LoseReply`](Self::LoseReply).
     LoseRequest,
 
-    /// The request is not delivered, and the caller can know this. The sources of the error include
-    /// an [`io::Error`](std::io::Error) of kind
+    /// The request is not delivered, and the error proves this to the caller. The sources of the
+    /// error include an [`io::Error`](std::io::Error) of kind
     /// [`ConnectionRefused`](std::io::ErrorKind::ConnectionRefused).
     Refused,
 
@@ -69,13 +70,14 @@ pub enum Fault {
         status: u16,
     },
 
-    /// A `BatchGetItem` or `BatchWriteItem` is delivered without its last keys or writes. The
-    /// number says how many are left out. The answer names them in `UnprocessedKeys` or
-    /// `UnprocessedItems`. Requests of other operations pass without a fault.
+    /// A `BatchGetItem` or `BatchWriteItem` is delivered without its last keys or writes. The field
+    /// is the number of keys or writes that are left out. The answer contains these in
+    /// `UnprocessedKeys` or `UnprocessedItems`. Requests of other operations pass without a fault.
     ///
-    /// If all keys or writes are left out, nothing is delivered. DynamoDB gives this answer only if
-    /// the batch fails for another reason than capacity. If the capacity is exceeded, it answers
-    /// with [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The tables of a
+    /// If all keys or writes are left out, nothing is delivered. DynamoDB gives an answer without
+    /// any processed key or write only if the batch fails for another reason than capacity. If a
+    /// batch fails because of capacity, DynamoDB answers with
+    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The tables of a
     /// batch are ordered by their names. A service that checks signatures refuses the shorter
     /// request.
     ///
@@ -88,7 +90,7 @@ pub enum Fault {
     /// ```
     Unprocessed(usize),
 
-    /// The request is delivered after this time on tokio's clock, and answered.
+    /// The request is delivered and answered after this time on tokio's clock.
     Delay(Duration),
 
     /// The caller immediately sees a connection that was reset. The request is applied after this

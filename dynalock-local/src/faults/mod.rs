@@ -24,10 +24,10 @@ use plan::Plan;
 
 /// The faults for the requests of a client. Clones of a handle share the same faults.
 ///
-/// The faults can be changed while the client runs. Each request passes through them and is logged.
+/// A test can change the faults while the client runs. The log contains each request of the client.
 /// Each attempt of the SDK's own retries counts as a request. A request meets at most one fault. If
-/// several faults apply, the first one of this list is used: [`script_page`](Self::script_page),
-/// [`script_on`](Self::script_on), [`script`](Self::script),
+/// several faults apply to a request, the first in this order is used:
+/// [`script_page`](Self::script_page), [`script_on`](Self::script_on), [`script`](Self::script),
 /// [`always_on_page`](Self::always_on_page), [`always`](Self::always), random faults.
 ///
 /// ```
@@ -56,8 +56,8 @@ impl Faults {
         Self::seeded(0)
     }
 
-    /// Returns a handle with random faults. The seed decides the faults, and [`rate`](Self::rate)
-    /// sets their rates.
+    /// Returns a handle with random faults. The seed decides which requests meet a fault, and
+    /// [`rate`](Self::rate) sets the rate of each fault.
     ///
     /// The same seed and the same requests in the same order give the same faults. Each request of
     /// the operations in [`only`](Self::only) draws one random number.
@@ -65,8 +65,8 @@ impl Faults {
         Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
     }
 
-    /// Sets the share of requests that meet `fault`. A rate outside of the range from 0 to 1 is
-    /// clamped.
+    /// Sets the share of requests that meet `fault`. A rate below 0 becomes 0, and a rate above 1
+    /// becomes 1.
     ///
     /// The rates of several faults are added. If their sum is above 1, the faults that were set
     /// last occur less often.
@@ -97,10 +97,11 @@ impl Faults {
     /// Applies `fault` to the next request for page `nth` of a query or scan. The first page has
     /// the number 0.
     ///
-    /// `operation` is `"Query"` or `"Scan"`. Each query counts its own pages. A request without a
-    /// start key asks for page 0. Each new start key asks for the next page, and a retry asks for
-    /// the same page again. Each segment of a parallel scan counts as a separate scan. If several
-    /// faults are set for one page, each one applies to one request for this page.
+    /// `operation` is `"Query"` or `"Scan"`. The pages of each query are counted separately. A
+    /// request without a start key asks for page 0. Each new start key asks for the next page, and
+    /// a retry asks for the same page again. Each segment of a parallel scan counts as a separate
+    /// scan. If several faults are set for one page, each fault applies to one request for this
+    /// page.
     ///
     /// ```
     /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
@@ -137,7 +138,7 @@ impl Faults {
     /// Applies `fault` to each later request for page `nth` of a query or scan, until
     /// [`clear`](Self::clear).
     ///
-    /// Pages are counted as in [`script_page`](Self::script_page).
+    /// [`script_page`](Self::script_page) describes how pages are counted.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};

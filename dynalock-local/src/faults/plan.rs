@@ -21,7 +21,7 @@ pub(super) struct Plan {
     counts: HashMap<String, usize>,
 }
 
-/// The random faults. Each request that may meet a fault draws one number.
+/// The random faults. For each request that may meet a fault, one random number is drawn.
 struct Random {
     rng: Rng,
     rates: Vec<(Fault, f64)>,
@@ -52,8 +52,8 @@ impl Plan {
     }
 
     fn decide(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
-        // The number is drawn even if another fault applies, so that later requests meet the same
-        // faults in both cases.
+        // The random number is drawn even if a scripted fault applies, so that the script does not
+        // change the random faults of later requests.
         let drawn = self.random.draw(operation);
         let page = self.pages.next(operation, body);
         let scripted = self.script.remove(&self.log.len());

@@ -1,4 +1,4 @@
-//! Results as the items finish.
+//! The stream of the results of many writes: a result comes as soon as its item is finished.
 
 use futures_core::Stream;
 

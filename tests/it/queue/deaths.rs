@@ -1,4 +1,4 @@
-//! The caller that removes a crashed holder learns of the crash. No other caller learns of it.
+//! Only the caller that removes a crashed holder learns of the crash.
 
 use dynalock::{LockGuard, Locks, Wait, local::Fault};
 

@@ -1,5 +1,6 @@
-//! Several processes in the queues of two locks. Their requests meet all kinds of faults. Other
-//! processes acquire the locks without a queue, and some of the waiters are killed.
+//! The storm of the fair queue. Several processes use the queues of two locks, and their requests
+//! meet all kinds of faults. Other processes acquire the locks without a queue. The storm kills
+//! some of the waiters.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,6 @@
-//! Storms. The library, the SDK and the engine in the process are the real ones, on paused time.
-//! Each process has its own clock within the allowed skew, and its own faults.
-//! `DYNALOCK_STORM_SEEDS` sets the number of seeds.
+//! Storms: the real library and the real SDK run on the in-process engine, on paused time, with
+//! random faults. Each process of a storm has its own clock within the allowed skew, and its own
+//! faults. `DYNALOCK_STORM_SEEDS` sets the number of seeds.
 
 #![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 #![expect(clippy::print_stdout, reason = "the figures are shown on request")]

@@ -1,5 +1,5 @@
-//! The protocol without one of its parts. The library is the real one, and a layer changes its
-//! requests.
+//! Broken variants of the protocol. The library is unchanged, and a layer below it leaves one part
+//! of the protocol out of the requests.
 
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_types::body::SdkBody;

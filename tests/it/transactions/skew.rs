@@ -1,5 +1,5 @@
-//! Write skew with real concurrency. It happens only to callers that do not check the items that
-//! they read.
+//! Write skew with real concurrency. Write skew happens only to callers that do not check the items
+//! that they read.
 
 use dynalock::{Error, transact};
 

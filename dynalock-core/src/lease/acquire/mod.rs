@@ -1,8 +1,9 @@
 //! Acquires locks: one lock, the first free lock of several, all of several, or each lock through
 //! its queue.
 //!
-//! All kinds of acquisitions repeat the same steps. First, an acquisition sends an attempt. After a
-//! denial, the acquisition removes an expired holder or waits.
+//! An acquisition repeats two steps until it has its locks. First, the acquisition sends a request
+//! for the locks. If DynamoDB refuses the request because of another holder, the acquisition
+//! removes the holder if its lease has expired, and waits otherwise.
 
 pub(crate) mod acquisition;
 mod all;

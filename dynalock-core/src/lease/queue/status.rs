@@ -19,21 +19,23 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {
-    /// The number of callers before this one, including the holder. The next waiter has position 1.
+    /// The number of callers before this caller, including the holder. The caller that gets the
+    /// lock next has position 1.
     pub position: usize,
-    /// The number of waiters, including this one and without the holder.
+    /// The number of waiters, including this caller and without the holder.
     pub waiting: usize,
-    /// The label of the holder, or the nonce of the holder if it has no label.
+    /// The label of the holder. If the holder has no label, its random nonce.
     pub holder: String,
-    /// The expected remaining wait, if the queue continues at the speed that this wait has seen.
-    /// The estimate is `None` until the queue has moved.
+    /// The expected time until this caller gets the lock, if the queue continues to move at its
+    /// speed since this caller entered. The estimate is `None` until the queue has moved.
     pub estimate: Option<Duration>,
 }
 
 /// A place in a fair queue: [`Acquire::enter`](crate::lock::Acquire::enter).
 ///
-/// The ticket is a stream and a future. The stream has an element for each change of the wait. The
-/// future returns the lock. A drop of the ticket gives up the place.
+/// The ticket is a stream and a future. The stream returns a [`QueueStatus`] for each change of the
+/// place in the queue. The future returns the lock. A drop of the ticket gives up the place in the
+/// queue.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -108,8 +110,8 @@ impl<G> QueueTicket<G> {
         Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
     }
 
-    /// Returns the number of callers before this one, including the holder, as it was last read.
-    /// Returns 0 if the lock is granted or the wait has failed.
+    /// Returns the number of callers before this caller, including the holder, from the last read
+    /// of the queue. Returns 0 if the lock is granted or the wait has failed.
     ///
     /// # Examples
     ///
@@ -129,8 +131,8 @@ impl<G> QueueTicket<G> {
         }
     }
 
-    /// Returns the next change, or `None` when the wait is over. The awaited ticket returns the
-    /// result.
+    /// Returns the next change of the place in the queue, or `None` when the wait is over. Then
+    /// await the ticket, which returns the lock or the error.
     ///
     /// # Examples
     ///

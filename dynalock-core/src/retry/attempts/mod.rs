@@ -16,8 +16,8 @@ use crate::{
     random,
 };
 
-/// The time in which a call may count on its client request token. DynamoDB keeps a token for ten
-/// minutes, and a request that is sent near the end may arrive later.
+/// The time for which a call relies on its ClientRequestToken. DynamoDB remembers a token for ten
+/// minutes. The margin of one minute is for requests that arrive late.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
 /// One call of the public API, with all its requests.
@@ -26,7 +26,8 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts, to which the limit applies. A read that was answered does not count.
+    /// The number of attempts so far, which the limit of the call applies to. An answered read does
+    /// not count as an attempt.
     count: u32,
     /// The number of these attempts that never left the SDK.
     unsent: u32,
@@ -84,8 +85,8 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns whether a request of this call has an unknown outcome. A request with an unknown
-    /// outcome may have been applied, or may still be applied.
+    /// Returns whether a request of this call has an unknown outcome: the request may have been
+    /// applied, or may still be applied later.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -95,8 +96,8 @@ impl Attempts {
         Self { started, count: attempts, ..Self::new(connection, limits) }
     }
 
-    /// Sets the number of attempts of the whole call. The given number includes attempts that were
-    /// counted elsewhere.
+    /// Sets the number of attempts of the whole call, including attempts that were counted in
+    /// another `Attempts`.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -110,7 +111,8 @@ impl Attempts {
         self.rng.get()
     }
 
-    /// Sends a request until DynamoDB answers it. The request must be safe to repeat.
+    /// Sends a request again until DynamoDB answers it or the call ends. The request must be safe
+    /// to repeat.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -176,14 +178,14 @@ impl Attempts {
         Ok(())
     }
 
-    /// Sends a request for one item once.
+    /// Sends one attempt of a request for one item.
     pub(crate) async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
         self.attempt_of(1, request).await
     }
 
-    /// Sends a request for `items` items once. The timeout doubles with each attempt without an
-    /// answer. The first request may have to fetch credentials and open a connection, and a timeout
-    /// makes both start again.
+    /// Sends one attempt of a request for `items` items. The timeout doubles with each attempt
+    /// without an answer: the first attempt may have to fetch credentials and open a connection,
+    /// and each attempt after a timeout starts these steps again.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -193,17 +195,19 @@ impl Attempts {
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
         let timeout = timeout.min(self.time_left());
-        // The attempt counts before it is sent: a caller may drop this future at any time.
+        // The attempt is counted before it is sent, because the caller may drop this future at any
+        // time.
         self.count += 1;
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
             (outcome, DEPARTED.with(Cell::get))
         };
         let (outcome, departed) = DEPARTED.scope(Cell::new(false), attempt).await;
-        // The request was still waiting for credentials or for its signature, so it was not sent.
+        // If the request has not departed, it was still waiting for credentials or for its
+        // signature, so it was not sent.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
-        // The SDK has handed the request over before the connector looks up the host name, so
-        // `departed` is true for an unknown host name.
+        // The SDK hands the request over before the connector looks up the host name, so `departed`
+        // is true even for an unknown host name.
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
         }
@@ -225,15 +229,15 @@ impl Attempts {
 
     /// Sleeps before the next attempt, or returns the error that ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // The other transaction or request ends soon. Retries do not make this worse, so they do
-        // not use the budget.
+        // Another transaction or an earlier copy of the request is still running, and will soon
+        // end. DynamoDB is not overloaded, so the retry does not use the budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
     }
 
-    /// Returns the error of a failure after which another attempt may succeed. Returns `Err` if the
-    /// failure ends the call.
+    /// Converts a failure into an error. Returns `Ok` if another attempt may succeed, and `Err` if
+    /// the failure ends the call.
     pub(crate) fn failed(&self, table: &Arc<str>, failure: Failure) -> Result<Error, Error> {
         match failure {
             Failure::NoTable => Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() }),
@@ -255,8 +259,8 @@ impl Attempts {
         }
     }
 
-    /// Sleeps before the next attempt. If no attempt is left, returns the error of the last
-    /// attempt. If `costs` is true, the retry takes a token from the retry budget.
+    /// Sleeps before the next attempt. If the call allows no further attempt, returns the error of
+    /// the last attempt. If `costs` is `true`, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
             // The item shows the outcome of a lost reply only until later writes remove the write
@@ -266,7 +270,8 @@ impl Attempts {
         };
         let pause = self.backoff.next(first, self.rng.get());
         tracing::debug!(attempts = self.count, ?pause, error = %last, "again");
-        // The order matters: a retry that has no time left must not take a token from the budget.
+        // The order of these tests matters: a retry that has no time left must not take a token
+        // from the budget.
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
         }
@@ -275,7 +280,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Returns whether another request may be sent after a pause.
+    /// Returns whether the deadline and the number of attempts allow another request after a pause.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
@@ -292,8 +297,8 @@ impl Attempts {
 
     /// Returns whether DynamoDB still remembers the client request tokens of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The time counts from the start of the call. The token was first sent later, so this is on
-        // the safe side.
+        // The token was first sent after the start of the call, so DynamoDB remembers the token for
+        // longer than this calculation assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -330,13 +335,13 @@ impl Attempts {
     }
 }
 
-/// Returns the error for a request whose key does not fit its table.
+/// Returns the error for a request whose key attributes differ from those of its table.
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
 
-/// Returns the names of all tables of a request, each one once.
+/// Returns the names of all tables of a request, each name once.
 pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&str> = Vec::new();
     for table in all {
@@ -348,7 +353,7 @@ pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str
 }
 
 /// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
-/// the refusal for a request without a condition, but a broken gateway may.
+/// a false condition for a request without a condition, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -41,8 +41,8 @@ impl Attempts {
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);
-            // DynamoDB leaves keys out when the answer exceeds 16 MB or a partition is throttled.
-            // The pause is for the second case.
+            // DynamoDB leaves keys out if the answer exceeds 16 MB or a partition is throttled. The
+            // pause gives a throttled partition time.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
@@ -62,7 +62,7 @@ impl Attempts {
     }
 
     /// Sends an update until DynamoDB answers. Each attempt builds a new request. The condition of
-    /// the update makes a repetition harmless.
+    /// the update must make a repetition harmless.
     pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {
@@ -71,8 +71,8 @@ impl Attempts {
             match self.attempt(Box::pin(update.send(&client))).await {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
-                // Either no item exists, or the server did not return the item. The read decides
-                // which.
+                // Either no item exists, or the server did not return the item. The read shows
+                // which of the two is the case.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

@@ -1,4 +1,5 @@
-//! Each part of the protocol is needed. Without it, the checker finds a property that breaks.
+//! Each part of the protocol is needed. If a part is left out, the checker finds a violation of a
+//! property.
 
 use super::explore::{Outcome, explore};
 use super::property::Property;
