@@ -78,8 +78,10 @@ pub(crate) fn json(number: usize, ring: Ring) -> String {
         Ring::Short => 3,
         Ring::Full => 16,
     };
-    // The incarnation stands before the ids.
-    let writes = base64::encode((0..=ids).flat_map(|id: u8| [id; 8]).collect::<Vec<u8>>());
+    // The incarnation and the time stand before the ids. A ring with a time in the future keeps its
+    // ids.
+    let head = [0; 8].into_iter().chain([0xff; 4]);
+    let writes = base64::encode(head.chain((1..=ids).flat_map(|id: u8| [id; 8])).collect::<Vec<u8>>());
     format!(
         r#"{{"id":{{"S":"{id}"}},"customer":{{"S":"customer-17850-united-kingdom"}},"status":{{"S":"placed"}},
         "total_cents":{{"N":"13912"}},"currency":{{"S":"GBP"}},"lines":{{"N":"7"}},
@@ -140,8 +142,8 @@ impl ReadOrder {
     /// The ring after one more write.
     pub(crate) fn next_writes(&self) -> Blob {
         let mut writes = self.writes.clone();
-        writes.splice(8..8, *b"write-id");
-        writes.truncate(8 * 17);
+        writes.splice(12..12, *b"write-id");
+        writes.truncate(12 + 8 * 16);
         Blob::new(writes)
     }
 }
@@ -192,7 +194,7 @@ pub(crate) async fn create(client: &Client, order: Order) {
         .item("created_at", AttributeValue::S(order.created_at))
         .item("updated_at", AttributeValue::S(order.updated_at))
         .item("_version", AttributeValue::N("1".to_owned()))
-        .item("_writes", AttributeValue::B(Blob::new(*b"the-lifewrite-id")))
+        .item("_writes", AttributeValue::B(Blob::new(*b"the-lifetimewrite-id")))
         .condition_expression("attribute_not_exists(#k)")
         .expression_attribute_names("#k", "id")
         .return_values_on_condition_check_failure(AllOld);

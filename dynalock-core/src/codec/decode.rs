@@ -91,7 +91,7 @@ fn revision(
     writes: Option<AttributeValue>,
 ) -> Result<Revision, Error> {
     const NO_VERSION: &str = "it is not a whole number from 0 to 18446744073709551615";
-    const NO_WRITES: &str = "it is not binary, or not a multiple of 8 bytes";
+    const NO_WRITES: &str = "it is not binary, or its length is not that of an incarnation, a time and write ids";
     let read = |attribute| version_of(attribute).ok_or_else(|| corrupt(table, model.version, NO_VERSION));
     let version = version.map(read).transpose()?;
     let read = |attribute| parse_ring(attribute).ok_or_else(|| corrupt(table, WRITES, NO_WRITES));

@@ -65,11 +65,11 @@ impl Token {
             None => (attempts.rng().fork(), TokenOrigin::Drawn),
         };
         let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
-        let repeats = match origin {
-            TokenOrigin::Given => Repeats::Ever,
-            TokenOrigin::Drawn => Repeats::InThisCall,
+        let (id, repeats) = match origin {
+            TokenOrigin::Given => (WriteId::of_token(&mut rng), Repeats::Ever),
+            TokenOrigin::Drawn => (WriteId::draw(&mut rng), Repeats::InThisCall),
         };
-        (WriteStamps { id: WriteId::draw(&mut rng), rng, repeats }, Self { text, origin })
+        (WriteStamps { id, rng, repeats }, Self { text, origin })
     }
 
     /// Generates a token for a request with new content.

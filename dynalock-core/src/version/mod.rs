@@ -1,14 +1,17 @@
 //! Versions and write ids. Each write stores its write id in the item. After a lost reply, the
 //! write id shows whether the write was applied.
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+pub(crate) use ring::{Incarnation, Ring, WriteId};
 
 use crate::number::whole_number;
 
 #[cfg(test)]
 mod model_check;
+mod ring;
 
 /// The attribute that contains the incarnation and the ids of the last writes.
 pub(crate) const WRITES: &str = "_writes";
@@ -17,8 +20,6 @@ pub(crate) const WRITES: &str = "_writes";
 /// by one attribute, in the UpdateItem that applies the patch.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
-const ID_LEN: usize = 8;
-
 /// Who may repeat a write with the same content, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
@@ -26,100 +27,6 @@ pub(crate) enum Repeats {
     InThisCall,
     /// Each caller that has the ClientRequestToken can repeat the write at any time.
     Ever,
-}
-
-/// The id of one logical write. All attempts of the write have the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WriteId([u8; ID_LEN]);
-
-/// The id of one incarnation of an item. An incarnation begins with a create and ends with a
-/// delete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Incarnation([u8; ID_LEN]);
-
-impl WriteId {
-    pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
-        Self(rng.u64(..).to_be_bytes())
-    }
-
-    /// Returns the id as the attribute value that a register attribute ([`PATCHES`]) contains.
-    pub(crate) fn to_attribute(self) -> AttributeValue {
-        AttributeValue::B(Blob::new(self.0))
-    }
-}
-
-impl Incarnation {
-    pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
-        Self(rng.u64(..).to_be_bytes())
-    }
-
-    pub(crate) fn from_bytes(bytes: [u8; ID_LEN]) -> Self {
-        Self(bytes)
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8; ID_LEN] {
-        &self.0
-    }
-}
-
-/// The content of `_writes`: the incarnation, then the ids of the last writes, newest first. Each
-/// type sets the largest number of ids.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Ring(Vec<u8>);
-
-impl Ring {
-    /// Makes a ring with this incarnation and without write ids.
-    pub(crate) fn new(incarnation: Incarnation) -> Self {
-        Self(incarnation.0.to_vec())
-    }
-
-    /// Parses the attribute `_writes`. Returns `None` if the bytes are not an incarnation followed
-    /// by complete ids.
-    pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
-        (bytes.len() >= ID_LEN && bytes.len().is_multiple_of(ID_LEN)).then_some(Self(bytes))
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    pub(crate) fn incarnation(&self) -> Incarnation {
-        let mut bytes = [0; ID_LEN];
-        bytes.copy_from_slice(&self.0[..ID_LEN]);
-        Incarnation(bytes)
-    }
-
-    /// Returns a copy of this ring with one more id at the front. The oldest ids are removed if the
-    /// ring has more than `keep`.
-    pub(crate) fn push(&self, id: WriteId, keep: u8) -> Self {
-        // The new id is one of the `keep` ids.
-        let kept = self.ids().take(usize::from(keep).saturating_sub(1));
-        let mut bytes = Vec::with_capacity(ID_LEN * (usize::from(keep) + 1));
-        bytes.extend_from_slice(&self.0[..ID_LEN]);
-        bytes.extend_from_slice(&id.0);
-        for id in kept {
-            bytes.extend_from_slice(&id.0);
-        }
-        Self(bytes)
-    }
-
-    fn ids(&self) -> impl ExactSizeIterator<Item = WriteId> {
-        self.0[ID_LEN..].chunks_exact(ID_LEN).map(|chunk| {
-            let mut bytes = [0; ID_LEN];
-            bytes.copy_from_slice(chunk);
-            WriteId(bytes)
-        })
-    }
-
-    pub(crate) fn contains(&self, id: WriteId) -> bool {
-        self.ids().any(|held| held == id)
-    }
-}
-
-impl fmt::Debug for Ring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ring").field("ids", &self.ids().len()).finish_non_exhaustive()
-    }
 }
 
 /// The version and the write ids of an item that was read.
@@ -146,15 +53,16 @@ impl Revision {
     }
 
     /// Returns the revision after one more write, or `None` if the version cannot be incremented.
-    /// If the item had no version or no write ids, the next revision has a new incarnation. Because
-    /// of the new incarnation, DynamoDB refuses each write that is based on an earlier state.
-    pub(crate) fn next(&self, id: WriteId, begins: Incarnation, keep: u8) -> Option<Self> {
+    /// `at` is the time of the write in epoch milliseconds. If the item had no version or no write
+    /// ids, a new incarnation begins. With a new incarnation, DynamoDB refuses each write that is
+    /// based on an earlier state.
+    pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
         // An item without a version gets a new incarnation, even if it has a ring. Another program
         // may have written several states of the item with the same ring.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
-        Some(Self { version: Some(version), ring: Some(ring.push(id, keep)) })
+        Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
 
     /// Writes the version and the write ids into an item.
@@ -188,7 +96,7 @@ impl Revision {
     /// of this write.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
-            ring.0[..ID_LEN].copy_from_slice(incarnation.as_bytes());
+            ring.set_incarnation(incarnation);
         }
         self
     }
@@ -207,7 +115,7 @@ pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool
 /// Returns whether an item contains the id of a patch.
 pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
-    PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.0)
+    PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
 }
 
 /// Returns the revision of an item. The other attributes of the item may be invalid.
@@ -370,38 +278,13 @@ fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn id(n: u8) -> WriteId {
-        WriteId([n; ID_LEN])
-    }
-
-    fn ring(life: u8, ids: &[u8]) -> Ring {
-        let mut bytes = vec![life; ID_LEN];
-        for n in ids {
-            bytes.extend_from_slice(&[*n; ID_LEN]);
-        }
-        Ring(bytes)
-    }
+    use super::{
+        ring::tests::{id, incarnation, ring},
+        *,
+    };
 
     fn read(ring: Ring) -> Revision {
         Revision { version: Some(7), ring: Some(ring) }
-    }
-
-    #[test]
-    fn push_puts_in_front_and_takes_off_the_back() {
-        let full = ring(9, &[4, 3, 2, 1]);
-        assert_eq!(full.push(id(5), 4), ring(9, &[5, 4, 3, 2]));
-        assert_eq!(full.push(id(5), 16), ring(9, &[5, 4, 3, 2, 1]));
-        assert_eq!(Ring::new(Incarnation([9; 8])).push(id(1), 16), ring(9, &[1]));
-    }
-
-    #[test]
-    fn parse_refuses_what_is_not_whole_ids() {
-        assert_eq!(Ring::parse(vec![0; 8]), Some(Ring(vec![0; 8])));
-        assert_eq!(Ring::parse(vec![]), None);
-        assert_eq!(Ring::parse(vec![0; 7]), None);
-        assert_eq!(Ring::parse(vec![0; 12]), None);
     }
 
     /// Returns the revision of an item at this version.
@@ -546,15 +429,16 @@ mod tests {
 
     #[test]
     fn an_item_that_lost_its_version_or_its_ids_begins_a_new_incarnation() {
-        let begins = Incarnation([8; ID_LEN]);
+        let begins = incarnation(8);
+        let ring = |life, ids: &[u8]| Ring::of(incarnation(life), Some(0), ids.iter().copied().map(id));
         for (was, version) in [
             (Revision { version: None, ring: Some(ring(9, &[1])) }, 1),
             (Revision { version: Some(4), ring: None }, 5),
             (Revision { version: None, ring: None }, 1),
         ] {
-            assert_eq!(was.next(id(2), begins, 16), Some(at(version, ring(8, &[2]))));
+            assert_eq!(was.next(id(2), begins, 0, 16), Some(at(version, ring(8, &[2]))));
         }
-        assert_eq!(at(4, ring(9, &[1])).next(id(2), begins, 16), Some(at(5, ring(9, &[2, 1]))));
-        assert_eq!(at(u64::MAX, ring(9, &[1])).next(id(2), begins, 16), None);
+        assert_eq!(at(4, ring(9, &[1])).next(id(2), begins, 0, 16), Some(at(5, ring(9, &[2, 1]))));
+        assert_eq!(at(u64::MAX, ring(9, &[1])).next(id(2), begins, 0, 16), None);
     }
 }

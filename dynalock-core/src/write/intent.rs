@@ -130,8 +130,8 @@ pub(crate) struct IntentOf<T> {
     pub(crate) policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time of the write that the item stores, in epoch milliseconds. All attempts have the
-    /// same time, so that the result does not depend on the attempt that was applied.
+    /// The time of the write, in epoch milliseconds. All attempts have the same time, so that the
+    /// result does not depend on which of them was applied.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }
@@ -395,10 +395,10 @@ impl<T: Versioned> IntentOf<T> {
         let next = match (&self.change, self.change.basis()) {
             // A new item over an expired item begins a new incarnation.
             (Change::Recreate(..), _) | (_, None) => {
-                let ring = Ring::new(stamp.incarnation).push(stamp.id, T::MODEL.write_ids);
+                let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
             }
-            (_, Some(basis)) => basis.state.revision.next(stamp.id, stamp.incarnation, T::MODEL.write_ids),
+            (_, Some(basis)) => basis.state.revision.next(stamp.id, stamp.incarnation, self.at, T::MODEL.write_ids),
         };
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }

@@ -19,7 +19,7 @@ async fn a_created_item_is_what_serde_writes_and_its_bookkeeping(shop: &Shop) {
     assert_eq!((created.version(), &*created), (1, &Product::new("a", 5)));
     let mut stored = table.raw.get("a").await.unwrap();
     let writes = stored.remove("_writes").unwrap();
-    assert_eq!(writes.as_b().unwrap().as_ref().len(), 16, "an incarnation and one id");
+    assert_eq!(writes.as_b().unwrap().as_ref().len(), 20, "an incarnation, a time and one id");
     let written: crate::support::Item = serde_dynamo::to_item(Product::new("a", 5)).unwrap();
     assert_eq!(stored.remove("_version"), Some(n(1)));
     assert_eq!(stored, written);

@@ -154,7 +154,7 @@ async fn a_delete_in_doubt_that_lost_is_a_conflict(shop: &Shop) {
 fn id(update: &serde_json::Value) -> Vec<u8> {
     let writes = &crate::support::written(update)["_writes"];
     let writes = writes.as_ref().unwrap()["B"].as_str().unwrap();
-    aws_smithy_types::base64::decode(writes).unwrap()[8..16].to_vec()
+    aws_smithy_types::base64::decode(writes).unwrap()[12..20].to_vec()
 }
 
 async fn a_write_id_stays_over_attempts_and_is_new_for_the_next_write(shop: &Shop) {
@@ -167,7 +167,7 @@ async fn a_write_id_stays_over_attempts_and_is_new_for_the_next_write(shop: &Sho
     assert_eq!(ids[0], ids[1]);
     assert_ne!(ids[1], ids[2]);
     let stored = table.raw.get("a").await.unwrap();
-    assert_eq!(stored["_writes"].as_b().unwrap().as_ref()[8..16], ids[2]);
+    assert_eq!(stored["_writes"].as_b().unwrap().as_ref()[12..20], ids[2]);
 }
 
 async fn a_write_id_stays_over_conflicts_of_one_call(shop: &Shop) {

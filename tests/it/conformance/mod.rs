@@ -33,6 +33,7 @@ mod patches;
 mod queries;
 mod random_conditions;
 mod read;
+mod rests;
 mod shapes;
 mod store;
 mod tables;

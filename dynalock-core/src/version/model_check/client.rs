@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::{
     Sending, Setup,
     rules::{Drawn, LostPatch, Patch},
-    world::{Change, Request, World, write_id},
+    world::{Change, Request, World},
 };
-use crate::version::{Doubt, LateCopies, Verdict};
+use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 
 /// A call of the public API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub(super) enum Call {
     Delete,
     /// The client writes the item without a read.
     Patch,
+    /// The client updates the item as it was before the first call, under a token of the caller.
+    /// All such calls of a search have the same token, and are one call of several processes.
+    Given,
     /// A call of another program. It is one request, which is always answered.
     Foreign(Foreign),
 }
@@ -121,8 +124,10 @@ impl Client {
         }
         match &self.phase {
             Phase::Reading { attempts } => {
-                let next = self.start(setup, world.clone(), call, *attempts);
-                steps.push((self.number, Event::Reads, next));
+                for at in setup.clocks.times() {
+                    let next = self.start(setup, world.clone(), call, *attempts, *at);
+                    steps.push((self.number, Event::Reads, next));
+                }
             }
             Phase::Sending(attempt) if is_lost_patch(setup, attempt) && !has_token(setup, attempt) => {
                 self.judge(setup, world, call, attempt, |next| steps.push((self.number, Event::Looks, next)));
@@ -146,8 +151,12 @@ impl Client {
 
     /// Returns the world in which the client sends its first request, computed from the current
     /// item.
-    fn start(&self, setup: &Setup, world: World, call: Call, sent: u8) -> World {
+    fn start(&self, setup: &Setup, world: World, call: Call, sent: u8, at: u64) -> World {
         let change = match (call, world.basis()) {
+            (Call::Given, _) => match setup.world().basis() {
+                Some(basis) => Change::Given(basis),
+                None => return self.ends(setup, world, End::Conflict),
+            },
             (Call::Create, _) | (Call::Upsert, None) => Change::Create,
             (Call::Delete, Some(basis)) => Change::Delete(basis),
             (Call::Update | Call::Modify | Call::Upsert, Some(basis)) => Change::Update(basis),
@@ -156,16 +165,17 @@ impl Client {
                 return self.ends(setup, world, End::Conflict);
             }
         };
-        self.sends(setup, world, change, sent)
+        self.sends(setup, world, change, sent, at)
     }
 
     /// Returns the world in which the client sends this change, with no attempt in doubt.
-    fn sends(&self, setup: &Setup, mut world: World, change: Change, sent: u8) -> World {
+    fn sends(&self, setup: &Setup, mut world: World, change: Change, sent: u8, at: u64) -> World {
         let request = Request {
             call: self.call(setup),
             change,
             id: 0,
             incarnation: 0,
+            at,
             keep: setup.keep[usize::from(self.number)],
         };
         let attempt = Attempt { request: Rc::new(marked(setup, request, sent)), sent, in_doubt: false };
@@ -232,6 +242,8 @@ impl Client {
         let verdict = match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
             _ if item.as_ref().is_some_and(|item| item.shows_patch(request)) => Verdict::Applied,
             Verdict::Unknown if matches!(request.change, Change::Patch(_)) => setup.rules.absent_patch,
+            // A transaction in doubt needs a token that the server remembers.
+            Verdict::Conflict if call == Call::Given && matches!(doubt, Doubt::Plain(_)) => Verdict::Unknown,
             verdict => verdict,
         };
         match verdict {
@@ -245,10 +257,12 @@ impl Client {
                 let mut later = world.clone();
                 later.clients[usize::from(self.number)].phase = Phase::Reading { attempts: attempt.sent };
                 step(later);
-                step(self.start(setup, world, call, attempt.sent));
+                for at in setup.clocks.times() {
+                    step(self.start(setup, world.clone(), call, attempt.sent, *at));
+                }
             }
             Verdict::Conflict => match item.filter(|_| call == Call::Patch && attempt.sent < setup.attempts) {
-                Some(item) => step(self.sends(setup, world, Change::Patch(item.patch()), attempt.sent)),
+                Some(item) => step(self.sends(setup, world, Change::Patch(item.patch()), attempt.sent, request.at)),
                 None => step(self.ends(setup, world, End::Conflict)),
             },
         }
@@ -262,8 +276,13 @@ impl Client {
         world
     }
 
-    /// Returns the number of the current call.
+    /// Returns the number of the current call. The calls of several processes under one token have
+    /// one number.
     fn call(&self, setup: &Setup) -> u8 {
+        if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
+            let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();
+            return u8::try_from(first).unwrap();
+        }
         let before: usize = setup.scripts[..usize::from(self.number)].iter().map(|script| script.len()).sum();
         u8::try_from(before).unwrap() + self.done
     }
@@ -279,6 +298,9 @@ fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
 }
 
+/// The bit in the id of a write under a token of the caller.
+const OF_TOKEN: u8 = 0x80;
+
 /// Returns the request with the id and the incarnation of its attempt.
 fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
     let mark = |drawn| match drawn {
@@ -290,5 +312,9 @@ fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
         true => setup.rules.tokens,
         false => setup.rules.incarnations,
     };
-    Request { id: mark(setup.rules.ids), incarnation: mark(incarnations), ..request }
+    let of_token = match request.change {
+        Change::Given(_) => OF_TOKEN,
+        Change::Create | Change::Update(_) | Change::Delete(_) | Change::Patch(_) => 0,
+    };
+    Request { id: mark(setup.rules.ids) | of_token, incarnation: mark(incarnations), ..request }
 }

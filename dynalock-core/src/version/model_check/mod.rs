@@ -7,7 +7,8 @@
 //! | repeated requests | A request that was answered may arrive again. Creates and patches are excepted. |
 //! | patches | A patch without an answer is not sent again: the client reads the item at any later time. An item keeps the ids of its last two patches. |
 //! | other programs | They increment or remove the version, put items without ids, remove the ids of patches, and delete. |
-//! | tokens | The server remembers the requests that it applied. In some searches, it forgets them. |
+//! | tokens | The server remembers the requests that it applied. In some searches, it forgets them. Two processes may make one call under a token of the caller. |
+//! | clocks | In some searches, each clock is right or an hour ahead, at random for each call. |
 //!
 //! A search checks each world that can be reached once. The searches with the rules of the library
 //! find no violation. Each broken rule has a search that finds its violation.
@@ -18,15 +19,18 @@ mod search;
 mod world;
 
 use client::{
-    Call::{self, Create, Delete, Patch, Update, Upsert},
+    Call::{self, Create, Delete, Given, Patch, Update, Upsert},
     Client,
     Foreign::{self, Count, Put, PutNew, Strip, Wipe},
 };
 use rules::{Drawn, LostPatch, REAL, Register, Rules};
 use search::explore;
-use world::{Change, Violation, World, incarnation, write_id};
+use world::{Change, Violation, World};
 
-use super::{Doubt, Expected, Incarnation, Revision, Ring, Verdict, WriteId};
+use super::{
+    Doubt, Expected, Incarnation, Revision, Ring, Verdict, WriteId,
+    ring::tests::{id as write_id, incarnation},
+};
 
 /// The input of one search.
 #[derive(Clone)]
@@ -43,6 +47,7 @@ struct Setup<'a> {
     deletes: Deletes,
     duplicates: Duplicates,
     tokens: Tokens,
+    clocks: Clocks,
     looks_for: fn(&Violation) -> bool,
 }
 
@@ -51,6 +56,10 @@ struct Setup<'a> {
 enum Start {
     Absent,
     Written,
+    /// An item with two ids.
+    WrittenTwice,
+    /// An item with an id and without a time, as earlier versions of the library wrote it.
+    WithoutTime,
     /// An item with an incarnation and without ids.
     Empty,
     /// An item of another program, without a version.
@@ -75,7 +84,7 @@ enum Sending {
 impl Sending {
     fn has_token(self, change: &Change) -> bool {
         match self {
-            Self::Plain => false,
+            Self::Plain => matches!(change, Change::Given(_)),
             Self::Once => true,
             Self::UnitOfWork => !matches!(change, Change::Update(_)),
         }
@@ -108,6 +117,24 @@ enum Tokens {
     AreForgotten,
 }
 
+/// The clocks of the clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clocks {
+    Agree,
+    /// Each call has one of two times, which differ by an hour.
+    Differ,
+}
+
+impl Clocks {
+    /// Returns the times that a call may have, in epoch milliseconds.
+    fn times(self) -> &'static [u64] {
+        match self {
+            Self::Agree => &[0],
+            Self::Differ => &[0, 3_600_000],
+        }
+    }
+}
+
 impl<'a> Setup<'a> {
     fn new(start: Start, scripts: &'a [&'a [Call]]) -> Self {
         Self {
@@ -120,6 +147,7 @@ impl<'a> Setup<'a> {
             deletes: Deletes::OfSettledItems,
             duplicates: Duplicates::OfCheckedWrites,
             tokens: Tokens::AreRemembered,
+            clocks: Clocks::Agree,
             looks_for: |_| true,
         }
     }
@@ -145,13 +173,16 @@ impl<'a> Setup<'a> {
 impl Start {
     fn item(self) -> Option<Revision> {
         let new = Ring::new(incarnation(250));
+        let written = new.push(write_id(126), 0, 4);
         let (version, ring) = match self {
             Self::Absent => return None,
-            Self::Written => (Some(1), Some(new.push(write_id(251), 4))),
+            Self::Written => (Some(1), Some(written)),
+            Self::WrittenTwice => (Some(2), Some(written.push(write_id(127), 0, 4))),
+            Self::WithoutTime => (Some(1), Some(Ring::of(incarnation(250), None, written.ids()))),
             Self::Empty => (Some(1), Some(new)),
             Self::Foreign => (None, None),
             Self::Counted => (Some(1), None),
-            Self::Stripped => (None, Some(new.push(write_id(251), 4))),
+            Self::Stripped => (None, Some(written)),
         };
         Some(Revision { version, ring })
     }
@@ -253,6 +284,119 @@ fn nothing_breaks_when_ids_fall_out_of_the_ring() {
     }
     worlds += Setup { keep: [4; 3], ..Setup::new(Start::Empty, &PUSHED_OUT) }.holds();
     assert_eq!(worlds, 219_345);
+}
+
+/// Returns calls of clients whose clocks differ by more than the age above which a ring is trimmed.
+fn with_clocks_that_lie<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
+    Setup { clocks: Clocks::Differ, ..Setup::new(start, scripts) }
+}
+
+/// Starts with a ring that may be trimmed, and with an item whose ring has no time.
+const TRIMMED: [Start; 3] = [Start::Written, Start::WrittenTwice, Start::WithoutTime];
+
+#[test]
+fn nothing_breaks_with_clocks_that_lie() {
+    let mut worlds = 0;
+    for start in TRIMMED {
+        for scripts in [
+            &[&[Update][..], &[Update, Update]][..],
+            &[&[Update], &[Update], &[Upsert]],
+            &[&[Update], &[COUNT, STRIP], &[Update]],
+        ] {
+            worlds += with_clocks_that_lie(start, scripts).holds();
+        }
+    }
+    assert_eq!(worlds, 239_427);
+}
+
+/// Two processes make one call under a token of the caller, and other writers follow.
+const GIVEN_TWICE: [&[Call]; 3] = [&[Given], &[Given], &[Update, Update]];
+
+fn given<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
+    Setup { tokens: Tokens::AreForgotten, ..with_clocks_that_lie(start, scripts) }
+}
+
+#[test]
+fn nothing_breaks_under_tokens_of_the_caller_with_clocks_that_lie() {
+    let mut worlds = 0;
+    for start in TRIMMED {
+        worlds += given(start, &[&[Given], &[Given], &[Update]]).holds();
+        worlds += given(start, &[&[Given, Update], &[Update]]).holds();
+    }
+    assert_eq!(worlds, 220_317);
+}
+
+fn next_by(next: rules::Next) -> Rules {
+    Rules { next, ..REAL }
+}
+
+#[test]
+fn a_trim_that_leaves_a_gap_takes_an_effect_for_a_conflict() {
+    let rules = next_by(rules::trim_keeps_the_newest_and_the_oldest_id);
+    let setup = with_clocks_that_lie(Start::Written, &[&[Update], &[Update, Update]]);
+    assert_eq!(Setup { rules, ..setup }.breaks(), Violation::FalseConflict(0));
+}
+
+#[test]
+fn a_trim_that_keeps_the_id_of_a_token_behind_a_gap_takes_an_effect_for_a_conflict() {
+    let rules = next_by(rules::trim_leaves_a_gap_before_the_id_of_a_token);
+    let setup = given(Start::Written, &[&[Given, Update], &[Update, Update]]);
+    assert_eq!(Setup { rules, ..setup }.breaks(), Violation::FalseConflict(1));
+}
+
+#[test]
+fn a_trim_that_removes_the_id_of_a_token_forgets_its_write() {
+    let rules = next_by(rules::trim_removes_the_ids_of_tokens);
+    let setup = given(Start::Written, &GIVEN_TWICE);
+    assert_eq!(Setup { rules, ..setup }.breaks(), Violation::FalseConflict(0));
+}
+
+#[test]
+fn a_write_under_a_token_that_depends_on_the_clock_is_another_request() {
+    for (start, next) in
+        [(Start::WrittenTwice, rules::trim_under_a_token as rules::Next), (Start::Written, rules::time_under_a_token)]
+    {
+        let setup = given(start, &[&[Given], &[Given]]);
+        assert_eq!(Setup { rules: next_by(next), ..setup }.breaks(), Violation::OtherContent(0));
+    }
+}
+
+#[test]
+#[ignore = "a wide search"]
+fn nothing_breaks_with_every_three_calls_and_clocks_that_lie() {
+    const CALLS: [Call; 5] = [Create, Update, Upsert, Delete, Patch];
+    let mut worlds = [0; 3];
+    for (start, worlds) in [Start::Absent, Start::Written, Start::WithoutTime].into_iter().zip(&mut worlds) {
+        for (first, one) in CALLS.iter().enumerate() {
+            for (second, two) in CALLS.iter().enumerate().skip(first) {
+                for three in &CALLS[second..] {
+                    *worlds += with_clocks_that_lie(start, &[&[*one], &[*two], &[*three]]).holds();
+                }
+            }
+        }
+    }
+    assert_eq!(worlds, [0; 3]);
+}
+
+#[test]
+#[ignore = "a wide search"]
+fn nothing_breaks_when_trimmed_rings_grow_again() {
+    let mut worlds = [0; 3];
+    for (start, worlds) in TRIMMED.into_iter().zip(&mut worlds) {
+        for scripts in [
+            &[&[Update, Update][..], &[Patch, Update]][..],
+            &[&[Update], &[Update, Update, Update]],
+            &[&[Upsert, Delete], &[Update, Create]],
+        ] {
+            *worlds += Setup { keep: [4; 3], ..with_clocks_that_lie(start, scripts) }.holds();
+        }
+        for scripts in
+            [&GIVEN_TWICE[..], &[&[Given, Update], &[Update, Update]], &[&[Given], &[Given], &[Delete, Create]]]
+        {
+            *worlds += given(start, scripts).holds();
+        }
+    }
+    assert_eq!(worlds, [0; 3]);
 }
 
 #[test]

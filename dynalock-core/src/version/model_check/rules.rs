@@ -5,14 +5,17 @@ use crate::version::{
     Doubt, Expected, Incarnation, Revision, Ring, Verdict, WriteId, nothing_fell_between, same_life, verdict,
 };
 
+/// Returns the revision after an update with this id, at this time. The update may begin the
+/// incarnation, and keeps at most this number of ids.
+pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
+
 /// The rules of a writer.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
     /// Returns whether the condition of an update or a delete is true.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
-    /// Returns the revision after an update.
-    pub(super) next: fn(&Revision, WriteId, Incarnation, u8) -> Option<Revision>,
+    pub(super) next: Next,
     /// Returns the revision after a patch, or `None` if its condition is false.
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
@@ -123,11 +126,64 @@ pub(super) fn adoption_keeps_the_incarnation(
     was: &Revision,
     id: WriteId,
     begins: Incarnation,
+    at: u64,
     keep: u8,
 ) -> Option<Revision> {
     let ring = was.ring.clone().unwrap_or(Ring::new(begins));
     let version = was.number().checked_add(1)?;
-    Some(Revision { version: Some(version), ring: Some(ring.push(id, keep)) })
+    Some(Revision { version: Some(version), ring: Some(ring.push(id, at, keep)) })
+}
+
+/// Returns the revision with another ring, in which `kept` are the older ids.
+fn with_ids(next: Revision, id: WriteId, kept: impl IntoIterator<Item = WriteId>) -> Revision {
+    let ring = next.ring.map(|ring| {
+        let ids = std::iter::once(id).chain(kept);
+        Ring::of(ring.incarnation(), ring.time(), ids)
+    });
+    Revision { ring, ..next }
+}
+
+/// Returns the ids of a ring that was written at another time, newest first.
+fn rested(was: &Revision, at: u64) -> Option<Vec<WriteId>> {
+    let ring = was.ring.as_ref()?;
+    ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
+}
+
+/// Defines broken rules for a ring that was written long ago. `$ids` are its ids, and the result
+/// contains the ids that stay behind the id of the write.
+macro_rules! trims_wrongly {
+    ($($name:ident: |$id:ident, $ids:ident| $kept:expr;)*) => {$(
+        pub(super) fn $name(was: &Revision, $id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
+            let next = was.next($id, begins, at, keep)?;
+            Some(match rested(was, at) {
+                Some($ids) => with_ids(next, $id, $kept),
+                None => next,
+            })
+        }
+    )*};
+}
+
+trims_wrongly! {
+    trim_keeps_the_newest_and_the_oldest_id: |id, ids| ids.first().into_iter().chain(ids.last()).copied();
+    trim_leaves_a_gap_before_the_id_of_a_token: |id, ids|
+        ids.iter().enumerate().filter(|(place, id)| *place == 0 || id.is_of_token()).map(|(_, id)| *id);
+    trim_removes_the_ids_of_tokens: |id, ids| ids.first().copied();
+    trim_under_a_token: |id, ids| ids.into_iter().take(if id.is_of_token() { 1 } else { usize::MAX });
+}
+
+/// Returns the revision after an update, with the time of the write even under a token of the
+/// caller.
+pub(super) fn time_under_a_token(
+    was: &Revision,
+    id: WriteId,
+    begins: Incarnation,
+    at: u64,
+    keep: u8,
+) -> Option<Revision> {
+    let next = was.next(id, begins, at, keep)?;
+    let now = u32::try_from(at / 1000).ok();
+    let ring = next.ring.map(|ring| Ring::of(ring.incarnation(), now, ring.ids()));
+    Some(Revision { ring, ..next })
 }
 
 pub(super) fn every_failed_condition_is_a_conflict(

@@ -10,7 +10,10 @@ use super::{
     client::{Client, End, Foreign},
     rules::{Patch, Register, Rules},
 };
-use crate::version::{Expected, ID_LEN, Incarnation, Revision, Ring, WriteId};
+use crate::version::{
+    Expected, Revision, Ring,
+    ring::tests::{id as write_id, incarnation},
+};
 
 /// The whole state at one moment.
 #[derive(Clone, Hash)]
@@ -66,6 +69,8 @@ pub(super) enum Violation {
     FalseSuccess(u8),
     /// A call reported a conflict and its write was applied, before or after.
     FalseConflict(u8),
+    /// A call was repeated under its token, and the repetition was another request.
+    OtherContent(u8),
 }
 
 /// The state of the item from which a change was computed.
@@ -80,6 +85,8 @@ pub(super) struct Basis {
 pub(super) enum Change {
     Create,
     Update(Basis),
+    /// An update under a token of the caller.
+    Given(Basis),
     Delete(Basis),
     Patch(Patch),
 }
@@ -91,6 +98,8 @@ pub(super) struct Request {
     pub(super) change: Change,
     pub(super) id: u8,
     pub(super) incarnation: u8,
+    /// The time of the client's clock, in epoch milliseconds.
+    pub(super) at: u64,
     pub(super) keep: u8,
 }
 
@@ -104,19 +113,11 @@ impl Hash for Revision {
     }
 }
 
-pub(super) fn write_id(n: u8) -> WriteId {
-    WriteId([n; ID_LEN])
-}
-
-pub(super) fn incarnation(n: u8) -> Incarnation {
-    Incarnation([n; ID_LEN])
-}
-
 impl Request {
     pub(super) fn expected(&self) -> Expected<'_> {
         match &self.change {
             Change::Create => Expected::Absent,
-            Change::Update(basis) => Expected::Unchanged(&basis.item.revision),
+            Change::Update(basis) | Change::Given(basis) => Expected::Unchanged(&basis.item.revision),
             Change::Delete(basis) => Expected::Deleted(&basis.item.revision),
             Change::Patch(_) => Expected::Present,
         }
@@ -130,7 +131,7 @@ impl Request {
     fn basis(&self) -> Option<&Basis> {
         match &self.change {
             Change::Create | Change::Patch(_) => None,
-            Change::Update(basis) | Change::Delete(basis) => Some(basis),
+            Change::Update(basis) | Change::Given(basis) | Change::Delete(basis) => Some(basis),
         }
     }
 
@@ -142,19 +143,33 @@ impl Request {
     /// Returns the place of the request in a sorted list. Worlds that differ only in the order of
     /// their requests are then equal.
     fn order(&self) -> impl Ord + use<> {
-        (self.call, self.id, self.incarnation, self.basis().map(|basis| basis.writes))
+        (self.call, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
     }
 
     fn holds(&self, item: Option<&Item>, rules: &Rules) -> bool {
         match (&self.change, item) {
             (Change::Create, item) => item.is_none(),
-            (Change::Update(basis) | Change::Delete(basis), Some(now)) => (rules.unchanged)(&basis.item, now),
+            (Change::Update(basis) | Change::Given(basis) | Change::Delete(basis), Some(now)) => {
+                (rules.unchanged)(&basis.item, now)
+            }
             (Change::Patch(patch), Some(now)) => {
                 let is_refused = rules.register == Register::IsCompared && now.patches.contains(&self.id);
                 !is_refused && self.patched(*patch, now, rules).is_some()
             }
-            (Change::Update(_) | Change::Delete(_) | Change::Patch(_), None) => false,
+            (Change::Update(_) | Change::Given(_) | Change::Delete(_) | Change::Patch(_), None) => false,
         }
+    }
+
+    /// Returns whether two processes made these requests for one call, under one token of the
+    /// caller.
+    fn is_repeated_by(&self, other: &Self) -> bool {
+        matches!((&self.change, &other.change), (Change::Given(_), Change::Given(_))) && self.call == other.call
+    }
+
+    /// Returns whether another request writes the same item.
+    fn has_content_of(&self, other: &Self, rules: &Rules) -> bool {
+        let written = |request: &Self| request.next(request.basis().map(|basis| &*basis.item), rules);
+        written(self) == written(other)
     }
 
     fn patched(&self, patch: Patch, now: &Item, rules: &Rules) -> Option<Revision> {
@@ -168,11 +183,11 @@ impl Request {
         let item = |revision, patches| Item { revision, content: self.call + 1, patches };
         match (&self.change, now) {
             (Change::Create, _) => {
-                let ring = Ring::new(begins).push(id, self.keep);
+                let ring = Ring::new(begins).push(id, self.at, self.keep);
                 Some(item(Revision { version: Some(1), ring: Some(ring) }, Vec::new()))
             }
-            (Change::Update(Basis { item: was, .. }), _) => {
-                Some(item((rules.next)(&was.revision, id, begins, self.keep)?, patches))
+            (Change::Update(Basis { item: was, .. }) | Change::Given(Basis { item: was, .. }), _) => {
+                Some(item((rules.next)(&was.revision, id, begins, self.at, self.keep)?, patches))
             }
             (Change::Patch(patch), Some(now)) => {
                 let register = std::iter::once(self.id).chain(patches).take(REGISTER).collect();
@@ -223,6 +238,12 @@ impl World {
     /// `None` if the request may not arrive yet.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
+            return Some(true);
+        }
+        if let Some(known) = self.tokens.iter().find(|known| known.is_repeated_by(request)) {
+            let broken =
+                (!known.has_content_of(request, &setup.rules)).then_some(Violation::OtherContent(request.call));
+            self.ghost.broken = self.ghost.broken.or(broken.filter(setup.looks_for));
             return Some(true);
         }
         if !request.holds(self.item.as_deref(), &setup.rules) {
@@ -276,17 +297,19 @@ impl World {
         let again = ghost.applied[usize::from(call)] > 0;
         let broken = match &request.change {
             Change::Create => again.then_some(Violation::CreatedTwice(call)),
-            Change::Update(basis) | Change::Delete(basis) if basis.writes != ghost.writes => {
+            Change::Update(basis) | Change::Given(basis) | Change::Delete(basis) if basis.writes != ghost.writes => {
                 Some(Violation::LostUpdate(call))
             }
-            Change::Update(_) | Change::Delete(_) | Change::Patch(_) => again.then_some(Violation::AppliedTwice(call)),
+            Change::Update(_) | Change::Given(_) | Change::Delete(_) | Change::Patch(_) => {
+                again.then_some(Violation::AppliedTwice(call))
+            }
         };
         ghost.broken = ghost.broken.or(broken.filter(setup.looks_for));
         ghost.applied[usize::from(call)] += 1;
         ghost.writes += 1;
         match request.change {
             Change::Create => ghost.creator = Some(call),
-            Change::Update(_) | Change::Patch(_) => {}
+            Change::Update(_) | Change::Given(_) | Change::Patch(_) => {}
             Change::Delete(_) => ghost.deletes += 1,
         }
     }

@@ -31,7 +31,7 @@ async fn a_create_writes_over_an_expired_item(shop: &Shop) {
     assert!(created.created >= over.created);
     let life = |item: &crate::support::Item| item["_writes"].as_b().unwrap().as_ref()[..8].to_vec();
     assert_ne!(life(&before), life(&after));
-    assert_eq!(after["_writes"].as_b().unwrap().as_ref().len(), 16, "an incarnation and one id");
+    assert_eq!(after["_writes"].as_b().unwrap().as_ref().len(), 20, "an incarnation, a time and one id");
     assert_eq!(table.items.get("over").await.unwrap(), Some(created));
     assert_eq!(shop.counts(["PutItem", "UpdateItem"]), [2, 0]);
     expect_error!(table.items.create(Session::alive("over")).await, Error::AlreadyExists(_));

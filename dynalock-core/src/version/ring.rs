@@ -1,0 +1,277 @@
+//! The attribute `_writes`: the incarnation of an item, a coarse time, and the ids of the last
+//! writes.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 8 | the incarnation |
+//! | 4 | the time of the last write, in seconds since the epoch. A ring may have no time |
+//! | 8 each | the ids of the last writes, newest first |
+
+use std::{fmt, iter};
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+const ID_LEN: usize = 8;
+const TIME_LEN: usize = 4;
+
+/// The age in seconds above which a ring is trimmed. Calls take seconds, and DynamoDB knows a token
+/// for ten minutes.
+const REST: u32 = 15 * 60;
+
+/// The bit of a write id that is set if the id was derived from a token of the caller.
+const OF_TOKEN: u64 = 1 << 63;
+
+/// The id of one logical write. All attempts of the write have the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WriteId([u8; ID_LEN]);
+
+/// The id of one incarnation of an item. An incarnation begins with a create and ends with a
+/// delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Incarnation([u8; ID_LEN]);
+
+/// The content of `_writes`. The ids of a ring are always the ids of the newest writes, without a
+/// gap. Their number is limited.
+///
+/// A clock that is wrong can only remove old ids too early or too late. Without its id, the outcome
+/// of a write is unknown, but it is never reported wrongly.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Ring(Vec<u8>);
+
+impl WriteId {
+    pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
+        Self((rng.u64(..) & !OF_TOKEN).to_be_bytes())
+    }
+
+    /// Draws the id of a write under a token of the caller. The generator is derived from the
+    /// token.
+    pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
+        Self((rng.u64(..) | OF_TOKEN).to_be_bytes())
+    }
+
+    /// Returns whether the id was derived from a token of the caller. The caller may repeat the
+    /// write at any time, and the id then shows that the write was applied before.
+    pub(super) fn is_of_token(self) -> bool {
+        u64::from_be_bytes(self.0) & OF_TOKEN != 0
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; ID_LEN] {
+        &self.0
+    }
+
+    /// Returns the id as it is stored in the register of patches.
+    pub(crate) fn to_attribute(self) -> AttributeValue {
+        AttributeValue::B(Blob::new(self.0))
+    }
+}
+
+impl Incarnation {
+    pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
+        Self(rng.u64(..).to_be_bytes())
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; ID_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; ID_LEN] {
+        &self.0
+    }
+}
+
+impl Ring {
+    /// Makes the ring of an item without any write.
+    pub(crate) fn new(incarnation: Incarnation) -> Self {
+        Self(incarnation.0.to_vec())
+    }
+
+    /// Makes a ring of its parts. The time is in seconds since the epoch, and the ids are newest
+    /// first.
+    pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = WriteId>) -> Self {
+        let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
+        bytes.extend_from_slice(&incarnation.0);
+        if let Some(time) = time {
+            bytes.extend_from_slice(&time.to_be_bytes());
+        }
+        for id in ids {
+            bytes.extend_from_slice(&id.0);
+        }
+        Self(bytes)
+    }
+
+    /// Parses the attribute `_writes`. Returns `None` if the bytes are not an incarnation, followed
+    /// by a time or no time, followed by complete ids.
+    pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
+        let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
+        (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        let mut bytes = [0; ID_LEN];
+        bytes.copy_from_slice(&self.0[..ID_LEN]);
+        Incarnation(bytes)
+    }
+
+    pub(super) fn set_incarnation(&mut self, incarnation: Incarnation) {
+        self.0[..ID_LEN].copy_from_slice(&incarnation.0);
+    }
+
+    /// Returns the time of the last write in seconds since the epoch, or `None` if the ring has no
+    /// time. Earlier versions of the library and writes under a token of the caller add no time.
+    pub(super) fn time(&self) -> Option<u32> {
+        self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
+    }
+
+    /// Returns a copy of this ring with one more id at the front. `at` is the time of the write in
+    /// epoch milliseconds. The oldest ids are removed if the ring has more than `keep`, or if the
+    /// last write was long ago.
+    ///
+    /// A write under a token of the caller keeps the time and all ids that fit, because its
+    /// repetition must be the same request.
+    pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
+        let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
+        let (time, kept) = match id.is_of_token() {
+            true => (self.time(), self.ids().len()),
+            // Callers that have read this ring look for its newest id.
+            false if self.has_rested(now) => (Some(now), 1),
+            false => (Some(now), self.ids().len()),
+        };
+        // The new id takes one of the `keep` places.
+        let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
+        Self::of(self.incarnation(), time, iter::once(id).chain(kept))
+    }
+
+    /// Returns whether the last write was so long ago that no caller needs an older id. An id that
+    /// was derived from a token may be needed at any time.
+    fn has_rested(&self, now: u32) -> bool {
+        // A time in the future comes from a clock that is wrong, and the next write replaces it.
+        self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(WriteId::is_of_token)
+    }
+
+    pub(super) fn ids(&self) -> impl ExactSizeIterator<Item = WriteId> {
+        self.0[self.head_len()..].as_chunks().0.iter().copied().map(WriteId)
+    }
+
+    pub(crate) fn contains(&self, id: WriteId) -> bool {
+        self.ids().any(|held| held == id)
+    }
+
+    /// Returns the length of the incarnation and the time. The time is the only part that is not a
+    /// multiple of 8 bytes long.
+    fn head_len(&self) -> usize {
+        ID_LEN + self.0.len() % ID_LEN
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("ids", &self.ids().len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A write id. From 0x80 on, it is the id of a write under a token of the caller.
+    pub(in super::super) fn id(n: u8) -> WriteId {
+        WriteId([n; ID_LEN])
+    }
+
+    pub(in super::super) fn incarnation(n: u8) -> Incarnation {
+        Incarnation([n; ID_LEN])
+    }
+
+    /// A ring without a time.
+    pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
+        Ring::of(incarnation(life), None, ids.iter().copied().map(id))
+    }
+
+    fn timed(time: u32, ids: &[u8]) -> Ring {
+        Ring::of(incarnation(9), Some(time), ids.iter().copied().map(id))
+    }
+
+    const NOON: u32 = 1_800_000_000;
+    const NOON_MILLIS: u64 = NOON as u64 * 1000;
+
+    #[test]
+    fn push_puts_in_front_and_takes_off_the_back() {
+        let full = ring(9, &[4, 3, 2, 1]);
+        assert_eq!(full.push(id(5), NOON_MILLIS, 4), timed(NOON, &[5, 4, 3, 2]));
+        assert_eq!(full.push(id(5), NOON_MILLIS + 999, 16), timed(NOON, &[5, 4, 3, 2, 1]));
+        assert_eq!(Ring::new(incarnation(9)).push(id(1), NOON_MILLIS, 16), timed(NOON, &[1]));
+    }
+
+    #[test]
+    fn a_ring_that_has_rested_keeps_its_newest_id() {
+        let rested = timed(NOON - REST - 1, &[4, 3, 2, 1]);
+        let pushed = rested.push(id(5), NOON_MILLIS, 16);
+        assert_eq!(pushed, timed(NOON, &[5, 4]));
+        assert!(pushed.as_bytes().len() <= 32, "what an item at rest may carry");
+        let in_use = timed(NOON - REST, &[4, 3, 2, 1]);
+        assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
+    }
+
+    /// The age of a ring without a time is unknown.
+    #[test]
+    fn a_ring_without_a_time_is_not_trimmed() {
+        assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_replaced_by_the_next_write() {
+        let ahead = timed(NOON + 100 * REST, &[2, 1]);
+        let healed = ahead.push(id(3), NOON_MILLIS, 16);
+        assert_eq!(healed, timed(NOON, &[3, 2, 1]));
+    }
+
+    #[test]
+    fn a_write_under_a_token_of_the_caller_keeps_the_time_and_the_ids() {
+        let token = id(0x81);
+        assert_eq!(timed(7, &[2, 1]).push(token, NOON_MILLIS, 16), timed(7, &[0x81, 2, 1]));
+        assert_eq!(timed(7, &[2, 1]).push(token, NOON_MILLIS, 2), timed(7, &[0x81, 2]));
+        assert_eq!(ring(9, &[2]).push(token, NOON_MILLIS, 16), ring(9, &[0x81, 2]));
+        assert_eq!(Ring::new(incarnation(9)).push(token, NOON_MILLIS, 16), ring(9, &[0x81]));
+    }
+
+    #[test]
+    fn a_ring_with_the_id_of_a_token_is_not_trimmed_by_its_age() {
+        for ids in [[0x81, 3, 2], [3, 0x81, 2], [3, 2, 0x81]] {
+            let pushed = timed(0, &ids).push(id(4), NOON_MILLIS, 16);
+            assert_eq!(pushed, timed(NOON, &[4, ids[0], ids[1], ids[2]]));
+        }
+    }
+
+    #[test]
+    fn an_id_shows_whether_it_was_derived_from_a_token() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..100 {
+            assert!(!WriteId::draw(&mut rng).is_of_token());
+            assert!(WriteId::of_token(&mut rng).is_of_token());
+        }
+    }
+
+    #[test]
+    fn parse_refuses_what_is_not_whole_parts() {
+        for length in [8, 12, 16, 20, 136, 140] {
+            assert_eq!(Ring::parse(vec![0; length]), Some(Ring(vec![0; length])));
+        }
+        for length in [0, 4, 7, 9, 13, 18] {
+            assert_eq!(Ring::parse(vec![0; length]), None);
+        }
+    }
+
+    #[test]
+    fn a_ring_has_the_parts_that_it_was_made_of() {
+        for time in [None, Some(NOON)] {
+            let ring = Ring::of(incarnation(9), time, [2, 1].map(id).into_iter());
+            let parsed = Ring::parse(ring.as_bytes().to_vec()).unwrap();
+            assert_eq!((parsed.incarnation(), parsed.time()), (incarnation(9), time));
+            assert_eq!(parsed.ids().collect::<Vec<_>>(), [2, 1].map(id));
+        }
+    }
+}
