@@ -171,7 +171,7 @@ impl PatchChange {
 
     /// Returns the value with which the change replaces a null. A null counts as zero or as an empty
     /// list, even if the field has another default.
-    fn value_over_null(&self) -> Option<AttributeValue> {
+    pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
             ChangeKind::Add(sum, _) => sum.from_null.clone(),

@@ -20,8 +20,14 @@ use crate::{
 /// Atomic changes of one item, without a read: [`Repository::patch`].
 #[derive(Debug)]
 pub struct Patch<T> {
-    key: Key,
-    content: SharedPatch<T>,
+    pub(super) key: Key,
+    pub(super) content: SharedPatch<T>,
+}
+
+impl<T: Versioned> Patch<T> {
+    pub(super) fn new(key: Key) -> Self {
+        Self { key, content: SharedPatch::default() }
+    }
 }
 
 impl<T: Versioned> Repository<T> {
@@ -91,7 +97,7 @@ impl<T: Versioned> Repository<T> {
     /// If the future is dropped, the patch may have been applied or not. Nothing is sent after the
     /// drop, but a request that was sent may still arrive.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
-        self.request(Patch { key: key.into_key(), content: SharedPatch::default() })
+        self.request(Patch::new(key.into_key()))
     }
 
     /// Returns a patch of an item, for a transaction.
