@@ -74,8 +74,8 @@ pub mod lock {
 /// The calls of a [`Repository`] before they are sent.
 pub mod request {
     pub use crate::repository::{
-        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import, InMany, ItemResult,
-        Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
+        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import,
+        InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
     };
 }
 

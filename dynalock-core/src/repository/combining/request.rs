@@ -1,9 +1,4 @@
-use std::{
-    fmt,
-    future::IntoFuture,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, future::IntoFuture, sync::Arc, time::Duration};
 
 use super::{
     call::call,

@@ -59,6 +59,19 @@ struct Committed<T> {
     next: Option<Item>,
 }
 
+/// The result of one attempt to write a batch.
+enum Attempt<T> {
+    Committed(Committed<T>),
+    /// The batch would write nothing, and has decided on an item that may be outdated.
+    Outdated,
+    /// Another writer was faster. The fields are the version that the write required, and the item
+    /// that refused the write.
+    Conflict {
+        expected: Option<u64>,
+        met: Option<Item>,
+    },
+}
+
 /// The growth of a write, in bytes, after which its batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
 
@@ -112,8 +125,8 @@ impl<T: Versioned + Clone> Worker<T> {
         failed.into_iter().for_each(|call: BoxedQueuedCall<T>| call.answer(Err(error)));
     }
 
-    /// Applies the calls of a batch to the item, and writes the result. After a conflict, applies
-    /// the calls again to the newer item.
+    /// Attempts to write a batch until the outcome is certain. Starts from the item that the last
+    /// batch has left, or reads the item.
     async fn write(
         &self,
         session: &mut Session<T>,
@@ -131,42 +144,13 @@ impl<T: Versioned + Clone> Worker<T> {
         self.queues.fill(&self.key, &mut batch.calls);
         session.allow(batch.time_left());
         loop {
-            batch.freeze(session.spent().attempts);
-            if batch.calls.is_empty() {
-                return Ok(Committed { stored: Err(session.not_found(&self.key)), next: None });
-            }
-            // A create overwrites an expired item, if the item is still unchanged.
-            let expired = item.take_if(|item| session.is_expired(item));
-            let mut copy = WorkingCopy::new(&self.repository, &self.key, session.spent(), item)?;
-            let rest = batch.run(&mut copy);
-            self.put_back(rest);
-            let (absent, after) = (copy.not_found(), copy.item());
-            let mut expected = None;
-            let result = match copy.into_write() {
-                // The calls have decided on a state that may be outdated.
-                CopyWrite::Absent | CopyWrite::Unchanged(..) if origin == Origin::LastBatch => {
+            item = match self.attempt(session, batch, item, origin).await? {
+                Attempt::Committed(committed) => return Ok(committed),
+                Attempt::Outdated => {
                     batch.thaw();
-                    item = session.read(&get).await?;
-                    origin = Origin::ThisBatch;
-                    continue;
+                    session.read(&get).await?
                 }
-                CopyWrite::Absent => return Ok(Committed { stored: Err(absent), next: None }),
-                CopyWrite::Unchanged(value, basis) => {
-                    return Ok(Committed { stored: Ok(Stored::unchanged(value, basis)), next: after });
-                }
-                CopyWrite::Update(value, basis, changes) => {
-                    expected = Some(basis.state.revision.number());
-                    session.update(value, Change::Update(basis), changes).await?
-                }
-                CopyWrite::Create(value) => session.create(value, expired).await?,
-            };
-            item = match result {
-                WriteResult::Applied(stored) => {
-                    // An item that was kept over a pause may be outdated.
-                    let next = after.filter(|_| session.pauses() == 0).map(|item| written(item, &stored));
-                    return Ok(Committed { stored: Ok(stored), next });
-                }
-                WriteResult::Conflict(met) => {
+                Attempt::Conflict { expected, met } => {
                     batch.thaw();
                     Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?
                 }
@@ -182,6 +166,56 @@ impl<T: Versioned + Clone> Worker<T> {
                 return Ok(Committed { stored: Ok(Stored::new(value, basis)), next: None });
             }
         }
+    }
+
+    /// Applies the calls of a batch to an item, and writes the result.
+    async fn attempt(
+        &self,
+        session: &mut Session<T>,
+        batch: &mut Batch<T>,
+        mut item: Option<Item>,
+        origin: Origin,
+    ) -> Result<Attempt<T>, Error> {
+        batch.freeze(session.spent().attempts);
+        if batch.calls.is_empty() {
+            let stored = Err(session.not_found(&self.key));
+            return Ok(Attempt::Committed(Committed { stored, next: None }));
+        }
+        // A create overwrites an expired item, if the item is still unchanged.
+        let expired = item.take_if(|item| session.is_expired(item));
+        let mut copy = WorkingCopy::new(&self.repository, &self.key, session.spent(), item)?;
+        let rest = batch.run(&mut copy);
+        self.put_back(rest);
+        let (absent, after) = (copy.not_found(), copy.item());
+        let (result, expected) = match copy.into_write() {
+            CopyWrite::Absent | CopyWrite::Unchanged(..) if origin == Origin::LastBatch => {
+                return Ok(Attempt::Outdated);
+            }
+            CopyWrite::Absent => return Ok(Attempt::Committed(Committed { stored: Err(absent), next: None })),
+            CopyWrite::Unchanged(value, basis) => {
+                let stored = Ok(Stored::unchanged(value, basis));
+                return Ok(Attempt::Committed(Committed { stored, next: after }));
+            }
+            CopyWrite::Update(value, basis, changes) => {
+                let expected = basis.state.revision.number();
+                (session.update(value, Change::Update(basis), changes).await?, Some(expected))
+            }
+            CopyWrite::Create(value) => (session.create(value, expired).await?, None),
+        };
+        Ok(match result {
+            WriteResult::Applied(stored) => {
+                // The write of this run was applied, and not that of an earlier run.
+                let is_own = match expected {
+                    Some(version) => stored.version() == version.saturating_add(1),
+                    None => stored.version() == 1 && batch.runs == 1,
+                };
+                // An item that was kept over a pause may be outdated.
+                let is_fresh = session.pauses() == 0;
+                let next = after.filter(|_| is_own && is_fresh).map(|item| written(item, &stored));
+                Attempt::Committed(Committed { stored: Ok(stored), next })
+            }
+            WriteResult::Conflict(met) => Attempt::Conflict { expected, met },
+        })
     }
 
     /// Puts calls back in front of their queue. These calls have no effect.
