@@ -1,10 +1,13 @@
 //! Load on one item, in virtual time. `-- --nocapture` prints the figures.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use dynalock::{Error, local::Faults};
+use dynalock::{Error, Pace, Stored, local::Faults};
 
-use super::{add, delay, far_away, stock};
+use super::{ROUND_TRIP, add, far_away, stock};
 use crate::support::{Product, Shop, millis, now, secs, start, together, travel};
 
 /// The figures of one load.
@@ -32,53 +35,65 @@ fn figures(shops: &[&Shop], results: Vec<(Duration, Result<(), Error>)>) -> Figu
     Figures { done: count - failed, failed, units, p99: times[(count * 99).div_ceil(100) - 1] }
 }
 
+/// Returns the time of a call and its result.
+async fn timed(call: impl IntoFuture<Output = Result<Stored<Product>, Error>>) -> (Duration, Result<(), Error>) {
+    let started = now();
+    let result = call.await.map(drop);
+    (started.elapsed(), result)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_burst_of_32_calls_is_one_read_and_one_write() {
     let (shop, table) = far_away(0).await;
     let products = table.items.combining();
-    let calls = (0..32).map(|_| {
-        let call = add(&products, 1);
-        async {
-            let started = now();
-            let result = call.await.map(drop);
-            (started.elapsed(), result)
-        }
-    });
-    let figures = figures(&[&shop], together(calls.map(Box::pin)).await);
+    let calls = (0..32).map(|_| Box::pin(timed(add(&products, 1))));
+    let figures = figures(&[&shop], together(calls).await);
     println!("burst of 32: {figures:?}");
     assert_eq!((figures.done, figures.failed), (32, 0));
     assert!(figures.units <= 0.08 && figures.p99 <= millis(20), "{figures:?}");
     assert_eq!(stock(&table).await, 32);
 }
 
-/// Four processes change the same item, each through a handle of its own.
-async fn at_rate(calls_per_second: u32, seconds: u32) -> Figures {
+/// Lets each request of a process take a round trip of 5 ms, with the scatter of a network: one of a
+/// hundred takes four times as long.
+fn scatter(process: &Shop, seed: u64) {
+    for operation in ["GetItem", "UpdateItem"] {
+        let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
+        process.rival.before_each(operation, move || {
+            let mut rng = rng.lock().unwrap();
+            // The sum of twelve uniform numbers is nearly normal, with a deviation of 1.
+            let normal = (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+            let rare = if rng.f64() < 0.01 { 4.0 } else { 1.0 };
+            travel(millis(ROUND_TRIP).mul_f64(rare * (0.25 * normal).exp()))
+        });
+    }
+}
+
+/// Four processes change the same item, each through a handle of its own. The calls come at random
+/// times.
+async fn at_rate(rate: u32, pace: Pace) -> Figures {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table_of([Product::new("a", 0)]).await;
     let processes: Vec<_> = (0..4).map(|_| shop.another_client()).collect();
-    let handles: Vec<_> = processes
-        .iter()
-        .map(|process| {
-            delay(process);
-            process.named::<Product>(table.name()).combining()
+    let handles: Vec<_> = (1..)
+        .zip(&processes)
+        .map(|(seed, process)| {
+            scatter(process, seed);
+            process.named::<Product>(table.name()).pace(pace).combining()
         })
         .collect();
+    let mut rng = fastrand::Rng::with_seed(7);
     let mut tasks = Vec::new();
-    for nth in 0..calls_per_second * seconds {
-        let call = add(&handles[nth as usize % 4], 1);
-        tasks.extend(start([Box::pin(async {
-            let started = now();
-            let result = call.await.map(drop);
-            (started.elapsed(), result)
-        })]));
-        travel(secs(1) / calls_per_second).await;
+    for _ in 0..rate * 10 {
+        tasks.extend(start([Box::pin(timed(add(&handles[rng.usize(..4)], 1)))]));
+        travel((secs(1) / rate).mul_f64(-(1.0 - rng.f64()).ln())).await;
     }
     let mut results = Vec::new();
     for task in tasks {
         results.push(task.await.unwrap());
     }
     let figures = figures(&processes.iter().collect::<Vec<_>>(), results);
-    println!("{calls_per_second} a second from 4 processes: {figures:?}");
+    println!("{rate} a second from 4 processes, {pace:?}: {figures:?}");
     assert_eq!(stock(&table).await, i64::try_from(figures.done).unwrap());
     figures
 }
@@ -86,7 +101,10 @@ async fn at_rate(calls_per_second: u32, seconds: u32) -> Figures {
 #[tokio::test(start_paused = true)]
 async fn four_processes_share_one_item_at_200_and_300_calls_a_second() {
     for (rate, units, p99) in [(200, 1.5, millis(60)), (300, 1.8, millis(100))] {
-        let figures = at_rate(rate, 10).await;
+        for pace in [Pace::Balanced, Pace::Latency, Pace::Economy] {
+            at_rate(rate, pace).await;
+        }
+        let figures = at_rate(rate, Pace::default()).await;
         assert!(figures.failed * 100 <= figures.done, "{figures:?}");
         assert!(figures.units <= units && figures.p99 <= p99, "{figures:?}");
     }
