@@ -74,8 +74,8 @@ pub mod lock {
 /// sends the call by `.await`.
 pub mod request {
     pub use crate::repository::{
-        Checked, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import, InMany, ItemResult,
-        Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
+        Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import,
+        InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
     };
 }
 

@@ -75,9 +75,37 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     })
 }
 
+/// Returns the sum of two numbers in canonical notation. Returns `None` if one of the texts is not a
+/// number, or if the sum needs more than the 38 digits that DynamoDB stores.
+pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
+    let (one, other) = (normal(one)?, normal(other)?);
+    let exponent = match (one.digits.is_empty(), other.digits.is_empty()) {
+        (true, _) => other.exponent,
+        (_, true) => one.exponent,
+        (false, false) => one.exponent.min(other.exponent),
+    };
+    let sum = one.shifted(exponent)?.checked_add(other.shifted(exponent)?)?;
+    let text = canonical(format!("{sum}e{exponent}"));
+    (significant_digits(&text) <= MOST_DIGITS).then_some(text)
+}
+
+/// The number of digits that DynamoDB stores.
+const MOST_DIGITS: usize = 38;
+
 impl Normal {
-    /// Returns the order of the absolute values of two numbers. The digits of a [`Normal`] have no
-    /// zeros at either end, so the digits can be compared as texts.
+    /// Returns the number in units of a power of ten that divides it, or `None` if it has more than 38
+    /// digits in these units.
+    fn shifted(&self, exponent: i32) -> Option<i128> {
+        if self.digits.is_empty() {
+            return Some(0);
+        }
+        let zeros = u32::try_from(self.exponent.checked_sub(exponent)?).ok()?;
+        let magnitude = self.digits.parse::<i128>().ok()?.checked_mul(10_i128.checked_pow(zeros)?)?;
+        Some(if self.negative { -magnitude } else { magnitude })
+    }
+
+    /// Returns the order of the absolute values. Neither number has zeros at either end, so their
+    /// digits can be compared as text.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
@@ -149,6 +177,30 @@ mod tests {
         }
         assert_eq!(compare("10", "1.0e1"), Some(Ordering::Equal));
         assert_eq!(compare("x", "1"), None);
+    }
+
+    #[test]
+    fn sums_are_exact() {
+        for (one, other, total) in [
+            ("1", "2", "3"),
+            ("0.1", "0.2", "3e-1"),
+            ("1.5", "-1.5", "0"),
+            ("0", "-7", "-7"),
+            ("1e40", "0", "10000000000000000000000000000000000000000"),
+            ("99", "1", "100"),
+            ("9223372036854775807", "-9223372036854775808", "-1"),
+            ("99999999999999999999999999999999999998", "1", "99999999999999999999999999999999999999"),
+        ] {
+            assert_eq!(sum(one, other).as_deref(), Some(total), "{one} + {other}");
+            assert_eq!(sum(other, one).as_deref(), Some(total), "{other} + {one}");
+        }
+    }
+
+    #[test]
+    fn a_sum_with_more_digits_than_dynamodb_stores_is_none() {
+        for (one, other) in [("1e100", "1"), ("99999999999999999999999999999999999999", "2"), ("x", "1"), ("1", "")] {
+            assert_eq!(sum(one, other), None, "{one} + {other}");
+        }
     }
 
     #[test]

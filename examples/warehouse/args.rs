@@ -17,6 +17,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "update")]
     pub(crate) mode: Mode,
 
+    /// Write the concurrent bookings of a product together; with --mode update or patch
+    #[arg(long)]
+    pub(crate) combining: bool,
+
     /// The number of workers that book at the same time
     #[arg(long, value_name = "N", default_value = "16", value_parser = value_parser!(u16).range(1..))]
     pub(crate) workers: u16,
@@ -49,6 +53,10 @@ impl Args {
         let args = Self::parse();
         if args.dump_orders.is_some() && args.mode != Mode::Transaction {
             let message = "--dump-orders needs --mode transaction: the other modes make no orders";
+            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        if args.combining && !matches!(args.mode, Mode::Update | Mode::Patch) {
+            let message = "--combining needs --mode update or patch: the other modes book in another way";
             Self::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
         args
@@ -103,7 +111,8 @@ in the total. A line with one that cannot be read is skipped, with --mode transa
 
 Each line also counts up a number in its product. The lines that are missing there in the end are the lost updates, and a
 product whose stock or version is not exactly what its lines say counts as one at least. The version is that of one write
-for each line, or with --mode transaction for each invoice that holds the product.
+for each line, or with --mode transaction for each invoice that holds the product. With --combining, a write has one line or
+several lines, so the version may be lower.
 
 The report ends with the products that were sold most and, with --mode transaction, the orders of the customer who has the most.
 Both are read by queries over indexes, which are created with the tables. A table of an earlier version of this program has no

@@ -3,11 +3,12 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
+    ops::RangeInclusive,
     path::Path,
 };
 
 use crate::{
-    args::Mode,
+    args::{Args, Mode},
     columns::{Columns, Row},
     failure::Failure,
     money::Money,
@@ -137,12 +138,14 @@ impl Expected {
         OPENING_STOCK - self.sold - self.returned
     }
 
-    /// Returns the number of writes of the product after all lines are booked.
-    pub(crate) fn writes(&self, mode: Mode) -> u64 {
-        match mode {
+    /// Returns the least and the greatest number of writes of the product after all lines are booked.
+    pub(crate) fn writes(&self, args: &Args) -> RangeInclusive<u64> {
+        let most = match args.mode {
             Mode::Update | Mode::Patch | Mode::Naive => self.lines,
             Mode::Transaction => self.invoices.len() as u64,
-        }
+        };
+        // A combined write has at least one line.
+        if args.combining { most.min(1)..=most } else { most..=most }
     }
 
     /// Adds a line, if the stock stays within 64 bits in each order of the lines.

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo run --example warehouse                                          a small sample, on a DynamoDB inside the process
 //! cargo run --example warehouse -- --mode patch                          one request a line, without a read
+//! cargo run --example warehouse -- --combining                           several lines of a product in one write
 //! cargo run --example warehouse -- --mode naive                          the same without dynalock: what gets lost
 //! cargo run --example warehouse -- --mode transaction                    each invoice as one unit of work
 //! cargo run --example warehouse -- invoices.csv --workers 32 --json      your own invoices
@@ -47,7 +48,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{KeyAttribute, Repository, Versioned};
+use dynalock::{KeyAttribute, Repository, Versioned, request::Combining};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -118,6 +119,21 @@ async fn patch(products: Repository<Product>, line: Line) -> Result<(), Failure>
     patch.await.map(drop).map_err(|source| Failure::Booking { number, source })
 }
 
+/// Books one line together with the lines of other workers on the same product.
+async fn combine(products: Combining<Product>, line: Line) -> Result<(), Failure> {
+    let Line { number, sku, quantity, .. } = line;
+    let booking = products.update_with(sku, move |product| product.book(quantity));
+    booking.await.map(drop).map_err(|source| Failure::Booking { number, source })
+}
+
+/// Books one line by a patch, together with the lines of other workers on the same product.
+async fn combine_patch(products: Combining<Product>, line: Line) -> Result<(), Failure> {
+    let Line { number, sku, quantity, .. } = line;
+    let a = Product::ATTR;
+    let patch = products.patch(sku).add(a.stock, -i128::from(quantity)).add(a.booked, 1);
+    patch.await.map(drop).map_err(|source| Failure::Booking { number, source })
+}
+
 /// The maximum time for one line or order under contention.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -158,10 +174,11 @@ async fn run(args: &Args) -> Result<(), Failure> {
             (Some(Audit::take(&repository, orders, posted, args.workers).await?), elapsed, sales)
         }
     };
-    let stock = stock::take(&products, invoices.products, args.mode, args.workers).await?;
+    let stock = stock::take(&products, invoices.products, args).await?;
     let report = Report {
         file: invoices.name,
         mode: args.mode,
+        combining: args.combining,
         workers: args.workers,
         invoices: invoices.count,
         skipped: invoices.skipped.len(),
@@ -195,7 +212,14 @@ impl Work {
 async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Duration, Failure> {
     let started = Instant::now();
     let products = stock::repository(client, args.mode);
+    let combining = products.combining();
     match args.mode {
+        Mode::Update if args.combining => {
+            workers::drain("booking", lines, args.workers, move |line| combine(combining.clone(), line)).await?;
+        }
+        Mode::Patch if args.combining => {
+            workers::drain("booking", lines, args.workers, move |line| combine_patch(combining.clone(), line)).await?;
+        }
         Mode::Naive => {
             let client = client.clone();
             workers::drain("booking", lines, args.workers, move |line| naive::book(client.clone(), line)).await?;

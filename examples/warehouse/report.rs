@@ -26,6 +26,7 @@ const SHOWN: usize = 6;
 pub(crate) struct Report<'r> {
     pub(crate) file: String,
     pub(crate) mode: Mode,
+    pub(crate) combining: bool,
     pub(crate) workers: u16,
     pub(crate) invoices: usize,
     pub(crate) skipped: usize,
@@ -40,6 +41,7 @@ pub(crate) struct Report<'r> {
 #[derive(Serialize)]
 struct Figures {
     mode: Mode,
+    combining: bool,
     workers: u16,
     invoices: usize,
     lines: u64,
@@ -76,6 +78,7 @@ impl Report<'_> {
     pub(crate) fn json(&self) -> Result<String, Failure> {
         let figures = Figures {
             mode: self.mode,
+            combining: self.combining,
             workers: self.workers,
             invoices: self.invoices,
             lines: self.lines(),
@@ -166,6 +169,8 @@ impl Report<'_> {
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match self.mode {
+            Mode::Update if self.combining => "with dynalock's update_with, the calls of a product combined",
+            Mode::Patch if self.combining => "with dynalock's patch, the calls of a product combined",
             Mode::Update => "with dynalock's update_with",
             Mode::Patch => "with dynalock's patch, without a read",
             Mode::Naive => "by get and put, without a condition",

@@ -3,13 +3,20 @@
 use std::{
     collections::BTreeMap,
     io::{self, IsTerminal},
+    ops::RangeInclusive,
     path::Path,
 };
 
 use aws_sdk_dynamodb::Client;
 use dynalock::{Error, Repository, Stored};
 
-use crate::{PATIENCE, Product, args::Mode, failure::Failure, invoices::Expected, workers};
+use crate::{
+    PATIENCE, Product,
+    args::{Args, Mode},
+    failure::Failure,
+    invoices::Expected,
+    workers,
+};
 
 /// The quantity of each product before the first line.
 pub(crate) const OPENING_STOCK: i64 = 100_000;
@@ -22,8 +29,8 @@ const POSTED: &str = "dynalock-warehouse-posted";
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,
-    /// The number of required writes.
-    writes: u64,
+    /// The least and the greatest number of required writes.
+    writes: RangeInclusive<u64>,
     pub(crate) product: Stored<Product>,
 }
 
@@ -41,8 +48,8 @@ impl Counted {
 
     fn is_exact(&self) -> bool {
         let Self { expected, writes, product } = self;
-        let found = (product.stock, product.booked, product.version());
-        found == (expected.stock(), expected.lines, 1 + writes)
+        let found = (product.stock, product.booked);
+        found == (expected.stock(), expected.lines) && writes.contains(&product.version().saturating_sub(1))
     }
 }
 
@@ -100,20 +107,24 @@ async fn start_anew(products: Repository<Product>, product: Product) -> Result<(
 pub(crate) async fn take(
     products: &Repository<Product>,
     expected: BTreeMap<String, Expected>,
-    mode: Mode,
-    workers: u16,
+    args: &Args,
 ) -> Result<Vec<Counted>, Failure> {
     let products = products.clone();
-    let jobs = expected.into_iter().collect();
-    let count = move |(sku, expected)| count(products.clone(), sku, expected, mode);
-    let mut stock = workers::drain("counting", jobs, workers, count).await?;
+    let jobs = expected.into_iter().map(|(sku, expected)| (sku, expected.writes(args), expected)).collect();
+    let count = move |(sku, writes, expected)| count(products.clone(), sku, writes, expected);
+    let mut stock = workers::drain("counting", jobs, args.workers, count).await?;
     stock.sort_by(|a, b| a.product.sku.cmp(&b.product.sku));
     Ok(stock)
 }
 
-async fn count(products: Repository<Product>, sku: String, expected: Expected, mode: Mode) -> Result<Counted, Failure> {
+async fn count(
+    products: Repository<Product>,
+    sku: String,
+    writes: RangeInclusive<u64>,
+    expected: Expected,
+) -> Result<Counted, Failure> {
     match products.get(sku.as_str()).await.map_err(Failure::Counting)? {
-        Some(product) => Ok(Counted { writes: expected.writes(mode), expected, product }),
+        Some(product) => Ok(Counted { writes, expected, product }),
         None => Err(Failure::Gone(sku)),
     }
 }

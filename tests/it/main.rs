@@ -40,6 +40,7 @@ mod support;
 mod conformance;
 
 mod batches;
+mod combining;
 mod contention;
 mod faults;
 mod files;

@@ -1,5 +1,6 @@
-//! The memory of a stream does not grow with the number of its items. The test is a separate
-//! program, because the allocator counts for the whole process.
+//! The memory of a stream does not grow with the number of its items. The memory of combined calls
+//! grows with their number. The tests are a separate program, because the allocator counts for the
+//! whole process.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -23,13 +24,17 @@ use aws_smithy_types::body::SdkBody;
 use dynalock::{Repository, Versioned, local::Database};
 use peak_alloc::PeakAlloc;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
+/// The test that counts. Two tests at the same time would count the memory of each other.
+static COUNTING: Mutex<()> = Mutex::const_new(());
+
 const ITEMS_OF_A_PAGE: u64 = 100;
 
-#[derive(Debug, Serialize, Deserialize, Versioned)]
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "readings")]
 struct Reading {
     #[dynalock(partition_key)]
@@ -108,6 +113,7 @@ async fn peak(pages: u64) -> usize {
 #[tokio::test]
 async fn a_stream_over_a_million_items_needs_the_memory_of_two_pages() {
     const SLACK: usize = 16 * 1024;
+    let _alone = COUNTING.lock().await;
     const PAGES: u64 = 1_000_000 / ITEMS_OF_A_PAGE;
     // The first stream also allocates memory that the process keeps.
     peak(1).await;
@@ -116,4 +122,36 @@ async fn a_stream_over_a_million_items_needs_the_memory_of_two_pages() {
     assert!(one + SLACK < two);
     assert!(ten < two + SLACK);
     assert!(all < two + SLACK);
+}
+
+/// Returns the largest number of bytes that this number of combined calls on one item has needed at
+/// once.
+async fn peak_of_calls(calls: u32) -> usize {
+    let readings = Repository::<Reading>::new(&Database::in_memory().unwrap().client());
+    readings.create_table().await.unwrap();
+    let reading = Reading { sensor: "kitchen".to_owned(), at: 0, celsius: 0.0, note: String::new() };
+    readings.create(reading).await.unwrap();
+    let combining = readings.combining();
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let tasks: Vec<_> = (0..calls)
+        .map(|_| combining.update_with(("kitchen", 0), |reading| reading.celsius += 1.0).into_future())
+        .map(tokio::spawn)
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    let peak = MEMORY.peak_usage() - before;
+    let reading = readings.get(("kitchen", 0)).await.unwrap().unwrap();
+    assert_eq!(reading.celsius.to_bits(), f64::from(calls).to_bits());
+    peak
+}
+
+#[tokio::test]
+async fn the_memory_of_combined_calls_on_one_item_grows_with_their_number() {
+    let _alone = COUNTING.lock().await;
+    peak_of_calls(100).await;
+    let [few, many] = [peak_of_calls(1_000).await, peak_of_calls(10_000).await];
+    eprintln!("at most {few} bytes for 1,000 calls, {many} for 10,000");
+    assert!(many < 11 * few);
 }

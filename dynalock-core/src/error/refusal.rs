@@ -146,6 +146,10 @@ pub enum Unavailable {
     /// already be free. If the lock is still held, its lease expires.
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
+    /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
+    /// down. The call was not applied, and may be repeated.
+    #[error("the runtime of the queue was shut down before the call was applied; call again")]
+    WorkerEnded,
     /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No
     /// request for the lock was sent.
     #[error("the thread for heartbeats could not be started: {0}")]

@@ -172,10 +172,9 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value with which the change replaces a null in the item, or `None` if the change
-    /// does not replace a null. A null counts as zero or as an empty list, even if the field has
-    /// another default.
-    fn value_over_null(&self) -> Option<AttributeValue> {
+    /// Returns the value with which the change replaces a null. A null counts as zero or as an empty
+    /// list, even if the field has another default.
+    pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
             ChangeKind::Add(sum, _) => sum.from_null.clone(),

@@ -12,6 +12,7 @@ mod evaluate;
 mod operand;
 mod patch;
 mod patch_methods;
+mod patched;
 mod path;
 mod update_operand;
 mod user;

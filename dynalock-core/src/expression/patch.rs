@@ -1,6 +1,6 @@
 //! The content of a patch: its changes of attributes, and the condition of the caller.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -218,6 +218,24 @@ impl<T> PatchContent<T> {
     /// reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
+    }
+
+    /// Applies the changes to an item in memory. The item has no [`fault`](Self::fault). Returns the
+    /// attribute of a change that the item refuses, with the reason.
+    pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
+        // DynamoDB evaluates all changes on the item before the patch.
+        let after = self.changes.iter().map(|change| {
+            let value = change.value_after(item).map_err(|fault| (change.path.to_string(), fault))?;
+            Ok((&change.path, value))
+        });
+        let (set, mut removed): (Vec<_>, Vec<_>) =
+            after.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|(_, value)| value.is_some());
+        // A removed element of a list moves the elements behind it, so the last one goes first.
+        removed.sort_by_key(|(path, _)| Reverse(path.last_index()));
+        for (path, value) in set.into_iter().chain(removed) {
+            path.put(item, value);
+        }
+        Ok(())
     }
 }
 

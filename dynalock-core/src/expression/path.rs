@@ -336,6 +336,39 @@ impl DocumentPath {
         })
     }
 
+    /// Puts a value at the end of the path, or removes the value if it is `None`. If a parent is
+    /// missing, the item stays as it is.
+    pub(super) fn put(&self, item: &mut Item, value: Option<AttributeValue>) {
+        let Some((last, parents)) = self.steps.split_last() else {
+            put_entry(item, self.root.name, value);
+            return;
+        };
+        let start = item.get_mut(self.root.name);
+        let parent = parents.iter().fold(start, |parent, step| match (parent?, step) {
+            (AttributeValue::M(map), Step::Field(FieldName { name, .. })) => map.get_mut(*name),
+            (AttributeValue::M(map), Step::Key(key)) => map.get_mut(key),
+            (AttributeValue::L(list), Step::Index(index)) => list.get_mut(*index),
+            _ => None,
+        });
+        match (parent, last) {
+            (Some(AttributeValue::M(map)), Step::Field(FieldName { name, .. })) => put_entry(map, name, value),
+            (Some(AttributeValue::M(map)), Step::Key(key)) => put_entry(map, key, value),
+            (Some(AttributeValue::L(list)), Step::Index(index)) if *index < list.len() => match value {
+                Some(value) => list[*index] = value,
+                None => drop(list.remove(*index)),
+            },
+            _ => {}
+        }
+    }
+
+    /// Returns the index at the end of the path, if the path leads to an element of a list.
+    pub(super) fn last_index(&self) -> Option<usize> {
+        match self.steps.last() {
+            Some(Step::Index(index)) => Some(*index),
+            Some(Step::Field(_) | Step::Key(_)) | None => None,
+        }
+    }
+
     /// Returns whether the path is an attribute of the item.
     pub(crate) fn is_top_level(&self) -> bool {
         self.steps.is_empty()
@@ -399,6 +432,13 @@ impl DocumentPath {
                 Self { root: self.root, steps }
             }
         }
+    }
+}
+
+fn put_entry(map: &mut Item, name: &str, value: Option<AttributeValue>) {
+    match value {
+        Some(value) => drop(map.insert(name.to_owned(), value)),
+        None => drop(map.remove(name)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The repository: reads and writes of the items of one type in one table.
 
+mod combining;
 mod get_many;
 mod import;
 mod in_many;
@@ -13,6 +14,7 @@ mod write;
 mod write_many;
 mod write_stream;
 
+pub use combining::{CombinedCall, Combining};
 pub use get_many::GetMany;
 pub use import::Import;
 pub use in_many::InMany;

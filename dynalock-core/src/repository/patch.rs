@@ -20,8 +20,14 @@ use crate::{
 /// The kind of a call that changes one item without a read: [`Repository::patch`].
 #[derive(Debug)]
 pub struct Patch<T> {
-    key: Key,
-    content: SharedPatch<T>,
+    pub(super) key: Key,
+    pub(super) content: SharedPatch<T>,
+}
+
+impl<T: Versioned> Patch<T> {
+    pub(super) fn new(key: Key) -> Self {
+        Self { key, content: SharedPatch::default() }
+    }
 }
 
 impl<T: Versioned> Repository<T> {
@@ -96,7 +102,7 @@ impl<T: Versioned> Repository<T> {
     /// If the future is dropped, the patch may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
-        self.request(Patch { key: key.into_key(), content: SharedPatch::default() })
+        self.request(Patch::new(key.into_key()))
     }
 
     /// Returns the intent of a patch in a transaction.

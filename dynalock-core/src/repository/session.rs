@@ -1,11 +1,11 @@
 //! The requests of one call, and the state that they share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode, encode, size, state_of},
-    error::{Conflict, Error},
+    error::{Conflict, Error, Spent},
     expression::Condition,
     key::Key,
     lease::{LeasePolicy, policy::CompanionWrite},
@@ -134,6 +134,26 @@ impl<T: Versioned> Session<T> {
     pub(super) fn not_found(&self, key: &Key) -> Error {
         let key = T::MODEL.shown_key(key);
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
+    }
+
+    /// Returns the error of a call whose outcome can never be known.
+    pub(super) fn indeterminate(&self) -> Error {
+        self.attempts.indeterminate(self.table(), None, None, None)
+    }
+
+    /// Returns the number of requests that were sent, and the time since the start of the call.
+    pub(super) fn spent(&self) -> Spent {
+        self.attempts.spent()
+    }
+
+    /// Returns the number of pauses after requests without a decision.
+    pub(super) fn pauses(&self) -> u32 {
+        self.attempts.pauses()
+    }
+
+    /// Moves the deadline to this time from now.
+    pub(super) fn allow(&mut self, time: Duration) {
+        self.attempts.allow(time);
     }
 
     pub(super) fn key_changed(&self) -> Error {

@@ -62,6 +62,11 @@ impl<T> SharedPatch<T> {
         change(&mut self.lock());
     }
 
+    /// Returns an error if the patch is invalid for every item.
+    pub(crate) fn check(&self, table: &Arc<str>) -> Result<(), Error> {
+        self.lock().check(table)
+    }
+
     fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
         // After a panic, the list contains only complete changes, so a poisoned lock is used like
         // any other.
@@ -100,10 +105,25 @@ impl<T: Versioned> PatchIntent<T> {
             (_, Some(u64::MAX)) => return Some(Error::VersionExhausted { table: table() }),
             (None | Some(_), _) => {}
         }
-        content.fault(item).map(|(attribute, fault)| match fault {
-            PatchFault::OutOfRange => Error::OutOfRange { table: table(), attribute, spent },
-            PatchFault::Unfit(reason) => Error::Unpatchable { table: table(), attribute, reason, spent },
-        })
+        content.fault(item).map(|(attribute, fault)| self.fault(attribute, fault, spent))
+    }
+
+    /// Returns an item in memory after the patch, or the error of a patch that the item refuses.
+    pub(crate) fn apply(&self, mut item: Item, spent: Spent) -> Result<Item, Error> {
+        if let Some(error) = self.refused_by(&item, spent) {
+            return Err(error);
+        }
+        let applied = self.content.lock().apply(&mut item);
+        applied.map_err(|(attribute, fault)| self.fault(attribute, fault, spent))?;
+        Ok(item)
+    }
+
+    fn fault(&self, attribute: String, fault: PatchFault, spent: Spent) -> Error {
+        let table = Arc::clone(&self.table);
+        match fault {
+            PatchFault::OutOfRange => Error::OutOfRange { table, attribute, spent },
+            PatchFault::Unfit(reason) => Error::Unpatchable { table, attribute, reason, spent },
+        }
     }
 
     /// Returns the condition that the library itself adds to the patch.

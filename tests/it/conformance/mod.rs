@@ -18,6 +18,7 @@ macro_rules! cases {
 mod batches;
 mod bookkeeping;
 mod changes;
+mod combining;
 mod conditions;
 mod create;
 mod etag;

@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod attributes;
 mod basket;
+mod calls;
 pub(crate) mod digest;
 pub(crate) mod endpoint;
 pub(crate) mod items;
@@ -20,6 +21,7 @@ mod raw;
 
 pub(crate) use attributes::{Item, b, item, n, s};
 pub(crate) use basket::{Address, Basket, Part};
+pub(crate) use calls::{start, together};
 pub(crate) use digest::Digest;
 pub(crate) use items::{Account, Line, Product};
 pub(crate) use kept::{Archive, Crate, Kept, Parcel, for_both_kinds};

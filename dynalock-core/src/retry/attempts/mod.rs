@@ -286,6 +286,11 @@ impl Attempts {
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
 
+    /// Moves the deadline to this time from now.
+    pub(crate) fn allow(&mut self, time: Duration) {
+        self.limits.deadline = self.elapsed().saturating_add(time);
+    }
+
     fn time_left(&self) -> Duration {
         self.limits.deadline.saturating_sub(self.elapsed())
     }

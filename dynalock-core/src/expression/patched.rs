@@ -1,0 +1,93 @@
+//! Applies a patch to an item in memory, as DynamoDB does.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+
+use super::change::{ChangeKind, ListEnd, PatchChange, PatchFault};
+use crate::{codec::Item, number};
+
+const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores no more";
+
+impl PatchChange {
+    /// Returns the value at the path after this change, or `None` if the change removes the value.
+    /// The item has no [`fault`](Self::fault).
+    pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
+        let stored = self.path.find(item);
+        if self.treats_null_as_absent() && stored.is_some_and(AttributeValue::is_null) {
+            return Ok(self.value_over_null());
+        }
+        Ok(match (&self.kind, stored) {
+            (ChangeKind::Set(value), _) | (ChangeKind::SetIfAbsent(value), None) => Some(value.clone()),
+            (ChangeKind::Add(sum, _), Some(stored)) => {
+                let numbers = stored.as_n().ok().zip(sum.delta.as_n().ok());
+                let sum = numbers.and_then(|(stored, delta)| number::sum(stored, delta));
+                Some(AttributeValue::N(sum.ok_or(PatchFault::Unfit(TOO_PRECISE))?))
+            }
+            (ChangeKind::Add(sum, _), None) => sum.start.as_ref().map(|(_, sum)| sum.clone()),
+            (ChangeKind::Extend(end, elements, start), stored) => {
+                let list = stored.and_then(|stored| stored.as_l().ok()).or(start.as_ref());
+                let (list, new) = (list.map_or(&[][..], Vec::as_slice), elements.as_slice());
+                Some(AttributeValue::L(match end {
+                    ListEnd::Front => [new, list].concat(),
+                    ListEnd::Back => [list, new].concat(),
+                }))
+            }
+            (ChangeKind::Insert(set, _), Some(stored)) => Some(united(stored, set)),
+            (ChangeKind::Insert(set, _), None) => Some(set.clone()),
+            (ChangeKind::Delete(set), Some(stored)) => without(stored, set),
+            (ChangeKind::SetIfAbsent(_) | ChangeKind::Fault(_), stored) => stored.cloned(),
+            (ChangeKind::Delete(_), None) | (ChangeKind::Remove, _) => None,
+        })
+    }
+}
+
+/// Returns the union of two sets of the same type.
+fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
+    match (one, other) {
+        (AttributeValue::Ss(one), AttributeValue::Ss(other)) => {
+            AttributeValue::Ss(texts(one).union(&texts(other)).cloned().collect())
+        }
+        (AttributeValue::Ns(one), AttributeValue::Ns(other)) => {
+            AttributeValue::Ns(numbers(one).union(&numbers(other)).cloned().collect())
+        }
+        (AttributeValue::Bs(one), AttributeValue::Bs(other)) => {
+            AttributeValue::Bs(blobs(one).union(&blobs(other)).map(|bytes| Blob::new(*bytes)).collect())
+        }
+        (one, _) => one.clone(),
+    }
+}
+
+/// Returns the elements of the first set that are not in the second set of the same type. DynamoDB
+/// has no empty set, so the result is `None` if no element is left.
+fn without(set: &AttributeValue, gone: &AttributeValue) -> Option<AttributeValue> {
+    match (set, gone) {
+        (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {
+            let left: Vec<_> = texts(set).difference(&texts(gone)).cloned().collect();
+            (!left.is_empty()).then_some(AttributeValue::Ss(left))
+        }
+        (AttributeValue::Ns(set), AttributeValue::Ns(gone)) => {
+            let left: Vec<_> = numbers(set).difference(&numbers(gone)).cloned().collect();
+            (!left.is_empty()).then_some(AttributeValue::Ns(left))
+        }
+        (AttributeValue::Bs(set), AttributeValue::Bs(gone)) => {
+            let left: Vec<_> = blobs(set).difference(&blobs(gone)).map(|bytes| Blob::new(*bytes)).collect();
+            (!left.is_empty()).then_some(AttributeValue::Bs(left))
+        }
+        (set, _) => Some(set.clone()),
+    }
+}
+
+fn texts(set: &[String]) -> BTreeSet<String> {
+    set.iter().cloned().collect()
+}
+
+/// Returns the numbers of a set in canonical notation. Two notations of one number are equal
+/// elements.
+fn numbers(set: &[String]) -> BTreeSet<String> {
+    set.iter().cloned().map(number::canonical).collect()
+}
+
+fn blobs(set: &[Blob]) -> BTreeSet<&[u8]> {
+    set.iter().map(AsRef::as_ref).collect()
+}

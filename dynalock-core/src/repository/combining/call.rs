@@ -1,0 +1,214 @@
+//! One call in the queue of its key, and the caller that waits for its result.
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    change::CombinedChange,
+    copy::WorkingCopy,
+    ticket::{Phase, Progress, Ticket},
+};
+use crate::{
+    clock::{self, Instant},
+    codec::Stored,
+    error::{Error, Spent, Unavailable},
+    model::Versioned,
+};
+
+/// A call in a queue or in a batch, independent of its closure.
+pub(super) trait QueuedCall<T>: Send {
+    /// Records that the batch of the call is written now. The batch has sent `attempts` requests.
+    fn freeze(&self, attempts: u32);
+
+    /// Records that the call has no effect and is decided again.
+    fn thaw(&mut self);
+
+    /// Returns whether the caller has left.
+    fn is_left(&self) -> bool;
+
+    /// Returns the time until the deadline of the call.
+    fn time_left(&self) -> Duration;
+
+    /// Runs the closure on the working copy. If the closure returns an error, the working copy stays
+    /// as it is. If the closure panics, the call ends: the caller gets the panic, and this method
+    /// returns `None`.
+    fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
+
+    /// Returns whether the closure returned an error in its last run.
+    fn is_refused(&self) -> bool;
+
+    /// Sends the result of the batch to the caller. If the closure returned an error in its last
+    /// run, the caller gets this error.
+    fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>);
+}
+
+pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
+
+/// The result of a call, or the panic of its closure.
+type Answer<T, E> = thread::Result<Result<Stored<T>, E>>;
+
+/// The side of a call that its worker has.
+struct WorkerSide<T, C: CombinedChange<T>> {
+    change: C,
+    /// The error of the last run.
+    refusal: Option<C::Error>,
+    limit: TimeLimit,
+    ticket: Arc<Ticket>,
+    answer: oneshot::Sender<Answer<T, C::Error>>,
+}
+
+/// The side of a call that its caller has.
+pub(super) struct CallerSide<T, E> {
+    table: Arc<str>,
+    limit: TimeLimit,
+    ticket: Arc<Ticket>,
+    answer: oneshot::Receiver<Answer<T, E>>,
+}
+
+/// The deadline of a call.
+#[derive(Debug, Clone, Copy)]
+struct TimeLimit {
+    started: Instant,
+    deadline: Duration,
+}
+
+/// Makes the two sides of a call that starts now.
+pub(super) fn call<T, C>(
+    table: &Arc<str>,
+    deadline: Duration,
+    change: C,
+) -> (BoxedQueuedCall<T>, CallerSide<T, C::Error>)
+where
+    T: Versioned + Clone,
+    C: CombinedChange<T>,
+{
+    let (send, receive) = oneshot::channel();
+    let (limit, ticket) = (TimeLimit { started: clock::now(), deadline }, Arc::<Ticket>::default());
+    let caller = CallerSide { table: Arc::clone(table), limit, ticket: Arc::clone(&ticket), answer: receive };
+    (Box::new(WorkerSide { change, refusal: None, limit, ticket, answer: send }), caller)
+}
+
+impl<T, C> QueuedCall<T> for WorkerSide<T, C>
+where
+    T: Versioned + Clone,
+    C: CombinedChange<T>,
+{
+    fn freeze(&self, attempts: u32) {
+        self.ticket.freeze(attempts);
+    }
+
+    fn thaw(&mut self) {
+        self.refusal = None;
+        self.ticket.thaw();
+    }
+
+    fn is_left(&self) -> bool {
+        self.ticket.is_left()
+    }
+
+    fn time_left(&self) -> Duration {
+        self.limit.deadline.saturating_sub(self.limit.elapsed())
+    }
+
+    fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
+        let change = &mut self.change;
+        // A closure that has panicked does not run again, so its broken state is never seen.
+        let run = AssertUnwindSafe(|| {
+            let value = change.apply(copy)?;
+            copy.with(value).map_err(C::Error::from)
+        });
+        self.refusal = match panic::catch_unwind(run) {
+            Ok(Ok(next)) => {
+                copy.accept(next);
+                None
+            }
+            Ok(Err(refusal)) => Some(refusal),
+            Err(panic) => {
+                // The caller may have left.
+                drop(self.answer.send(Err(panic)));
+                return None;
+            }
+        };
+        Some(self)
+    }
+
+    fn is_refused(&self) -> bool {
+        self.refusal.is_some()
+    }
+
+    fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>) {
+        let result = match (self.refusal, result) {
+            (Some(refusal), _) => Err(refusal),
+            (None, Ok(stored)) => Ok(stored.clone()),
+            (None, Err(error)) => Err(error.clone().into()),
+        };
+        // The caller may have left.
+        drop(self.answer.send(Ok(result)));
+    }
+}
+
+impl<T, E: From<Error>> CallerSide<T, E> {
+    /// Waits for the result of the call, until its deadline.
+    pub(super) async fn result(mut self) -> Result<Stored<T>, E> {
+        let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) => return Err(self.worker_ended().into()),
+            // The worker may have answered at the same moment.
+            None => match self.answer.try_recv() {
+                Ok(answer) => answer,
+                Err(_) => return Err(self.too_late().into()),
+            },
+        };
+        match answer {
+            Ok(result) => result,
+            Err(panic) => panic::resume_unwind(panic),
+        }
+    }
+
+    /// Returns the error of a call whose deadline is over.
+    fn too_late(&self) -> Error {
+        let last = Box::new(Error::Unavailable(Unavailable::TooLate));
+        let Progress { phase, attempts } = self.ticket.leave();
+        let spent = self.spent(attempts);
+        match phase {
+            Phase::Frozen => self.indeterminate(spent, last),
+            Phase::Waiting | Phase::Left => Error::Exhausted { spent, last },
+        }
+    }
+
+    /// Returns the error of a call whose worker has ended without an answer.
+    fn worker_ended(&self) -> Error {
+        let last = Error::Unavailable(Unavailable::WorkerEnded);
+        let Progress { phase, attempts } = self.ticket.leave();
+        match phase {
+            Phase::Frozen => self.indeterminate(self.spent(attempts), Box::new(last)),
+            Phase::Waiting | Phase::Left => last,
+        }
+    }
+
+    fn indeterminate(&self, spent: Spent, last: Box<Error>) -> Error {
+        Error::Indeterminate { table: Arc::clone(&self.table), expected: None, found: None, spent, last: Some(last) }
+    }
+
+    fn spent(&self, attempts: u32) -> Spent {
+        Spent::new(attempts, self.limit.elapsed())
+    }
+}
+
+impl<T, E> Drop for CallerSide<T, E> {
+    fn drop(&mut self) {
+        self.ticket.leave();
+    }
+}
+
+impl TimeLimit {
+    fn elapsed(&self) -> Duration {
+        clock::now().duration_since(self.started)
+    }
+}

@@ -1,0 +1,114 @@
+//! The changes that calls make on a working copy.
+
+use std::sync::Arc;
+
+use super::copy::WorkingCopy;
+use crate::{
+    error::{Error, Result},
+    key::Key,
+    model::Versioned,
+    repository::{
+        Patch,
+        modify::{NoValue, TryUpdateWith, UpdateWith, UpsertWith},
+    },
+};
+
+/// The change of one call of a [`Combining`](super::Combining).
+pub trait CombinedChange<T>: Send + 'static {
+    /// The error of the call.
+    type Error: From<Error> + Send + 'static;
+
+    /// Returns the key of the item.
+    fn key(&self) -> &Key;
+
+    /// Returns an error if the change is invalid for every item.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidPatch`] or [`Error::Encode`]: the change is an invalid patch.
+    fn check(&self, _table: &Arc<str>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the value after the change, or the error of the call.
+    ///
+    /// # Errors
+    ///
+    /// The error of the closure, or of the patch. If the working copy has no value,
+    /// [`Error::NotFound`].
+    fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
+}
+
+impl<T, F, O> CombinedChange<T> for UpdateWith<'static, F>
+where
+    T: Versioned + Clone,
+    F: FnMut(&mut T) -> O + Send + 'static,
+    O: NoValue,
+{
+    type Error = Error;
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T> {
+        let mut value = copy.value().cloned().ok_or_else(|| copy.not_found())?;
+        (self.change)(&mut value);
+        Ok(value)
+    }
+}
+
+impl<T, F, E> CombinedChange<T> for TryUpdateWith<'static, F>
+where
+    T: Versioned + Clone,
+    F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    type Error = E;
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, E> {
+        let mut value = copy.value().cloned().ok_or_else(|| copy.not_found())?;
+        (self.change)(&mut value)?;
+        Ok(value)
+    }
+}
+
+impl<T, I, F, O> CombinedChange<T> for UpsertWith<'static, I, F>
+where
+    T: Versioned + Clone,
+    I: FnMut() -> T + Send + 'static,
+    F: FnMut(&mut T) -> O + Send + 'static,
+    O: NoValue,
+{
+    type Error = Error;
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T> {
+        let mut value = copy.value().cloned().unwrap_or_else(&mut self.init);
+        (self.change)(&mut value);
+        Ok(value)
+    }
+}
+
+impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
+    type Error = Error;
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn check(&self, table: &Arc<str>) -> Result<()> {
+        self.content.check(table)
+    }
+
+    fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T> {
+        copy.patched(&self.content)
+    }
+}

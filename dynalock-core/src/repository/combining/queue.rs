@@ -1,0 +1,196 @@
+//! The waiting calls of the keys of one handle.
+
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::call::BoxedQueuedCall;
+use crate::key::Key;
+
+/// The largest number of calls in one batch.
+const MOST_CALLS: usize = 100;
+
+/// The waiting calls of one key, in the order of their arrival.
+struct CallQueue<C> {
+    waiting: VecDeque<C>,
+    /// The number of calls that the next batch may have.
+    most: usize,
+}
+
+/// The queues of the keys that have calls. A queue exists as long as its worker.
+pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
+
+/// The effect of a new call on its queue.
+#[must_use]
+pub(super) enum Entered {
+    /// The queue is new, and needs a worker.
+    First,
+    /// The worker of the queue will take the call.
+    Behind,
+}
+
+impl<C> CallQueue<C> {
+    fn new(first: C) -> Self {
+        Self { waiting: VecDeque::from([first]), most: MOST_CALLS }
+    }
+
+    /// Moves waiting calls to a batch, until the batch is full.
+    fn fill(&mut self, batch: &mut Vec<C>) {
+        let count = self.most.saturating_sub(batch.len()).min(self.waiting.len());
+        batch.extend(self.waiting.drain(..count));
+    }
+
+    /// Puts calls of a batch back in front of all others, in their order.
+    fn put_back(&mut self, calls: Vec<C>) {
+        for call in calls.into_iter().rev() {
+            self.waiting.push_front(call);
+        }
+    }
+
+    /// Makes the next batch half as large as a batch of `calls` calls.
+    fn halve(&mut self, calls: usize) {
+        self.most = (calls / 2).max(1);
+    }
+
+    /// Makes the next batch twice as large, up to the limit.
+    fn double(&mut self) {
+        self.most = (self.most * 2).min(MOST_CALLS);
+    }
+}
+
+impl<T> Queues<T> {
+    /// Adds a call to the end of the queue of its key.
+    pub(super) fn enter(&self, key: &Key, call: BoxedQueuedCall<T>) -> Entered {
+        match self.lock().entry(key.clone()) {
+            Entry::Occupied(mut queue) => {
+                queue.get_mut().waiting.push_back(call);
+                Entered::Behind
+            }
+            Entry::Vacant(place) => {
+                place.insert(CallQueue::new(call));
+                Entered::First
+            }
+        }
+    }
+
+    /// Returns the calls of the next batch. If no call waits, removes the queue and returns `None`.
+    pub(super) fn next_batch(&self, key: &Key) -> Option<Vec<BoxedQueuedCall<T>>> {
+        let mut queues = self.lock();
+        let mut batch = Vec::new();
+        queues.get_mut(key)?.fill(&mut batch);
+        if batch.is_empty() {
+            queues.remove(key);
+            return None;
+        }
+        Some(batch)
+    }
+
+    /// Moves waiting calls to a batch, until the batch is full.
+    pub(super) fn fill(&self, key: &Key, batch: &mut Vec<BoxedQueuedCall<T>>) {
+        self.change(key, |queue| queue.fill(batch));
+    }
+
+    /// Puts calls of a batch back in front of all others, in their order.
+    pub(super) fn put_back(&self, key: &Key, calls: Vec<BoxedQueuedCall<T>>) {
+        self.change(key, |queue| queue.put_back(calls));
+    }
+
+    /// Makes the next batch half as large as a batch of `calls` calls.
+    pub(super) fn halve(&self, key: &Key, calls: usize) {
+        self.change(key, |queue| queue.halve(calls));
+    }
+
+    /// Makes the next batch twice as large, up to the limit.
+    pub(super) fn double(&self, key: &Key) {
+        self.change(key, CallQueue::double);
+    }
+
+    /// Removes the queue of a worker that has ended before its calls.
+    pub(super) fn close(&self, key: &Key) {
+        let closed = self.lock().remove(key);
+        // The drop of a closure may enter another call, so the lock must be free again.
+        drop(closed);
+    }
+
+    fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
+        // The worker of the queue calls this method, and the queue exists as long as its worker.
+        if let Some(queue) = self.lock().get_mut(key) {
+            change(queue);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, CallQueue<BoxedQueuedCall<T>>>> {
+        // No code of the user runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Default for Queues<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> fmt::Debug for Queues<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queues").field("keys", &self.lock().len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(calls: impl IntoIterator<Item = usize>) -> CallQueue<usize> {
+        CallQueue { waiting: calls.into_iter().collect(), most: MOST_CALLS }
+    }
+
+    fn filled(queue: &mut CallQueue<usize>) -> Vec<usize> {
+        let mut batch = Vec::new();
+        queue.fill(&mut batch);
+        batch
+    }
+
+    #[test]
+    fn a_batch_has_the_first_calls_in_their_order() {
+        for (waiting, taken) in [(0, 0), (1, 1), (99, 99), (100, 100), (101, 100), (1_000, 100)] {
+            let mut queue = queue(0..waiting);
+            assert_eq!(filled(&mut queue), (0..taken).collect::<Vec<_>>());
+            assert_eq!(queue.waiting.len(), waiting - taken);
+        }
+    }
+
+    #[test]
+    fn a_batch_with_calls_takes_only_the_rest() {
+        let mut queue = queue(2..1_000);
+        let mut batch = vec![0, 1];
+        queue.fill(&mut batch);
+        assert_eq!(batch, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn calls_that_are_put_back_are_the_first_again() {
+        let mut queue = queue(0..150);
+        let mut batch = filled(&mut queue);
+        let rest = batch.split_off(40);
+        queue.put_back(rest);
+        assert_eq!(filled(&mut queue), (40..140).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_refused_batch_is_halved_until_each_call_is_alone_and_grows_again() {
+        let mut queue = queue(0..1_000);
+        for (refused, next) in [(100, 50), (50, 25), (25, 12), (3, 1), (1, 1)] {
+            queue.halve(refused);
+            let batch = filled(&mut queue);
+            assert_eq!(batch.len(), next, "after {refused}");
+            queue.put_back(batch);
+        }
+        for next in [2, 4, 8, 16, 32, 64, 100, 100] {
+            queue.double();
+            assert_eq!(queue.most, next);
+        }
+    }
+}

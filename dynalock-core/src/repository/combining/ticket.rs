@@ -1,0 +1,92 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The progress of one call, shared by its caller and its worker.
+#[derive(Debug, Default)]
+pub(super) struct Ticket(Mutex<Progress>);
+
+/// The progress of a call at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) phase: Phase,
+    /// The number of requests that the batches of the call have sent, including the request that a
+    /// frozen batch sends first.
+    pub(super) attempts: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The call has no effect: it waits, or the attempt of its batch was certainly refused.
+    #[default]
+    Waiting,
+    /// The batch of the call is frozen: its write may have been applied.
+    Frozen,
+    /// The caller does not wait any more.
+    Left,
+}
+
+impl Ticket {
+    /// Records that the batch of the call is written now. The batch has sent `attempts` requests.
+    pub(super) fn freeze(&self, attempts: u32) {
+        self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
+    }
+
+    /// Records that the batch of the call was certainly not written.
+    pub(super) fn thaw(&self) {
+        let attempts = self.lock().attempts;
+        self.advance(Progress { phase: Phase::Waiting, attempts });
+    }
+
+    /// Records that the caller has left, and returns the progress before.
+    pub(super) fn leave(&self) -> Progress {
+        let mut progress = self.lock();
+        let before = *progress;
+        progress.phase = Phase::Left;
+        before
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.lock().phase == Phase::Left
+    }
+
+    fn advance(&self, next: Progress) {
+        let mut progress = self.lock();
+        if progress.phase != Phase::Left {
+            *progress = next;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(steps: &[fn(&Ticket)]) -> Progress {
+        let ticket = Ticket::default();
+        for step in steps {
+            step(&ticket);
+        }
+        ticket.leave()
+    }
+
+    #[test]
+    fn a_caller_that_leaves_learns_whether_its_call_may_have_an_effect() {
+        let freeze = |ticket: &Ticket| ticket.freeze(4);
+        let (thaw, leave) = (Ticket::thaw, |ticket: &Ticket| drop(ticket.leave()));
+        let table: [(&[fn(&Ticket)], Phase, u32); 7] = [
+            (&[], Phase::Waiting, 0),
+            (&[freeze], Phase::Frozen, 5),
+            (&[freeze, thaw], Phase::Waiting, 5),
+            (&[freeze, thaw, freeze], Phase::Frozen, 5),
+            (&[leave], Phase::Left, 0),
+            (&[leave, freeze], Phase::Left, 0),
+            (&[freeze, leave, thaw], Phase::Left, 5),
+        ];
+        for (steps, phase, attempts) in table {
+            assert_eq!(after(steps), Progress { phase, attempts });
+        }
+    }
+}
