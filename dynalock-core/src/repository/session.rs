@@ -85,17 +85,10 @@ impl<T: Versioned> Session<T> {
         expected: Option<u64>,
         met: Option<Item>,
     ) -> Result<Option<Item>, Error> {
-        let version =
-            |item: &Option<Item>| item.as_ref().and_then(|item| version_in(item, T::MODEL.version)).unwrap_or(0);
-        match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size), version(&met)).await {
+        match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size)).await {
             // DynamoDB returned the current item with the refusal, so no read is needed.
             AfterConflict::AtOnce => Ok(met),
-            AfterConflict::Slept => {
-                let item = self.read(get).await?;
-                // The growth of the version during the sleep shows the write rate of the item.
-                self.attempts.read_after_pause(version(&item));
-                Ok(item)
-            }
+            AfterConflict::Slept => self.read(get).await,
             AfterConflict::NoTimeLeft => {
                 let conflict = Error::Conflict(self.conflict(key.clone(), expected, met));
                 Err(self.attempts.exhausted(conflict))

@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::{
     error::BoxError,
 };
 
-use super::{budget::Budget, pending::PendingWork, thread::Thread};
+use super::{budget::Budget, pace::Contenders, pending::PendingWork, thread::Thread};
 use crate::{
     codec::Item,
     operation::{EmptyAnswer, keep_body},
@@ -32,6 +32,7 @@ pub(crate) struct Connection {
     origin: Client,
     pub(super) budget: Budget,
     pub(super) round_trip: RoundTrip,
+    pub(super) contenders: Contenders,
     /// The queue entries whose removal is not complete, by table and key of the row.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     thread: Mutex<Weak<Thread>>,
@@ -55,6 +56,7 @@ impl Connection {
             origin: client.clone(),
             budget: Budget::full(),
             round_trip: RoundTrip::default(),
+            contenders: Contenders::default(),
             abandoned: PendingWork::default(),
             thread: Mutex::default(),
         }

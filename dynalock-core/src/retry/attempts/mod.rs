@@ -138,9 +138,9 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict with an item of this size and version, if the pace requires a sleep.
-    pub(crate) async fn pause_after_conflict(&mut self, size: usize, version: u64) -> AfterConflict {
-        let pause = self.pace(size, version);
+    /// Sleeps after a conflict with an item of this size, if the pace requires a sleep.
+    pub(crate) async fn pause_after_conflict(&mut self, size: usize) -> AfterConflict {
+        let pause = self.pace(size);
         if !self.may_go_on(pause) {
             return AfterConflict::NoTimeLeft;
         }
@@ -151,16 +151,11 @@ impl Attempts {
         AfterConflict::Slept
     }
 
-    /// Records the version of the item that was read after the sleep.
-    pub(crate) fn read_after_pause(&mut self, version: u64) {
-        self.pacer.read(version, clock::now(), self.connection.round_trip.get());
-    }
-
     /// Returns the sleep before the next attempt. The sleep is zero if the next attempt may start
     /// from the item that the conflict returned.
-    fn pace(&mut self, size: usize, version: u64) -> Duration {
-        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
-        let pause = match self.pacer.conflict(size, version, now, srtt, self.rng.get()) {
+    fn pace(&mut self, size: usize) -> Duration {
+        let (age, srtt) = (self.elapsed(), self.connection.round_trip.get());
+        let pause = match self.pacer.conflict(size, age, srtt, &self.connection.contenders, self.rng.get()) {
             ConflictStep::AtOnce => Duration::ZERO,
             ConflictStep::Sleep(pause) => pause,
         };

@@ -40,9 +40,6 @@ pub(super) struct Unit {
     known: Known,
     /// `true` if all known items are from the same moment.
     as_of_one_moment: bool,
-    /// The item of the last conflict before a pause. The version of this item after the pause shows
-    /// its write rate.
-    watched: Option<ItemRef>,
 }
 
 /// The next step after a run.
@@ -63,7 +60,6 @@ impl Unit {
             snapshot,
             known: Known::default(),
             as_of_one_moment: false,
-            watched: None,
         }
     }
 
@@ -109,10 +105,6 @@ impl Unit {
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
             attempts.set_sent(self.session.attempts);
-        }
-        let watched = self.watched.take().and_then(|watched| known.read_of(&watched));
-        if let (Some(held), Some(attempts)) = (watched, &mut self.attempts) {
-            attempts.read_after_pause(version(held));
         }
         (known, pending)
     }
@@ -183,26 +175,20 @@ impl Unit {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
         // The largest item decides the pause, because another refusal for this item costs the most.
-        let Some(largest) = changed.max_by_key(|reason| reason.current_item().map_or(0, size)) else {
+        let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
         // An operation that DynamoDB never accepts makes each further run fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
-        let item_ref = largest.item_ref().clone();
-        let version = largest.current_item().and_then(|item| version_in(item, item_ref.model.version)).unwrap_or(0);
-        let bytes = largest.current_item().map_or(0, size);
-
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         self.as_of_one_moment = false;
-        let paused = attempts.pause_after_conflict(bytes, version).await;
+        let paused = attempts.pause_after_conflict(bytes).await;
         if paused == AfterConflict::NoTimeLeft {
             return Err(attempts.exhausted(Error::Cancelled(refused)));
         }
-        if paused == AfterConflict::Slept || kept == Kept::Nothing {
-            self.watched = Some(item_ref);
-        } else {
+        if paused == AfterConflict::AtOnce && kept == Kept::Reads {
             self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
         Ok(Next::Again)
@@ -294,8 +280,4 @@ fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
 
 fn is_as_read(held: &KnownItem, now: Option<&Item>) -> bool {
     same_state(held.item_ref.model, held.item.as_ref(), now)
-}
-
-fn version(held: &KnownItem) -> u64 {
-    held.item.as_ref().and_then(|item| version_in(item, held.item_ref.model.version)).unwrap_or(0)
 }
