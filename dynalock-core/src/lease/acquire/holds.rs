@@ -79,6 +79,13 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
+    /// Returns the interval of a waiter that receives the reads of another waiter of its process.
+    /// The interval is longer than each pause of the waiter that reads, and longer than a hold. The
+    /// random factor of a pause is between a half and one and a half.
+    pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
+        self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
+    }
+
     /// Records that the lock was free at `now`. The next grant begins then.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };

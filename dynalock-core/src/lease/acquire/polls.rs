@@ -46,9 +46,12 @@ impl Polls {
                 (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places).min(ttl / 6)
             }
         };
-        let interval = self.holds.interval(place, clock::now()).max(self.connection.round_trip());
-        let reads_for_all = self.waiter.as_ref().is_none_or(LocalWaiter::is_first);
-        if reads_for_all { interval } else { interval.saturating_mul(2) }.min(longest)
+        let now = clock::now();
+        let interval = match self.waiter.as_ref().is_none_or(LocalWaiter::is_first) {
+            true => self.holds.interval(place, now),
+            false => self.holds.interval_of_others(place, now),
+        };
+        interval.max(self.connection.round_trip()).min(longest)
     }
 
     /// Returns whether this call has waited longest of all calls of this process.
