@@ -25,7 +25,7 @@ use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Lost},
-    retry::{Attempts, Connection, Limits},
+    retry::{Answered, Attempts, Connection, Limits, RowSource, SeenRow},
 };
 
 /// A lock that is held, with the state of its lease.
@@ -262,9 +262,26 @@ impl Grant {
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
         match self.kind {
-            GrantKind::Plain => attempts.update(|| self.row.release(&self.owner)).await.map(drop),
+            GrantKind::Plain => self.release_plain(&mut attempts).await,
             GrantKind::Fair => self.leave_queue(&mut attempts, over).await,
         }
+    }
+
+    /// Releases a plain lock, and shares the row with the waiters of this process.
+    async fn release_plain(&self, attempts: &mut Attempts) -> Result<(), Error> {
+        let mut sent = clock::now();
+        let request = || {
+            sent = clock::now();
+            self.row.release(&self.owner)
+        };
+        let item = match attempts.update(request).await? {
+            Answered::Applied(before) => before.map(|before| self.row.after_release(before)),
+            Answered::Refused(met) => met,
+        };
+        let Row { table, key, .. } = &self.row;
+        let seen = || SeenRow { item, sent, source: RowSource::Removal };
+        self.connection.local_waiters.share_release(table, key, self.fence, seen);
+        Ok(())
     }
 
     /// Removes the holder's entry from the queue. If no entry follows, removes the queue as well.

@@ -82,6 +82,13 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
+    /// Returns the row after the release of a plain lock, from the row before.
+    pub(crate) fn after_release(&self, mut row: Item) -> Item {
+        row.remove(self.layout.owner);
+        row.remove(self.layout.until);
+        row
+    }
+
     /// Returns the request of a heartbeat. The condition of a heartbeat requires the fence, because
     /// a late copy of an earlier acquire may have restored the owner.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> UpdateItem {

@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::{
     error::BoxError,
 };
 
-use super::{budget::Budget, pace::Contenders, pending::PendingWork, thread::Thread};
+use super::{budget::Budget, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork, thread::Thread};
 use crate::{
     codec::Item,
     operation::{EmptyAnswer, keep_body},
@@ -35,6 +35,8 @@ pub(crate) struct Connection {
     pub(super) contenders: Contenders,
     /// The queue entries whose removal is not complete, by table and key of the row.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
+    /// The calls that wait for locks. The heartbeat thread has the same calls.
+    pub(crate) local_waiters: LocalWaiters,
     thread: Mutex<Weak<Thread>>,
 }
 
@@ -58,6 +60,7 @@ impl Connection {
             round_trip: RoundTrip::default(),
             contenders: Contenders::default(),
             abandoned: PendingWork::default(),
+            local_waiters: LocalWaiters::default(),
             thread: Mutex::default(),
         }
     }
@@ -69,13 +72,19 @@ impl Connection {
         if let Some(thread) = started.upgrade() {
             return Ok(thread);
         }
-        let thread = Arc::new(Thread::start(&self.origin)?);
+        let connection = Self { local_waiters: self.local_waiters.clone(), ..Self::over(&self.origin) };
+        let thread = Arc::new(Thread::start(connection)?);
         *started = Arc::downgrade(&thread);
         Ok(thread)
     }
 
-    /// Returns whether the connection was made from this client or from a clone of the client.
-    /// Clones of a client share their configuration.
+    /// Returns the smoothed round trip time of the requests.
+    pub(crate) fn round_trip(&self) -> Duration {
+        self.round_trip.get()
+    }
+
+    /// Returns whether the connection was made from this client or a clone of it. Clones of a
+    /// client share their configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }

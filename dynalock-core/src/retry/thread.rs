@@ -4,7 +4,6 @@ use std::{
     thread,
 };
 
-use aws_sdk_dynamodb::Client;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::oneshot,
@@ -26,7 +25,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn start(client: &Client) -> io::Result<Self> {
+    pub(super) fn start(connection: Connection) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
         // The thread starts first, and the runtime is built on the thread. If the runtime were
@@ -45,7 +44,7 @@ impl Thread {
             runtime.shutdown_background();
             io::Error::other("the thread has ended")
         })?;
-        Ok(Self { runtime: handle, connection: Arc::new(Connection::over(client)), _alive: alive })
+        Ok(Self { runtime: handle, connection: Arc::new(connection), _alive: alive })
     }
 }
 
@@ -53,6 +52,7 @@ impl Thread {
 mod tests {
     use std::future;
 
+    use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{
         BehaviorVersion, Config, IdentityCache, StalledStreamProtectionConfig, retry::RetryConfig,
         timeout::TimeoutConfig,

@@ -1,10 +1,16 @@
 //! The state of one acquisition, and its requests.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use tokio::sync::oneshot;
 
-use super::{observer::ExpiryObserver, spec::AcquireSpec};
+use super::{holds::WaiterPlace, observer::ExpiryObserver, polls::Polls, spec::AcquireSpec};
 use crate::{
     clock::{self, Instant},
     codec::Item,
@@ -18,7 +24,7 @@ use crate::{
         record::LockRecord,
     },
     random,
-    retry::{Answered, Attempts, Backoff, Limits},
+    retry::{Answered, Attempts, Backoff, Limits, RowSource, SeenRow},
 };
 
 /// The time for the last requests of a call after its wait has ended: the last read, and the
@@ -32,6 +38,7 @@ pub(crate) struct Acquisition<'a> {
     /// The owner of the next grant, or the text of the entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
+    pub(crate) polls: Polls,
     /// The number of attempts so far.
     requests: u32,
     started: Instant,
@@ -109,7 +116,8 @@ impl<'a> Acquisition<'a> {
             Wait::Forever => None,
         };
         let observer = ExpiryObserver::new(spec.options, spec.row.layout.unit);
-        Self { spec, order, owner, observer, requests: 0, started, end, taken_over: None }
+        let polls = Polls::new(&spec.connection, spec.options);
+        Self { spec, order, owner, observer, polls, requests: 0, started, end, taken_over: None }
     }
 
     /// Counts an attempt.
@@ -163,8 +171,10 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Reads the row of the lock, eventually consistent.
-    async fn read(&self) -> Result<Option<LockRecord>, Error> {
+    async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
+        let sent = clock::now();
         let item = self.attempts().read(&self.spec.row.get(false)).await?;
+        self.polls.share(item.as_ref(), sent, RowSource::EventualRead);
         Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
     }
 
@@ -175,6 +185,18 @@ impl<'a> Acquisition<'a> {
             Order::Any => record.is_held_by_another(&self.owner),
             Order::Fair { .. } => record.owner.is_some(),
         }
+    }
+
+    /// Records a row that shows another holder.
+    pub(crate) fn observe(&mut self, record: LockRecord) {
+        self.polls.observe(&record);
+        self.observer.observe(record);
+    }
+
+    /// Returns the pause of a waiter behind this number of entries of a queue.
+    pub(crate) fn pause_in_queue(&mut self, places: usize) -> Duration {
+        let places = u32::try_from(places).unwrap_or(u32::MAX);
+        self.observer.pause_in_queue(self.polls.interval(WaiterPlace::Behind(places)))
     }
 
     /// Returns whether the next attempt may be granted. The result is `true` if the observed lease
@@ -192,7 +214,7 @@ impl<'a> Acquisition<'a> {
         }
         match self.read().await? {
             Some(seen) if self.is_denied_by(&seen) => {
-                self.observer.observe(seen);
+                self.observe(seen);
                 Ok(false)
             }
             Some(_) | None => {
@@ -211,14 +233,14 @@ impl<'a> Acquisition<'a> {
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
-        self.observer.observe(record);
+        self.observe(record);
         if self.evict_expired_head().await? || self.remove_expired_owner().await? {
             return Ok(());
         }
         if is_full {
             return Err(self.queue_full().into());
         }
-        wait(std::slice::from_mut(self), caller).await
+        self.wait(caller).await
     }
 
     /// Removes the observed head of the queue if its lease has ended. Returns `false` if the queue
@@ -298,6 +320,57 @@ impl<'a> Acquisition<'a> {
         }
     }
 
+    /// Sleeps like [`sleep`](Self::sleep), and returns the row if another request of this process
+    /// shows it in the meantime.
+    pub(crate) async fn sleep_until_seen(
+        &mut self,
+        pause: Duration,
+        caller: &mut impl Caller,
+    ) -> Result<Option<SeenRow>, Stop> {
+        let remaining = self.remaining_wait();
+        if remaining.is_zero() {
+            return Err(self.locked().into());
+        }
+        let (mut seen, mut gone) = (pin!(self.polls.seen()), pin!(caller.gone()));
+        let either = poll_fn(|context| match gone.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(Stop::CallerGone)),
+            Poll::Pending => seen.as_mut().poll(context).map(Ok),
+        });
+        clock::within(pause.min(remaining), either).await.transpose()
+    }
+
+    /// Waits until the next attempt for this lock may be granted.
+    async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
+        self.polls.join(&self.spec.row);
+        // A lock without a record has no holder to wait for.
+        while self.observer.record().is_some() {
+            let pause = self.observer.pause(self.polls.interval(WaiterPlace::Plain));
+            let is_over = match self.sleep_until_seen(pause, caller).await? {
+                Some(seen) => self.see(&seen),
+                None => self.may_be_granted().await?,
+            };
+            if is_over {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a row that another request of this process has shown. Returns whether this call
+    /// attempts next. Of the plain waiters of a process, only the first one attempts.
+    fn see(&mut self, seen: &SeenRow) -> bool {
+        let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
+        if self.is_denied_by(&record) {
+            self.observe(record);
+            return false;
+        }
+        self.polls.observe_free();
+        match self.order {
+            Order::Any => seen.source != RowSource::RemovalForOthers && self.polls.is_first(),
+            Order::Fair { .. } => true,
+        }
+    }
+
     /// Sleeps before an attempt with a new owner. The last attempt found no other holder, but the
     /// lease of its own late grant had ended. Returns an error if the wait is over.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
@@ -362,10 +435,14 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
 /// Waits until the next attempt for one of these locks may be granted. The reads are eventually
 /// consistent.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
+    if let [only] = all {
+        return only.wait(caller).await;
+    }
     loop {
         // A lock without a record has no holder to wait for.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
-        let Some(pause) = held.map(|acquisition| acquisition.observer.pause()).min() else { return Ok(()) };
+        let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.interval(WaiterPlace::Plain)));
+        let Some(pause) = pauses.min() else { return Ok(()) };
         let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
         first.sleep(pause, caller).await?;
         for acquisition in all.iter_mut() {

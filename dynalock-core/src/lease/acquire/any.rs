@@ -64,7 +64,7 @@ impl Acquisition<'_> {
             match self.attempt_once().await? {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
-                    self.observer.observe(record);
+                    self.observe(record);
                     // The request itself takes over an expired owner. Another request must remove
                     // an expired head of a queue, because an expression cannot remove the first
                     // element of a list that may be missing.

@@ -28,6 +28,9 @@ pub(crate) struct ExpiryObserver {
     denials: u32,
 }
 
+/// The longest random delay after the end of a lease.
+const JITTER: Duration = Duration::from_millis(10);
+
 /// The record from the last read.
 struct Observed {
     record: LockRecord,
@@ -125,36 +128,33 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
-    /// The returned pause is never zero. If another program writes the row, the lease may seem to
-    /// have ended although DynamoDB refuses each attempt. The pauses grow with the number of
-    /// refused attempts.
-    pub(crate) fn pause(&mut self) -> Duration {
-        const SHORTEST: Duration = Duration::from_millis(10);
+    /// `interval` is the mean pause between two reads. The returned pause is never zero. If another
+    /// program writes the row, the lease may seem to have ended although DynamoDB refuses each
+    /// attempt. The pauses grow with the number of refused attempts.
+    pub(crate) fn pause(&mut self, interval: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
-        // The factor is different for each caller, so that waiters do not send their attempts at
-        // the same time.
-        let read = (self.options.ttl / 20).clamp(SHORTEST, LONGEST).mul_f64(0.5 + self.rng.f64());
+        let read = self.jittered(interval);
         if let Some(doublings) = self.denials.checked_sub(1) {
             return read.saturating_mul(1 << doublings.min(7)).min(LONGEST);
         }
-        let jitter = SHORTEST.mul_f64(self.rng.f64());
+        let jitter = JITTER.mul_f64(self.rng.f64());
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// Returns the pause until the next read of a queue. The pause is longer for a caller that is
-    /// farther back in the queue.
-    pub(crate) fn pause_in_queue(&mut self, place: usize) -> Duration {
-        const SHORTEST: Duration = Duration::from_millis(10);
-        const LONGEST: Duration = Duration::from_millis(250);
-        let each = (self.options.ttl / 40).clamp(SHORTEST, LONGEST);
-        let read = each.saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
-        // A caller must notice that it has become the head before its lease ends.
-        let read = read.min(self.options.ttl / 6).mul_f64(0.5 + self.rng.f64());
-        let jitter = SHORTEST.mul_f64(1.0 + self.rng.f64());
+    /// Returns the pause until the next read of a queue, like [`pause`](Self::pause).
+    pub(crate) fn pause_in_queue(&mut self, interval: Duration) -> Duration {
+        let read = self.jittered(interval);
+        let jitter = JITTER.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {
             // The lease of the head seems to have ended, but the head could not be removed.
             Duration::ZERO => read,
             remaining => remaining.saturating_add(jitter).min(read),
         }
+    }
+
+    /// Multiplies an interval by a random factor, so that waiters do not send their requests at the
+    /// same time.
+    fn jittered(&mut self, interval: Duration) -> Duration {
+        interval.mul_f64(0.5 + self.rng.f64())
     }
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::request::{DequeueReason, Duplicate};
 use crate::{
+    clock,
     error::Error,
     lease::{
         options::LeaseOptions,
         record::{LockRecord, Waiters},
         row::Row,
     },
-    retry::{Answered, Attempts, Connection, Limits},
+    retry::{Answered, Attempts, Connection, Limits, RowSource, SeenRow},
 };
 
 /// The result of a dequeue.
@@ -68,8 +69,18 @@ pub(crate) async fn dequeue(
     options: &LeaseOptions,
 ) -> Result<DequeueResult, Error> {
     loop {
-        let (result, empty_since) = match attempts.update(|| row.dequeue(reason, waiters, options.now())).await? {
+        let (mut sent, mut now) = (clock::now(), 0);
+        let request = || {
+            (sent, now) = (clock::now(), options.now());
+            row.dequeue(reason, waiters, now)
+        };
+        let (result, empty_since) = match attempts.update(request).await? {
             Answered::Applied(before) => {
+                attempts.connection().local_waiters.share(&row.table, &row.key, || SeenRow {
+                    item: before.clone().map(|before| row.after_dequeue(before, now)),
+                    sent,
+                    source: RowSource::Removal,
+                });
                 let before = LockRecord::of(&row.layout, before.as_ref());
                 // The waiter has left in the meantime, so the request has left an empty queue.
                 let was_last = waiters == Waiters::Some && before.waiters() == Waiters::None;

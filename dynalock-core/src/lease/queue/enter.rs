@@ -1,6 +1,6 @@
 //! Acquires locks in first-come, first-served order. A call has a ticket in each queue.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ use crate::{
         record::{LockRecord, QueueEntry},
     },
     operation::Write,
-    retry::{Answered, Attempts, Limits},
+    retry::{Answered, Attempts, Limits, RowSource, SeenRow},
 };
 
 /// The limits of a call that waits in queues.
@@ -149,16 +149,27 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads all rows. A single row is read eventually consistent, which costs half as much. If
-    /// this call has just changed the row, the read is consistent.
-    async fn read(&mut self, has_evicted: bool) -> Result<(), Error> {
+    /// Reads all rows. A single row is read eventually consistent, which costs half as much, unless
+    /// the call needs a proof of its place.
+    async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // The next change can make this call the head. A consistent read shows the latest
             // moment at which it was not yet the head.
-            [ticket] if has_evicted || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
+            [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
         }
+    }
+
+    /// Sleeps until the next read. A call in one queue returns the row if another request of this
+    /// process shows it earlier.
+    async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
+        if let [ticket] = &mut self.tickets[..] {
+            return ticket.acquisition.sleep_until_seen(pause, caller).await;
+        }
+        // The error at the end of the wait names the first lock that is not held.
+        let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
+        waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
     /// Returns whether a late copy of an unanswered request may still be applied. DynamoDB refuses
@@ -207,6 +218,9 @@ impl<'a> Queued<'a> {
         progress: &watch::Sender<Option<QueueStatus>>,
         caller: &mut impl Caller,
     ) -> Result<(), Stop> {
+        if let [ticket] = &mut self.tickets[..] {
+            ticket.acquisition.polls.join(&ticket.acquisition.spec.row);
+        }
         loop {
             let mut has_evicted = false;
             for ticket in &mut self.tickets {
@@ -219,13 +233,20 @@ impl<'a> Queued<'a> {
                 has_evicted |= ticket.acquisition.evict_expired_head().await?;
             }
             let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min();
-            let next = self.tickets.iter().find(|ticket| ticket.waiting_behind().is_some());
-            let Some((next, pause)) = next.zip(pause) else { return Ok(()) };
+            let Some(pause) = pause else { return Ok(()) };
             // After an eviction, the call may already be the head.
-            if !has_evicted {
-                next.acquisition.sleep(pause, caller).await?;
+            let seen = match has_evicted {
+                true => None,
+                false => self.sleep(pause, caller).await?,
+            };
+            let needs_proof = has_evicted || seen.is_some();
+            let is_placed = match (&mut self.tickets[..], seen) {
+                ([ticket], Some(seen)) => ticket.saw_elsewhere(seen),
+                _ => false,
+            };
+            if !is_placed {
+                self.read(needs_proof).await?;
             }
-            self.read(has_evicted).await?;
         }
     }
 }
@@ -266,6 +287,7 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();
     let item = ticket.acquisition.attempts().read(&spec.row.get(true)).await?;
+    ticket.acquisition.polls.share(item.as_ref(), sent, RowSource::ConsistentRead);
     let is_missing = item.is_none() && spec.row.is_item();
     match ticket.saw(item, sent) {
         true => Ok(()),
@@ -277,7 +299,9 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
 /// Reads a row eventually consistent. The answer may show any earlier state, so a consistent read
 /// confirms a missing entry.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
+    let sent = clock::now();
     let item = ticket.acquisition.attempts().read(&ticket.acquisition.spec.row.get(false)).await?;
+    ticket.acquisition.polls.share(item.as_ref(), sent, RowSource::EventualRead);
     match ticket.saw_old(item) {
         true => Ok(()),
         false => read_one(ticket).await,

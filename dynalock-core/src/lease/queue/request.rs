@@ -5,10 +5,11 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::{
+    codec::Item,
     expression::Placeholders,
     lease::{
         clause::{self, Expired, LeaseUpdate, number, text},
-        record::{GrantKind, Observation, Waiters},
+        record::{GrantKind, LockRecord, Observation, Waiters},
         row::Row,
     },
     operation::UpdateItem,
@@ -104,6 +105,20 @@ impl Row {
         }
         let fence = clause::next_fence(lock, now, to);
         self.update(update, vec![fence], &conditions, to)
+    }
+
+    /// Returns the row after a dequeue at the time `now`, from the row before.
+    pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
+        let lock = &self.layout;
+        let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);
+        row.insert(lock.fence.to_owned(), number(fence));
+        row.insert(lock.turn.to_owned(), number(now));
+        row.remove(lock.beat);
+        row.remove(lock.until);
+        if let Some(AttributeValue::L(entries)) = row.get_mut(lock.queue) {
+            entries.drain(..entries.len().min(1));
+        }
+        row
     }
 
     /// Returns the request that removes an entry behind the head.

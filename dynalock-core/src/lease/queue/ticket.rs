@@ -22,6 +22,7 @@ use crate::{
         options::Expiry,
         record::{GrantKind, LockRecord},
     },
+    retry::{RowSource, SeenRow},
 };
 
 /// The entry of a call in one queue, and the progress of its wait.
@@ -93,6 +94,23 @@ impl<'a> Ticket<'a> {
         self.move_to(row, record)
     }
 
+    /// Applies a row that another request of this process has shown. Returns `false` if the row is
+    /// no proof of the place, so that a consistent read is needed.
+    pub(super) fn saw_elsewhere(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
+        let place = self.record(item.as_ref()).place_of(&self.acquisition.owner);
+        match source {
+            // An outdated row does not show since when the call is the head.
+            RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
+            RowSource::ConsistentRead => self.saw(item, sent),
+            RowSource::Removal | RowSource::RemovalForOthers => {
+                // Until the write, another entry was before this one.
+                self.last_other = place.map(|_| sent).or(self.last_other);
+                let record = self.record(item.as_ref());
+                self.move_to(item, record)
+            }
+        }
+    }
+
     pub(super) fn record(&self, row: Option<&Item>) -> LockRecord {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
@@ -104,7 +122,7 @@ impl<'a> Ticket<'a> {
             (Place::Waiting(_), 0) => self.place = Place::Head { row, record: Box::new(record) },
             (Place::Waiting(before), _) => {
                 self.place = Place::Waiting(index.min(*before));
-                self.acquisition.observer.observe(record);
+                self.acquisition.observe(record);
             }
             // The call is the head, and its grant does not depend on later reads.
             (Place::Head { .. } | Place::Held(_), _) => {}
@@ -198,7 +216,7 @@ impl<'a> Ticket<'a> {
     /// Returns the pause until the next read, or `None` if the ticket is not waiting.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         let index = self.waiting_behind()?;
-        Some(self.acquisition.observer.pause_in_queue(index))
+        Some(self.acquisition.pause_in_queue(index))
     }
 
     pub(super) fn evicted(&self) -> Error {

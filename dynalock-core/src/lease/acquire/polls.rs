@@ -1,0 +1,82 @@
+//! The reads of a call that waits for one lock.
+
+use std::{sync::Arc, time::Duration};
+
+use super::holds::{ObservedHolds, WaiterPlace};
+use crate::{
+    clock::{self, Instant},
+    codec::Item,
+    lease::{options::LeaseOptions, record::LockRecord, row::Row},
+    retry::{Connection, LocalWaiter, RowSource, SeenRow},
+};
+
+/// The reads of a call that waits for one lock. The calls of one process that wait for the same
+/// lock share the rows that they read. The call that has waited longest reads for all. The others
+/// read when they have received no row for a whole interval.
+pub(crate) struct Polls {
+    connection: Arc<Connection>,
+    options: LeaseOptions,
+    holds: ObservedHolds,
+    waiter: Option<LocalWaiter>,
+}
+
+impl Polls {
+    pub(crate) fn new(connection: &Arc<Connection>, options: LeaseOptions) -> Self {
+        Self { connection: Arc::clone(connection), options, holds: ObservedHolds::default(), waiter: None }
+    }
+
+    /// Records a row that shows a holder.
+    pub(crate) fn observe(&mut self, record: &LockRecord) {
+        self.holds.observe(record, clock::now(), self.options.now());
+    }
+
+    /// Records a row that shows no holder. Another waiter of this process may get the lock.
+    pub(crate) fn observe_free(&mut self) {
+        self.holds.observe_free(clock::now());
+    }
+
+    /// Returns the mean interval until the next read. The interval is at least a round trip.
+    pub(crate) fn interval(&self, place: WaiterPlace) -> Duration {
+        const SHORTEST: Duration = Duration::from_millis(10);
+        let ttl = self.options.ttl;
+        let longest = match place {
+            WaiterPlace::Plain => (ttl / 20).clamp(SHORTEST, Duration::from_secs(1)),
+            // A caller must notice that it has become the head before its lease ends.
+            WaiterPlace::Behind(places) => {
+                (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places).min(ttl / 6)
+            }
+        };
+        let now = clock::now();
+        let interval = match self.waiter.as_ref().is_none_or(LocalWaiter::is_first) {
+            true => self.holds.interval(place, now),
+            false => self.holds.interval_of_others(place, now),
+        };
+        interval.max(self.connection.round_trip()).min(longest)
+    }
+
+    /// Returns whether this call has waited longest of all calls of this process.
+    pub(crate) fn is_first(&self) -> bool {
+        self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
+    }
+
+    /// Begins to receive the rows that other requests of this process show.
+    pub(crate) fn join(&mut self, row: &Row) {
+        let join = || self.connection.local_waiters.join(&row.table, &row.key, clock::now());
+        self.waiter.get_or_insert_with(join);
+    }
+
+    /// Shares a row with the other waiters of this process.
+    pub(crate) fn share(&mut self, item: Option<&Item>, sent: Instant, source: RowSource) {
+        if let Some(waiter) = &mut self.waiter {
+            waiter.share(sent, || SeenRow { item: item.cloned(), sent, source });
+        }
+    }
+
+    /// Returns the next row that another request of this process shows.
+    pub(crate) async fn seen(&mut self) -> SeenRow {
+        match &mut self.waiter {
+            Some(waiter) => waiter.seen().await,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::watch;
+
+use crate::{clock::Instant, codec::Item};
+
+/// The calls of this process that wait for changes of rows. The calls that wait for the same row
+/// share the rows that their requests show, so that one of them reads for all.
+///
+/// A shared row is a hint. A call that receives no row for a whole interval reads the row itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
+
+/// A row for which calls of this process wait.
+#[derive(Debug, Default)]
+struct AwaitedRow {
+    /// The numbers of the waiting calls, in the order in which they began to wait.
+    waiters: VecDeque<u64>,
+    /// The number of the next call.
+    next: u64,
+    seen: Option<SeenRow>,
+    /// The fence of the last plain lock that this process has released.
+    last_fence: u64,
+    /// The number of plain hand-overs in a row that stayed in this process.
+    hand_overs: u32,
+}
+
+/// A row as a request of this process has shown it.
+#[derive(Debug, Clone)]
+pub(crate) struct SeenRow {
+    pub(crate) item: Option<Item>,
+    /// The time at which the request was sent.
+    pub(crate) sent: Instant,
+    pub(crate) source: RowSource,
+}
+
+/// The request that has shown a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowSource {
+    /// An eventually consistent read. The row may be outdated.
+    EventualRead,
+    /// A consistent read, or a write that DynamoDB refused.
+    ConsistentRead,
+    /// A write that has removed the previous holder. The row is the row after the write.
+    Removal,
+    /// A write that has removed the previous holder, after several hand-overs in this process. The
+    /// waiters of this process pause for one interval, so that other processes get the lock.
+    RemovalForOthers,
+}
+
+/// A call that waits for changes of a row. The call stops waiting when this value is dropped.
+#[derive(Debug)]
+pub(crate) struct LocalWaiter {
+    all: LocalWaiters,
+    key: String,
+    number: u64,
+    row: watch::Receiver<AwaitedRow>,
+    /// The time from which the call needs rows. Answers to earlier requests are outdated.
+    since: Instant,
+}
+
+impl LocalWaiters {
+    /// Adds a call that waits for a row. `since` is the time at which the call has seen the row.
+    pub(crate) fn join(&self, table: &str, key: &Item, since: Instant) -> LocalWaiter {
+        let key = text(table, key);
+        let mut rows = self.rows();
+        let sender = rows.entry(key.clone()).or_insert_with(|| watch::Sender::new(AwaitedRow::default()));
+        let mut number = 0;
+        sender.send_if_modified(|row| {
+            number = row.next;
+            row.next += 1;
+            row.waiters.push_back(number);
+            false
+        });
+        LocalWaiter { all: self.clone(), key, number, row: sender.subscribe(), since }
+    }
+
+    /// Shares a row with all calls that wait for it.
+    pub(crate) fn share(&self, table: &str, key: &Item, seen: impl FnOnce() -> SeenRow) {
+        self.change(table, key, |row| row.seen = Some(seen()));
+    }
+
+    /// Shares the row after the release of a plain lock with this fence. At most four releases in a
+    /// row offer the lock to a waiter of this process.
+    pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
+        const MOST_HAND_OVERS: u32 = 4;
+        self.change(table, key, |row| {
+            // Each grant raises the fence by one, so a gap shows a grant of another process.
+            let is_next = row.last_fence.checked_add(1) == Some(fence);
+            let hand_overs = if is_next { row.hand_overs } else { 0 };
+            let mut seen = seen();
+            row.last_fence = fence;
+            row.hand_overs = match hand_overs {
+                MOST_HAND_OVERS => {
+                    seen.source = RowSource::RemovalForOthers;
+                    0
+                }
+                fewer => fewer + 1,
+            };
+            row.seen = Some(seen);
+        });
+    }
+
+    fn change(&self, table: &str, key: &Item, change: impl FnOnce(&mut AwaitedRow)) {
+        let rows = self.rows();
+        // Most locks have no waiters.
+        if rows.is_empty() {
+            return;
+        }
+        if let Some(row) = rows.get(&text(table, key)) {
+            row.send_modify(change);
+        }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<AwaitedRow>>> {
+        // A panic cannot leave the map half-written, so a poisoned map is used like any other.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LocalWaiter {
+    /// Returns whether this call has waited longer than all others of this process.
+    pub(crate) fn is_first(&self) -> bool {
+        self.row.borrow().waiters.front() == Some(&self.number)
+    }
+
+    /// Shares a row that this call has read, and ignores answers to earlier requests from now on.
+    pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
+        self.since = sent;
+        let is_alone = self.row.borrow().waiters.len() < 2;
+        if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
+            sender.send_modify(|row| row.seen = Some(seen()));
+            // The call knows its own row.
+            self.row.mark_unchanged();
+        }
+    }
+
+    /// Returns the next row that another request of this process shows.
+    pub(crate) async fn seen(&mut self) -> SeenRow {
+        loop {
+            // The sender lives as long as this call waits. If the channel were closed, no row would
+            // ever come.
+            if self.row.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            let seen = self.row.borrow_and_update().seen.clone();
+            if let Some(seen) = seen.filter(|seen| seen.sent >= self.since) {
+                return seen;
+            }
+        }
+    }
+}
+
+impl Drop for LocalWaiter {
+    fn drop(&mut self) {
+        let mut rows = self.all.rows();
+        let Some(row) = rows.get(&self.key) else { return };
+        row.send_if_modified(|row| {
+            row.waiters.retain(|number| *number != self.number);
+            false
+        });
+        if row.borrow().waiters.is_empty() {
+            rows.remove(&self.key);
+        }
+    }
+}
+
+/// Returns a text that is the same for each copy of a key.
+fn text(table: &str, key: &Item) -> String {
+    let sorted: BTreeMap<_, _> = key.iter().collect();
+    format!("{table} {sorted:?}")
+}
