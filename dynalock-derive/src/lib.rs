@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `table = "orders"` | required: the name or the ARN of the table. A repository can set another table at run time |
 //! | `version = "rev"` | the attribute that holds the version. The default is `_version` |
-//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16 |
+//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16. An item that nobody writes for 15 minutes keeps fewer after its next write |
 //! | `key_type = "OrderId"` | the name of the generated key type, if `OrderKey` is taken |
 //! | `show_key` | errors show the key of the item. By default, a key counts as content, which errors do not show |
 //! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |

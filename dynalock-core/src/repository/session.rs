@@ -12,7 +12,7 @@ use crate::{
     model::Versioned,
     operation::GetItem,
     retry::{AfterConflict, Attempts, unexpected_condition},
-    version::{Repeats, WriteId, ring_of, version_in},
+    version::{WriteId, ring_of, version_in},
     write::{
         intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
@@ -370,7 +370,7 @@ impl<T: Versioned> Session<T> {
 
     /// Returns the first plan of an update. The encoded values move from `changes` into the plan.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
-        let clause = intent.clause(Repeats::InThisCall, self.companion);
+        let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
     }
 
@@ -425,8 +425,8 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
-        // The `Writer` borrows the attempts, so the stamps need a generator of their own.
-        WriteStamps { id: self.id, rng: self.attempts.rng().fork(), repeats: Repeats::InThisCall }
+        // The writer borrows the attempts, so the stamps need their own generator.
+        WriteStamps { id: self.id, rng: self.attempts.rng().fork() }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     operation::{ActionReasons, Failure, Transact, TransactGet},
     random,
     retry::{Attempts, mismatch, tables},
-    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, shows, verdict},
+    version::{Doubt, Expected, Verdict, WriteId, revision_in, shows, verdict},
     write::{
         assembly::{Assembly, WritePosition, assemble},
         intent::{Adapted, Intent, Target},
@@ -65,11 +65,11 @@ impl Token {
             None => (attempts.rng().fork(), TokenOrigin::Drawn),
         };
         let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
-        let (id, repeats) = match origin {
-            TokenOrigin::Given => (WriteId::of_token(&mut rng), Repeats::Ever),
-            TokenOrigin::Drawn => (WriteId::draw(&mut rng), Repeats::InThisCall),
+        let id = match origin {
+            TokenOrigin::Given => WriteId::of_token(&mut rng),
+            TokenOrigin::Drawn => WriteId::draw(&mut rng),
         };
-        (WriteStamps { id, rng, repeats }, Self { text, origin })
+        (WriteStamps { id, rng }, Self { text, origin })
     }
 
     /// Generates a token for a request with new content.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-pub(crate) use ring::{Incarnation, Ring, WriteId};
+pub(crate) use ring::{Incarnation, Repeats, Ring, WriteId};
 
 use crate::number::whole_number;
 
@@ -19,15 +19,6 @@ pub(crate) const WRITES: &str = "_writes";
 /// The attributes that contain the ids of the last patches, newest first. Each patch moves the ids
 /// by one attribute, in the UpdateItem that applies the patch.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
-
-/// Who may repeat a write with the same content, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeats {
-    /// Only this call repeats the write, so the call can keep the request.
-    InThisCall,
-    /// Each caller that has the ClientRequestToken can repeat the write at any time.
-    Ever,
-}
 
 /// The version and the write ids of an item that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -273,13 +264,13 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// all newer ids while it contains the newest id that was read. If the ring that was read has no
 /// ids, the result is `false`. A patch of an item without `_writes` leaves a ring without ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
-    read.ids().next().is_some_and(|newest| now.contains(newest))
+    read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        ring::tests::{id, incarnation, ring},
+        ring::tests::{id, incarnation, ring, ring_at},
         *,
     };
 
@@ -430,7 +421,7 @@ mod tests {
     #[test]
     fn an_item_that_lost_its_version_or_its_ids_begins_a_new_incarnation() {
         let begins = incarnation(8);
-        let ring = |life, ids: &[u8]| Ring::of(incarnation(life), Some(0), ids.iter().copied().map(id));
+        let ring = |life, ids: &[u8]| ring_at(Some(0), life, ids);
         for (was, version) in [
             (Revision { version: None, ring: Some(ring(9, &[1])) }, 1),
             (Revision { version: Some(4), ring: None }, 5),

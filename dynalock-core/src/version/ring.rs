@@ -18,12 +18,29 @@ const TIME_LEN: usize = 4;
 /// for ten minutes.
 const REST: u32 = 15 * 60;
 
-/// The bit of a write id that is set if the id was derived from a token of the caller.
-const OF_TOKEN: u64 = 1 << 63;
+/// The bit of a stored id that is set if the id was derived from a token of the caller.
+const OF_TOKEN: u8 = 1 << 7;
+
+/// The period in which a write may be repeated with the same content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// Only this call repeats the write, so it can keep the request.
+    InThisCall,
+    /// Each caller that has the token can repeat the write at any time.
+    Ever,
+}
 
 /// The id of one logical write. All attempts of the write have the same id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteId {
+    bytes: [u8; ID_LEN],
+    pub(crate) repeats: Repeats,
+}
+
+/// A write id as a ring stores it. The first bit shows whether the id was derived from a token of
+/// the caller. The first bits of ids that earlier versions of the library stored are random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WriteId([u8; ID_LEN]);
+pub(super) struct StoredId([u8; ID_LEN]);
 
 /// The id of one incarnation of an item. An incarnation begins with a create and ends with a
 /// delete.
@@ -40,28 +57,45 @@ pub(crate) struct Ring(Vec<u8>);
 
 impl WriteId {
     pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
-        Self((rng.u64(..) & !OF_TOKEN).to_be_bytes())
+        Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
     /// Draws the id of a write under a token of the caller. The generator is derived from the
     /// token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
-        Self((rng.u64(..) | OF_TOKEN).to_be_bytes())
-    }
-
-    /// Returns whether the id was derived from a token of the caller. The caller may repeat the
-    /// write at any time, and the id then shows that the write was applied before.
-    pub(super) fn is_of_token(self) -> bool {
-        u64::from_be_bytes(self.0) & OF_TOKEN != 0
+        Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8; ID_LEN] {
-        &self.0
+        &self.bytes
     }
 
     /// Returns the id as it is stored in the register of patches.
     pub(crate) fn to_attribute(self) -> AttributeValue {
-        AttributeValue::B(Blob::new(self.0))
+        AttributeValue::B(Blob::new(self.bytes))
+    }
+
+    /// Returns the id as it is stored in a ring.
+    fn stored(self) -> StoredId {
+        let mut bytes = self.bytes;
+        match self.repeats {
+            Repeats::InThisCall => bytes[0] &= !OF_TOKEN,
+            Repeats::Ever => bytes[0] |= OF_TOKEN,
+        }
+        StoredId(bytes)
+    }
+}
+
+impl StoredId {
+    /// Returns whether the id was derived from a token of the caller. The caller may repeat the
+    /// write at any time, and the id then shows that the write was applied before.
+    pub(super) fn is_of_token(self) -> bool {
+        self.0[0] & OF_TOKEN != 0
+    }
+
+    fn is(self, id: WriteId) -> bool {
+        // Earlier versions of the library stored the first bit of the id itself.
+        self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
 
@@ -87,7 +121,7 @@ impl Ring {
 
     /// Makes a ring of its parts. The time is in seconds since the epoch, and the ids are newest
     /// first.
-    pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = WriteId>) -> Self {
+    pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = StoredId>) -> Self {
         let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
         bytes.extend_from_slice(&incarnation.0);
         if let Some(time) = time {
@@ -134,30 +168,30 @@ impl Ring {
     /// repetition must be the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
-        let (time, kept) = match id.is_of_token() {
-            true => (self.time(), self.ids().len()),
+        let (time, kept) = match id.repeats {
+            Repeats::Ever => (self.time(), self.ids().len()),
             // Callers that have read this ring look for its newest id.
-            false if self.has_rested(now) => (Some(now), 1),
-            false => (Some(now), self.ids().len()),
+            Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
+            Repeats::InThisCall => (Some(now), self.ids().len()),
         };
         // The new id takes one of the `keep` places.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
-        Self::of(self.incarnation(), time, iter::once(id).chain(kept))
+        Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
     /// Returns whether the last write was so long ago that no caller needs an older id. An id that
     /// was derived from a token may be needed at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A time in the future comes from a clock that is wrong, and the next write replaces it.
-        self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(WriteId::is_of_token)
+        self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
-    pub(super) fn ids(&self) -> impl ExactSizeIterator<Item = WriteId> {
-        self.0[self.head_len()..].as_chunks().0.iter().copied().map(WriteId)
+    pub(super) fn ids(&self) -> impl ExactSizeIterator<Item = StoredId> {
+        self.0[self.head_len()..].as_chunks().0.iter().copied().map(StoredId)
     }
 
     pub(crate) fn contains(&self, id: WriteId) -> bool {
-        self.ids().any(|held| held == id)
+        self.ids().any(|held| held.is(id))
     }
 
     /// Returns the length of the incarnation and the time. The time is the only part that is not a
@@ -179,20 +213,26 @@ pub(super) mod tests {
 
     /// A write id. From 0x80 on, it is the id of a write under a token of the caller.
     pub(in super::super) fn id(n: u8) -> WriteId {
-        WriteId([n; ID_LEN])
+        let repeats = if n & OF_TOKEN == 0 { Repeats::InThisCall } else { Repeats::Ever };
+        WriteId { bytes: [n; ID_LEN], repeats }
     }
 
     pub(in super::super) fn incarnation(n: u8) -> Incarnation {
         Incarnation([n; ID_LEN])
     }
 
+    /// The ring of an item with these ids.
+    pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
+        Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
+    }
+
     /// A ring without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
-        Ring::of(incarnation(life), None, ids.iter().copied().map(id))
+        ring_at(None, life, ids)
     }
 
     fn timed(time: u32, ids: &[u8]) -> Ring {
-        Ring::of(incarnation(9), Some(time), ids.iter().copied().map(id))
+        ring_at(Some(time), 9, ids)
     }
 
     const NOON: u32 = 1_800_000_000;
@@ -247,11 +287,16 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_id_shows_whether_it_was_derived_from_a_token() {
+    fn a_stored_id_shows_whether_it_was_derived_from_a_token() {
         let mut rng = fastrand::Rng::with_seed(7);
         for _ in 0..100 {
-            assert!(!WriteId::draw(&mut rng).is_of_token());
-            assert!(WriteId::of_token(&mut rng).is_of_token());
+            let [drawn, of_token] = [WriteId::draw(&mut rng), WriteId::of_token(&mut rng)];
+            assert!(!drawn.stored().is_of_token() && of_token.stored().is_of_token());
+            assert!(drawn.stored().is(drawn) && of_token.stored().is(of_token));
+            assert!(!drawn.stored().is(of_token) && !of_token.stored().is(drawn));
+            for earlier in [drawn, of_token] {
+                assert!(StoredId(earlier.bytes).is(earlier), "earlier versions stored the id itself");
+            }
         }
     }
 
@@ -268,10 +313,10 @@ pub(super) mod tests {
     #[test]
     fn a_ring_has_the_parts_that_it_was_made_of() {
         for time in [None, Some(NOON)] {
-            let ring = Ring::of(incarnation(9), time, [2, 1].map(id).into_iter());
+            let ring = ring_at(time, 9, &[2, 1]);
             let parsed = Ring::parse(ring.as_bytes().to_vec()).unwrap();
             assert_eq!((parsed.incarnation(), parsed.time()), (incarnation(9), time));
-            assert_eq!(parsed.ids().collect::<Vec<_>>(), [2, 1].map(id));
+            assert_eq!(parsed.ids().collect::<Vec<_>>(), [2, 1].map(|n| id(n).stored()));
         }
     }
 }

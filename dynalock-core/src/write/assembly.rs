@@ -213,7 +213,7 @@ impl<'o> ItemOperations<'o> {
         let Operation { item_ref, kind, companion } = &self.operations[lead];
         let plan = match kind {
             OperationKind::Write(intent) => {
-                let clause = self.clause(&**intent, stamps.repeats, *companion);
+                let clause = self.clause(&**intent, stamps.id.repeats, *companion);
                 intent.plan(stamps.next(), &clause)?
             }
             OperationKind::Check(requirement) => Plan::alone(check(item_ref, requirement)?),

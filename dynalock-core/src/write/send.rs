@@ -112,7 +112,7 @@ impl<A, C> WriteResult<A, C> {
 impl Writer<'_> {
     /// Returns the plan of an attempt that begins now.
     pub(crate) fn plan(&mut self, intent: &dyn Intent) -> Result<Plan, Error> {
-        let clause = intent.clause(self.stamps.repeats, *self.companion);
+        let clause = intent.clause(self.stamps.id.repeats, *self.companion);
         intent.plan(self.stamps.next(), &clause)
     }
 

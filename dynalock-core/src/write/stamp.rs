@@ -1,4 +1,4 @@
-use crate::version::{Incarnation, Repeats, WriteId};
+use crate::version::{Incarnation, WriteId};
 
 /// The ids that one attempt of a write contains.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,6 @@ pub(crate) struct WriteStamp {
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,
     pub(crate) rng: fastrand::Rng,
-    pub(crate) repeats: Repeats,
 }
 
 impl WriteStamps {

@@ -13,6 +13,7 @@ cases![
     a_write_whose_id_was_trimmed_is_indeterminate,
     a_time_in_the_future_is_replaced_by_the_next_write,
     the_id_of_a_token_stays_while_the_item_rests,
+    the_id_of_a_token_is_recognised_as_an_earlier_version_stored_it,
     a_transaction_under_a_token_is_the_same_request_at_any_time,
     a_patch_leaves_the_ring_as_it_is,
 ];
@@ -145,11 +146,6 @@ async fn a_time_in_the_future_is_replaced_by_the_next_write(shop: &Shop) {
     assert_eq!(ring(&table).await.len(), 28, "the time is right again");
 }
 
-async fn accounts(shop: &Shop) -> (Table<Account>, Stored<Account>) {
-    let (table, account) = shop.stored(Account::new("alice", 10)).await;
-    (table, account)
-}
-
 /// Returns a withdrawal under a token of the caller.
 fn withdraw(shop: &Shop, items: &Repository<Account>, account: &Stored<Account>, token: &str) -> Transaction {
     let mut tx = Transaction::new(&shop.client).token(token);
@@ -158,7 +154,7 @@ fn withdraw(shop: &Shop, items: &Repository<Account>, account: &Stored<Account>,
 }
 
 async fn the_id_of_a_token_stays_while_the_item_rests(shop: &Shop) {
-    let (table, account) = accounts(shop).await;
+    let (table, account) = shop.stored(Account::new("alice", 10)).await;
     withdraw(shop, &table.items, &account, table.name()).commit().await.unwrap();
     for hour in 1..=3 {
         let later = ahead(&table.others, hour * HOUR);
@@ -169,8 +165,24 @@ async fn the_id_of_a_token_stays_while_the_item_rests(shop: &Shop) {
     assert_eq!(table.raw.get("alice").await.unwrap()["cents"], n(307));
 }
 
+async fn the_id_of_a_token_is_recognised_as_an_earlier_version_stored_it(shop: &Shop) {
+    let (table, account) = shop.stored(Account::new("alice", 10)).await;
+    withdraw(shop, &table.items, &account, table.name()).commit().await.unwrap();
+    let stored = table.raw.get("alice").await.unwrap()["_writes"].as_b().unwrap().clone().into_inner();
+    assert_eq!(stored[12] & 0x80, 0x80, "the first bit of the newest id marks it");
+    for first_bit in [0, 0x80] {
+        let mut earlier = [&stored[..8], &stored[12..]].concat();
+        earlier[8] = earlier[8] & 0x7f | first_bit;
+        table.raw.set("alice", "_writes", b(earlier)).await;
+        let account = table.items.get("alice").await.unwrap().unwrap();
+        let again = withdraw(shop, &table.items, &account, table.name()).commit().await;
+        expect_error!(again, Error::AlreadyCommitted { .. });
+    }
+    assert_eq!(table.raw.get("alice").await.unwrap()["cents"], n(7));
+}
+
 async fn a_transaction_under_a_token_is_the_same_request_at_any_time(shop: &Shop) {
-    let (table, mut account) = accounts(shop).await;
+    let (table, mut account) = shop.stored(Account::new("alice", 10)).await;
     for _ in 0..4 {
         account = table.items.touch(account).await.unwrap();
     }

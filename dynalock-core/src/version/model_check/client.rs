@@ -298,7 +298,7 @@ fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
 }
 
-/// The bit in the id of a write under a token of the caller.
+/// The bit of the number of a write under a token of the caller.
 const OF_TOKEN: u8 = 0x80;
 
 /// Returns the request with the id and the incarnation of its attempt.

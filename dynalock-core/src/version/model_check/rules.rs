@@ -2,7 +2,8 @@
 
 use super::world::Item;
 use crate::version::{
-    Doubt, Expected, Incarnation, Revision, Ring, Verdict, WriteId, nothing_fell_between, same_life, verdict,
+    Doubt, Expected, Incarnation, Repeats, Revision, Ring, Verdict, WriteId, nothing_fell_between, ring::StoredId,
+    same_life, verdict,
 };
 
 /// Returns the revision after an update with this id, at this time. The update may begin the
@@ -134,29 +135,27 @@ pub(super) fn adoption_keeps_the_incarnation(
     Some(Revision { version: Some(version), ring: Some(ring.push(id, at, keep)) })
 }
 
-/// Returns the revision with another ring, in which `kept` are the older ids.
-fn with_ids(next: Revision, id: WriteId, kept: impl IntoIterator<Item = WriteId>) -> Revision {
-    let ring = next.ring.map(|ring| {
-        let ids = std::iter::once(id).chain(kept);
-        Ring::of(ring.incarnation(), ring.time(), ids)
-    });
+/// Returns the revision with another ring: `kept` are the ids behind the newest.
+fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revision {
+    let ring = next.ring.map(|ring| Ring::of(ring.incarnation(), ring.time(), ring.ids().take(1).chain(kept)));
     Revision { ring, ..next }
 }
 
 /// Returns the ids of a ring that was written at another time, newest first.
-fn rested(was: &Revision, at: u64) -> Option<Vec<WriteId>> {
+fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
 }
 
-/// Defines broken rules for a ring that was written long ago. `$ids` are its ids, and the result
-/// contains the ids that stay behind the id of the write.
+/// Defines broken rules for a ring that was written long ago. `$repeats` is that of the write, `$ids`
+/// are the ids of the ring, and the result contains the ids that stay.
 macro_rules! trims_wrongly {
-    ($($name:ident: |$id:ident, $ids:ident| $kept:expr;)*) => {$(
-        pub(super) fn $name(was: &Revision, $id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
-            let next = was.next($id, begins, at, keep)?;
+    ($($name:ident: |$repeats:pat_param, $ids:ident| $kept:expr;)*) => {$(
+        pub(super) fn $name(was: &Revision, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
+            let next = was.next(id, begins, at, keep)?;
+            let $repeats = id.repeats;
             Some(match rested(was, at) {
-                Some($ids) => with_ids(next, $id, $kept),
+                Some($ids) => with_ids(next, $kept),
                 None => next,
             })
         }
@@ -164,11 +163,11 @@ macro_rules! trims_wrongly {
 }
 
 trims_wrongly! {
-    trim_keeps_the_newest_and_the_oldest_id: |id, ids| ids.first().into_iter().chain(ids.last()).copied();
-    trim_leaves_a_gap_before_the_id_of_a_token: |id, ids|
+    trim_keeps_the_newest_and_the_oldest_id: |_, ids| ids.first().into_iter().chain(ids.last()).copied();
+    trim_leaves_a_gap_before_the_id_of_a_token: |_, ids|
         ids.iter().enumerate().filter(|(place, id)| *place == 0 || id.is_of_token()).map(|(_, id)| *id);
-    trim_removes_the_ids_of_tokens: |id, ids| ids.first().copied();
-    trim_under_a_token: |id, ids| ids.into_iter().take(if id.is_of_token() { 1 } else { usize::MAX });
+    trim_removes_the_ids_of_tokens: |_, ids| ids.first().copied();
+    trim_under_a_token: |repeats, ids| ids.into_iter().take(if repeats == Repeats::Ever { 1 } else { usize::MAX });
 }
 
 /// Returns the revision after an update, with the time of the write even under a token of the
