@@ -11,6 +11,18 @@ pub enum InvalidSetting {
         /// The ttl that was set.
         ttl: Duration,
     },
+    /// `refresh` was called with a shortest interval of zero, or with a shortest interval above the
+    /// longest one.
+    #[error(
+        "a waiter cannot refresh at least every {max:?} and at most every {min:?}; set `refresh` to a shortest interval above zero and up to the longest one"
+    )]
+    #[non_exhaustive]
+    Refresh {
+        /// The shortest interval that was set.
+        min: Duration,
+        /// The longest interval that was set.
+        max: Duration,
+    },
     /// `acquire_all` or `lock_any` was called with an empty list.
     #[error("no lock is named; name at least one")]
     NoLocks,

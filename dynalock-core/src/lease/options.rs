@@ -99,8 +99,17 @@ pub(crate) struct LeaseOptions {
     pub(crate) expiry: Expiry,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) max_hold: Option<Duration>,
+    /// The bounds of the interval between two reads of a waiter, or `None` for the default bounds.
+    pub(crate) refresh: Option<Refresh>,
     /// The offset of this machine's clock, for tests.
     pub(crate) skew_millis: i64,
+}
+
+/// The shortest and the longest interval between two reads of a waiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refresh {
+    pub(crate) min: Duration,
+    pub(crate) max: Duration,
 }
 
 impl LeaseOptions {
@@ -117,12 +126,17 @@ impl LeaseOptions {
     /// The shortest ttl. The ends of leases are stored in milliseconds.
     const SHORTEST: Duration = Duration::from_millis(1);
 
-    /// Returns an error if the ttl is shorter than [`Self::SHORTEST`] or longer than
-    /// [`Self::LONGEST`].
+    /// Returns an error if the ttl is too short or too long, or if the bounds of the refresh allow
+    /// no interval.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        match (Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
-            true => Ok(()),
-            false => Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl })),
+        if !(Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
+            return Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl }));
+        }
+        match self.refresh {
+            Some(Refresh { min, max }) if min.is_zero() || min > max => {
+                Err(Error::InvalidSetting(InvalidSetting::Refresh { min, max }))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -171,6 +185,7 @@ impl Default for LeaseOptions {
             expiry: Expiry::default(),
             heartbeat: Heartbeat::default(),
             max_hold: None,
+            refresh: None,
             skew_millis: 0,
         }
     }

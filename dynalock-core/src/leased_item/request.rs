@@ -16,6 +16,7 @@ use crate::{
         },
         grant::Grant,
         held_grant::{Background, HeldGrant, KeptGrant},
+        options::Refresh,
         queue::enter::QueueLimits,
         row::{LeaseSubject, Row},
     },
@@ -346,6 +347,27 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     /// ```
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
         self.options.heartbeat = heartbeat.into();
+        self
+    }
+
+    /// Sets the shortest and the longest interval between two reads of a waiter, as
+    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read costs more if the item is large,
+    /// unless the type has [`separate`](Lockable) leases.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let payout = payouts.lock(key).refresh(Duration::from_millis(100), Duration::from_secs(5)).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refresh(mut self, min: Duration, max: Duration) -> Self {
+        self.options.refresh = Some(Refresh { min, max });
         self
     }
 

@@ -16,6 +16,7 @@ use crate::{
         Expiry, Heartbeat, LeaseOptions, LockToken, Wait,
         grant::Grant,
         held_grant::{Background, HeldGrant, KeptGrant},
+        options::Refresh,
     },
     retry::{Connection, Limits},
     tables::{self, TableReport},
@@ -218,6 +219,46 @@ impl Locks {
     /// ```
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
         self.settings.options.heartbeat = heartbeat.into();
+        self
+    }
+
+    /// Sets the shortest and the longest interval between two reads of a waiter. A random factor
+    /// between a half and one and a half spreads the reads of several waiters.
+    ///
+    /// By default, a waiter reads often while locks are held for a short time, and rarely while a
+    /// lock is held for a long time:
+    ///
+    /// | | shortest interval | longest interval |
+    /// |---|---|---|
+    /// | without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
+    /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
+    /// | a waiter behind `n` entries of a queue | one round trip | `n` times as long, at most a sixth of the ttl |
+    ///
+    /// Between these bounds, the interval follows from the holds that the waiter has observed. The
+    /// next waiter of a queue reads after a third of the time for which the holder has had the
+    /// lock, and a waiter without `fair` reads after twice that time. The waiters of one process
+    /// share their reads, and a release in the same process wakes the next waiter without a read.
+    ///
+    /// A read costs half a read unit while the row is below 4 KB, and one read unit for the next
+    /// waiter of a queue. A waiter therefore costs about 2 read units a second with an interval
+    /// of 250 milliseconds, or 4 as the next waiter of a queue. Neither bound changes the time after
+    /// which the lease of a crashed holder ends. With a long interval, waiters notice the end of a
+    /// lock later.
+    ///
+    /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// use std::time::Duration;
+    ///
+    /// let locks = locks.refresh(Duration::from_millis(100), Duration::from_secs(5));
+    /// # }
+    /// ```
+    pub fn refresh(mut self, min: Duration, max: Duration) -> Self {
+        self.settings.options.refresh = Some(Refresh { min, max });
         self
     }
 

@@ -11,6 +11,7 @@ use crate::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
         },
+        options::Refresh,
         queue::enter::QueueLimits,
     },
 };
@@ -44,8 +45,9 @@ impl<O, N> Acquire<O, N> {
     /// |---|---|
     /// | an acquisition, while the row is smaller than a kilobyte (up to about 25 waiters) | 2 write units; 2.35 with a ttl of 2 seconds |
     /// | each further kilobyte of the row | 2 write units |
-    /// | the wait of the next waiter | an eventually consistent or consistent read every quarter of a second. A caller farther behind reads less often |
-    /// | the release by the last caller in the queue | one more read |
+    /// | the wait of the next waiter | a consistent read each quarter of a second, and up to about 15 more while the holder is young: [`Locks::refresh`](crate::Locks::refresh) |
+    /// | the wait of other waiters | eventually consistent reads, less often farther behind |
+    /// | the last caller that leaves | one more read |
     ///
     /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
     /// waiter is removed at most one ttl after it has become the head. If a client loses its
@@ -162,6 +164,26 @@ impl<O, N, Q> Acquire<O, N, Q> {
     /// ```
     pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
         self.settings.options.heartbeat = heartbeat.into();
+        self
+    }
+
+    /// Sets the shortest and the longest interval between two reads of a waiter:
+    /// [`Locks::refresh`](crate::Locks::refresh).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let rarely = locks.acquire("nightly-report").refresh(Duration::from_secs(5), Duration::from_secs(60));
+    /// let lock = rarely.wait(dynalock::Wait::Forever).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn refresh(mut self, min: Duration, max: Duration) -> Self {
+        self.settings.options.refresh = Some(Refresh { min, max });
         self
     }
 

@@ -173,3 +173,66 @@ fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::clock;
+
+    fn seen(sent: Instant) -> SeenRow {
+        SeenRow { item: None, sent, source: RowSource::Removal }
+    }
+
+    fn sources(all: &LocalWaiters, waiter: &mut LocalWaiter, fences: impl IntoIterator<Item = u64>) -> Vec<RowSource> {
+        let share = |fence| {
+            all.share_release("locks", &Item::new(), fence, || seen(clock::now()));
+            waiter.seen().now_or_never().unwrap().source
+        };
+        fences.into_iter().map(share).collect()
+    }
+
+    #[test]
+    fn at_most_four_releases_in_a_row_offer_the_lock_to_a_waiter_of_the_same_process() {
+        use RowSource::{Removal, RemovalForOthers};
+        let all = LocalWaiters::default();
+        let mut waiter = all.join("locks", &Item::new(), clock::now());
+        let expected = [Removal, Removal, Removal, Removal, RemovalForOthers, Removal];
+        assert_eq!(sources(&all, &mut waiter, 1..=6), expected);
+        // Other processes have held the lock with the fences 7, 9, 11 and 13.
+        assert_eq!(sources(&all, &mut waiter, [8, 10, 12, 14, 16]), [Removal; 5]);
+    }
+
+    #[test]
+    fn a_waiter_ignores_answers_to_requests_that_were_sent_before_it_came() {
+        let all = LocalWaiters::default();
+        let sent = clock::now();
+        let mut waiter = all.join("locks", &Item::new(), sent + std::time::Duration::from_millis(1));
+        all.share("locks", &Item::new(), || seen(sent));
+        assert!(waiter.seen().now_or_never().is_none());
+        all.share("locks", &Item::new(), || seen(sent + std::time::Duration::from_millis(1)));
+        assert!(waiter.seen().now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_waiter_that_leaves_makes_the_next_one_the_first() {
+        let all = LocalWaiters::default();
+        let [first, second] = [(); 2].map(|()| all.join("locks", &Item::new(), clock::now()));
+        assert_eq!((first.is_first(), second.is_first()), (true, false));
+        drop(first);
+        assert!(second.is_first());
+        drop(second);
+        assert!(all.rows().is_empty());
+    }
+
+    #[test]
+    fn a_waiter_does_not_receive_its_own_reads() {
+        let all = LocalWaiters::default();
+        let [mut reader, mut other] = [(); 2].map(|()| all.join("locks", &Item::new(), clock::now()));
+        let sent = clock::now();
+        reader.share(sent, || seen(sent));
+        assert!(reader.seen().now_or_never().is_none());
+        assert_eq!(other.seen().now_or_never().map(|seen| seen.sent), Some(sent));
+    }
+}

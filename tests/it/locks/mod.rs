@@ -5,6 +5,7 @@ mod blocked;
 mod ends;
 mod exclusion;
 mod expiry;
+mod hand_overs;
 mod losses;
 mod lost;
 mod no_thread;

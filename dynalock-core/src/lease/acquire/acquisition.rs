@@ -196,7 +196,7 @@ impl<'a> Acquisition<'a> {
     /// Returns the pause of a waiter behind this number of entries of a queue.
     pub(crate) fn pause_in_queue(&mut self, places: usize) -> Duration {
         let places = u32::try_from(places).unwrap_or(u32::MAX);
-        self.observer.pause_in_queue(self.polls.interval(WaiterPlace::Behind(places)))
+        self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
     /// Returns whether the next attempt may be granted. The result is `true` if the observed lease
@@ -344,7 +344,7 @@ impl<'a> Acquisition<'a> {
         self.polls.join(&self.spec.row);
         // A lock without a record has no holder to wait for.
         while self.observer.record().is_some() {
-            let pause = self.observer.pause(self.polls.interval(WaiterPlace::Plain));
+            let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
                 Some(seen) => self.see(&seen),
                 None => self.may_be_granted().await?,
@@ -441,7 +441,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     loop {
         // A lock without a record has no holder to wait for.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
-        let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.interval(WaiterPlace::Plain)));
+        let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };
         let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
         first.sleep(pause, caller).await?;

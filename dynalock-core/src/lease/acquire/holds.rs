@@ -80,8 +80,8 @@ impl ObservedHolds {
     }
 
     /// Returns the interval of a waiter that receives the reads of another waiter of its process.
-    /// The interval is longer than each pause of the waiter that reads, and longer than a hold. The
-    /// random factor of a pause is between a half and one and a half.
+    /// The interval is longer than each pause of the waiter that reads, and longer than a hold, even
+    /// with the random factors of both pauses.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }
@@ -111,5 +111,79 @@ impl ObservedHolds {
             WaiterPlace::Behind(_) => age / 3,
             WaiterPlace::Plain => age.saturating_mul(2),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock, model::LockModel};
+
+    const fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Returns the record of a plain lock with this fence.
+    fn plain(fence: u64) -> LockRecord {
+        use aws_sdk_dynamodb::types::AttributeValue::{N, S};
+        let lock = &LockModel::DEFAULT;
+        let row = [(lock.owner, S(format!("owner {fence}"))), (lock.fence, N(fence.to_string()))];
+        LockRecord::read(lock, &row.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    #[test]
+    fn the_interval_follows_the_age_of_the_holder_and_the_mean_hold() {
+        use WaiterPlace::{Behind, Plain};
+        let start = clock::now();
+        let mut unknown = ObservedHolds::default();
+        unknown.observe(&plain(1), start, 0);
+        let mut known = ObservedHolds::default();
+        known.observe(&plain(1), start, 0);
+        known.observe(&plain(2), start + millis(40), 0);
+        for (holds, place, age, expected) in [
+            (&unknown, Behind(1), 0, 0),
+            (&unknown, Behind(1), 30, 10),
+            (&unknown, Behind(3), 30, 30),
+            (&unknown, Plain, 30, 60),
+            // The mean is 40 milliseconds.
+            (&known, Behind(1), 0, 30),
+            (&known, Behind(1), 10, 20),
+            (&known, Behind(1), 30, 10),
+            (&known, Behind(1), 300, 100),
+            (&known, Behind(2), 0, 40),
+            (&known, Behind(5), 40, 160),
+            (&known, Behind(5), 200, 400),
+            (&known, Plain, 0, 30),
+            (&known, Plain, 29, 1),
+            (&known, Plain, 30, 60),
+        ] {
+            let since = holds.holder.as_ref().unwrap().since;
+            assert_eq!(holds.interval(place, since + millis(age)), millis(expected), "{place:?}, {age} ms");
+        }
+    }
+
+    #[test]
+    fn the_mean_hold_counts_the_grants_that_no_read_has_shown() {
+        let start = clock::now();
+        let mut holds = ObservedHolds::default();
+        holds.observe(&plain(1), start, 0);
+        holds.observe(&plain(5), start + millis(100), 0);
+        assert_eq!(holds.mean, Some(millis(25)));
+        // An outdated read changes nothing.
+        holds.observe(&plain(3), start + millis(110), 0);
+        assert_eq!((holds.mean, holds.holder.as_ref().unwrap().fence), (Some(millis(25)), 5));
+        holds.observe(&plain(6), start + millis(165), 0);
+        assert_eq!(holds.mean, Some(millis(35)));
+    }
+
+    #[test]
+    fn a_grant_after_a_free_lock_is_as_old_as_the_end_of_the_grant_before() {
+        let start = clock::now();
+        let mut holds = ObservedHolds::default();
+        holds.observe(&plain(1), start, 0);
+        holds.observe_free(start + millis(20));
+        holds.observe(&plain(2), start + millis(50), 0);
+        assert_eq!(holds.mean, Some(millis(20)));
+        assert_eq!(holds.interval(WaiterPlace::Plain, start + millis(50)), millis(60));
     }
 }

@@ -128,12 +128,11 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
-    /// `interval` is the mean pause between two reads. The returned pause is never zero. If another
-    /// program writes the row, the lease may seem to have ended although DynamoDB refuses each
-    /// attempt. The pauses grow with the number of refused attempts.
-    pub(crate) fn pause(&mut self, interval: Duration) -> Duration {
+    /// `read` is the pause until the next read. The returned pause is never zero. If another program
+    /// writes the row, the lease may seem to have ended although DynamoDB refuses each attempt. The
+    /// pauses grow with the number of refused attempts.
+    pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
-        let read = self.jittered(interval);
         if let Some(doublings) = self.denials.checked_sub(1) {
             return read.saturating_mul(1 << doublings.min(7)).min(LONGEST);
         }
@@ -142,19 +141,12 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the next read of a queue, like [`pause`](Self::pause).
-    pub(crate) fn pause_in_queue(&mut self, interval: Duration) -> Duration {
-        let read = self.jittered(interval);
+    pub(crate) fn pause_in_queue(&mut self, read: Duration) -> Duration {
         let jitter = JITTER.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {
             // The lease of the head seems to have ended, but the head could not be removed.
             Duration::ZERO => read,
             remaining => remaining.saturating_add(jitter).min(read),
         }
-    }
-
-    /// Multiplies an interval by a random factor, so that waiters do not send their requests at the
-    /// same time.
-    fn jittered(&mut self, interval: Duration) -> Duration {
-        interval.mul_f64(0.5 + self.rng.f64())
     }
 }

@@ -6,7 +6,12 @@ use super::holds::{ObservedHolds, WaiterPlace};
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    lease::{options::LeaseOptions, record::LockRecord, row::Row},
+    lease::{
+        options::{LeaseOptions, Refresh},
+        record::LockRecord,
+        row::Row,
+    },
+    random,
     retry::{Connection, LocalWaiter, RowSource, SeenRow},
 };
 
@@ -18,11 +23,13 @@ pub(crate) struct Polls {
     options: LeaseOptions,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
+    rng: fastrand::Rng,
 }
 
 impl Polls {
     pub(crate) fn new(connection: &Arc<Connection>, options: LeaseOptions) -> Self {
-        Self { connection: Arc::clone(connection), options, holds: ObservedHolds::default(), waiter: None }
+        let (holds, rng) = (ObservedHolds::default(), random::generator());
+        Self { connection: Arc::clone(connection), options, holds, waiter: None, rng }
     }
 
     /// Records a row that shows a holder.
@@ -35,23 +42,31 @@ impl Polls {
         self.holds.observe_free(clock::now());
     }
 
-    /// Returns the mean interval until the next read. The interval is at least a round trip.
-    pub(crate) fn interval(&self, place: WaiterPlace) -> Duration {
+    /// Returns the pause until the next read. By default, the pause is at least a round trip.
+    pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let ttl = self.options.ttl;
         let longest = match place {
             WaiterPlace::Plain => (ttl / 20).clamp(SHORTEST, Duration::from_secs(1)),
-            // A caller must notice that it has become the head before its lease ends.
             WaiterPlace::Behind(places) => {
-                (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places).min(ttl / 6)
+                (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places)
             }
         };
+        let default = Refresh { min: self.connection.round_trip().min(longest), max: longest };
+        let Refresh { min, max } = self.options.refresh.unwrap_or(default);
         let now = clock::now();
         let interval = match self.waiter.as_ref().is_none_or(LocalWaiter::is_first) {
             true => self.holds.interval(place, now),
             false => self.holds.interval_of_others(place, now),
         };
-        interval.max(self.connection.round_trip()).min(longest)
+        let limit = match place {
+            WaiterPlace::Plain => Duration::MAX,
+            // A caller must notice that it has become the head before its lease ends.
+            WaiterPlace::Behind(_) => ttl / 6,
+        };
+        // The factor is different for each caller, so that waiters do not send their requests at
+        // the same time.
+        interval.min(max).min(limit).mul_f64(0.5 + self.rng.f64()).max(min.min(limit))
     }
 
     /// Returns whether this call has waited longest of all calls of this process.
