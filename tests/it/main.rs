@@ -29,7 +29,7 @@
 //! | a release without a condition frees the next holder's lock | `a_paused_holder_is_told_and_refused_after_a_takeover`, `the_storm_shows_releases_without_a_condition` |
 //! | a heartbeat revives a lock that was released or taken over | `a_late_heartbeat_revives_no_lock_that_was_released_or_taken_over` |
 //! | a nested acquire returns the same lock | `a_lock_is_not_granted_twice_to_one_handle_or_task` |
-//! | retries without a pause | `a_retry_is_never_without_a_pause_and_pauses_grow`, `after_the_budget_each_sleep_is_followed_by_a_read` |
+//! | retries without a pause | `a_retry_is_never_without_a_pause_and_pauses_grow`, `each_sleep_is_followed_by_a_read_and_four_times_as_many_immediate_attempts` |
 
 #![expect(clippy::unwrap_used, reason = "the cases are functions, and a test panics where it fails")]
 #![expect(clippy::assigning_clones, reason = "a test assigns what a user would assign")]

@@ -9,16 +9,14 @@ use std::{sync::Arc, time::Duration};
 /// conflict returned. After the immediate attempts, the call sleeps and then reads the item again.
 /// The longer a call has waited, the better its chance becomes:
 ///
-/// - After its first sleep, the call has four immediate attempts, after its second sleep eight, and
-///   so on.
-/// - The sleep is a random part of a window. The window is `10 × n² / t` round trips, and at least 1
-///   and at most 40. Here `t` is the time since the start of the call in round trips, and `n` is the
-///   number of calls of this client that have slept after a conflict and are still running. Many
-///   calls of one client therefore sleep longer than a single call.
+/// - After each sleep, the call has four times as many immediate attempts as before.
+/// - The sleep is a random part of a window. The window is `12 × n² / t` round trips, but at least 1
+///   and at most 40. Here, `t` is the time since the start of the call in round trips, and `n` is the
+///   number of calls of this client that have slept after a conflict and are still running.
 ///
 /// The numbers of this rule come from a simulation, in which four processes wrote to one item. A
-/// call does not see the calls of other processes. If each call is in a process of its own, a burst
-/// of 32 calls uses twice as many write units.
+/// client does not see the calls of other processes. If each call is in a process of its own, a
+/// burst of 32 calls therefore uses twice as many write units as in four processes.
 ///
 /// An item takes about one write per round trip. If the load is higher for longer than the
 /// deadline, some calls fail. To avoid such failures, use a longer deadline, or fewer writers per
@@ -113,22 +111,21 @@ impl ConflictBackoff {
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// Returns the number of immediate attempts since the last sleep, or since the start of the
-    /// call.
+    /// Returns the number of immediate attempts before the next sleep.
     fn budget(&self, size: usize) -> u32 {
         const KB: usize = 1024;
-        match self.mode {
-            Pace::Economy => 0,
-            // New calls have a good chance with their first attempts. Without this growth, they
-            // would overtake a call that sleeps for ever.
-            Pace::Latency | Pace::Balanced if self.sleeps > 0 => self.sleeps.saturating_mul(4),
+        // A refused write costs as many write units as an applied one, so large items get fewer
+        // immediate attempts.
+        let first: u32 = match self.mode {
             Pace::Latency => 6,
-            // A refused write costs as many write units as an applied one, so large items get fewer
-            // immediate attempts.
+            Pace::Economy => 0,
             Pace::Balanced if size <= KB => 3,
             Pace::Balanced if size <= 4 * KB => 2,
             Pace::Balanced => 1,
-        }
+        };
+        // New calls attempt without sleeps at first. Without this growth, new calls could overtake
+        // a call that sleeps again and again.
+        first.saturating_mul(4_u32.saturating_pow(self.sleeps))
     }
 }
 
@@ -137,7 +134,7 @@ impl ConflictBackoff {
 fn window(age: Duration, srtt: Duration, contenders: u32) -> Duration {
     let srtt = srtt.max(SHORTEST_SLEEP);
     let turns = age.as_secs_f64() / srtt.as_secs_f64();
-    srtt.mul_f64((10.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
+    srtt.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
 }
 
 /// The shortest sleep, which is the resolution of the timer. A pause is never zero.
@@ -161,17 +158,17 @@ mod tests {
 
     #[test]
     fn the_immediate_attempts_follow_mode_and_size_and_grow_with_each_sleep() {
-        assert_eq!(immediate(Pace::Balanced, 1024), [3, 4, 8]);
-        assert_eq!(immediate(Pace::Balanced, 1025), [2, 4, 8]);
-        assert_eq!(immediate(Pace::Balanced, 4097), [1, 4, 8]);
-        assert_eq!(immediate(Pace::Latency, 400_000), [6, 4, 8]);
+        assert_eq!(immediate(Pace::Balanced, 1024), [3, 12, 48]);
+        assert_eq!(immediate(Pace::Balanced, 1025), [2, 8, 32]);
+        assert_eq!(immediate(Pace::Balanced, 4097), [1, 4, 16]);
+        assert_eq!(immediate(Pace::Latency, 400_000), [6, 24, 96]);
         assert_eq!(immediate(Pace::Economy, 1), [0, 0, 0]);
     }
 
     #[test]
     fn the_window_shrinks_with_age_and_grows_with_the_contenders() {
         for (turns, contenders, window_in_turns) in
-            [(0, 1, 40), (1, 1, 10), (5, 1, 2), (10, 1, 1), (1_000, 1, 1), (10, 3, 9), (10, 6, 36), (10, 7, 40)]
+            [(0, 1, 40), (1, 1, 12), (6, 1, 2), (12, 1, 1), (1_000, 1, 1), (12, 3, 9), (12, 6, 36), (12, 7, 40)]
         {
             assert_eq!(window(turns * SRTT, SRTT, contenders), window_in_turns * SRTT, "{turns}, {contenders}");
         }

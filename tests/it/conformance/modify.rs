@@ -17,7 +17,7 @@ cases![
     upsert_with_whose_init_has_another_key_writes_nothing,
     update_with_whose_item_was_deleted_between_is_not_found,
     n_conflicts_within_the_budget_cost_n_writes_more_and_no_read,
-    after_the_budget_each_sleep_is_followed_by_a_read,
+    each_sleep_is_followed_by_a_read_and_four_times_as_many_immediate_attempts,
     a_big_item_is_retried_at_once_less_often,
     every_write_asks_for_the_item_that_it_may_lose_to,
     attempts_bound_the_writes,
@@ -159,15 +159,16 @@ async fn n_conflicts_within_the_budget_cost_n_writes_more_and_no_read(shop: &Sho
     }
 }
 
-async fn after_the_budget_each_sleep_is_followed_by_a_read(shop: &Shop) {
-    for (pace, budget) in [(Pace::Balanced, 3), (Pace::Latency, 6), (Pace::Economy, 0)] {
-        for sleeps in 1..=2 {
+async fn each_sleep_is_followed_by_a_read_and_four_times_as_many_immediate_attempts(shop: &Shop) {
+    // The conflicts after which the call sleeps for the first and the second time.
+    for (pace, sleeps) in [(Pace::Balanced, [4, 17]), (Pace::Latency, [7, 32]), (Pace::Economy, [1, 2])] {
+        for count in sleeps.into_iter().flat_map(|sleep| [sleep - 1, sleep]) {
             let table = shop.table_of([Product::new("a", 0)]).await;
-            let count = budget + sleeps;
             conflicts(shop, &table, count);
             let [reads, writes] = shop.counts(["GetItem", "UpdateItem"]);
             table.items.update_with("a", |product| product.stock += 1).pace(pace).await.unwrap();
-            let expected = [reads + 1 + sleeps, writes + count + 1];
+            let slept = sleeps.into_iter().filter(|sleep| *sleep <= count).count();
+            let expected = [reads + 1 + slept, writes + count + 1];
             assert_eq!(shop.counts(["GetItem", "UpdateItem"]), expected, "{pace:?}, {count}");
         }
     }
