@@ -85,22 +85,32 @@ impl<T: Versioned> Session<T> {
         expected: Option<u64>,
         met: Option<Item>,
     ) -> Result<Option<Item>, Error> {
-        let version =
-            |item: &Option<Item>| item.as_ref().and_then(|item| version_in(item, T::MODEL.version)).unwrap_or(0);
-        match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size), version(&met)).await {
+        match self.pause_after_conflict(met.as_ref()).await {
             // DynamoDB returned the current item with the refusal, so no read is needed.
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => {
                 let item = self.read(get).await?;
                 // The growth of the version during the sleep shows the write rate of the item.
-                self.attempts.read_after_pause(version(&item));
+                self.attempts.read_after_pause(version_of::<T>(item.as_ref()));
                 Ok(item)
             }
-            AfterConflict::NoTimeLeft => {
-                let conflict = Error::Conflict(self.conflict(key.clone(), expected, met));
-                Err(self.attempts.exhausted(conflict))
-            }
+            AfterConflict::NoTimeLeft => Err(self.no_time_left(key.clone(), expected, met)),
         }
+    }
+
+    /// Sleeps after a conflict with this item, if the pace requires a sleep.
+    pub(super) async fn pause_after_conflict(&mut self, met: Option<&Item>) -> AfterConflict {
+        self.attempts.pause_after_conflict(met.map_or(0, size), version_of::<T>(met)).await
+    }
+
+    /// Forgets the conflicts of the call so far.
+    pub(super) fn renew_pace(&mut self) {
+        self.attempts.renew_pace();
+    }
+
+    /// Returns the error of a call that has no time left after a conflict.
+    pub(super) fn no_time_left(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Error {
+        self.attempts.exhausted(Error::Conflict(self.conflict(key, expected, met)))
     }
 
     /// Returns the conflict of a write that is not attempted again.
@@ -428,6 +438,11 @@ impl<T: Versioned> Session<T> {
         // The writer borrows the attempts, so the stamps need their own generator.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork(), repeats: Repeats::InThisCall }
     }
+}
+
+/// Returns the version of an item, or 0 if there is no version.
+fn version_of<T: Versioned>(item: Option<&Item>) -> u64 {
+    item.and_then(|item| version_in(item, T::MODEL.version)).unwrap_or(0)
 }
 
 const FOREIGN_REMEDY: &str = "it changes too many attributes for an update, and the stored item has attributes that its type does not know, \

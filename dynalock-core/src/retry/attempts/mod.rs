@@ -138,6 +138,11 @@ impl Attempts {
         AfterConflict::Slept
     }
 
+    /// Forgets the conflicts so far. The next conflicts are followed by immediate attempts again.
+    pub(crate) fn renew_pace(&mut self) {
+        self.pacer = ConflictBackoff::new(self.limits.pace);
+    }
+
     /// Records the version of the item that was read after the sleep.
     pub(crate) fn read_after_pause(&mut self, version: u64) {
         self.pacer.read(version, clock::now(), self.connection.round_trip.get());
