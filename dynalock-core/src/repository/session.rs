@@ -96,7 +96,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns the [`Conflict`] that ends a call.
+    /// Returns the conflict of a write that is not attempted again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use dynalock::{Error, Pace, Stored, local::Faults};
+use dynalock::{Error, Stored, local::Faults};
 
 use super::{ROUND_TRIP, add, far_away, stock};
 use crate::support::{Product, Shop, millis, now, secs, start, together, travel};
@@ -71,7 +71,7 @@ fn scatter(process: &Shop, seed: u64) {
 
 /// Four processes change the same item, each through a handle of its own. The calls come at random
 /// times.
-async fn at_rate(rate: u32, pace: Pace) -> Figures {
+async fn at_rate(rate: u32) -> Figures {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table_of([Product::new("a", 0)]).await;
     let processes: Vec<_> = (0..4).map(|_| shop.another_client()).collect();
@@ -79,7 +79,7 @@ async fn at_rate(rate: u32, pace: Pace) -> Figures {
         .zip(&processes)
         .map(|(seed, process)| {
             scatter(process, seed);
-            process.named::<Product>(table.name()).pace(pace).combining()
+            process.named::<Product>(table.name()).combining()
         })
         .collect();
     let mut rng = fastrand::Rng::with_seed(7);
@@ -93,7 +93,7 @@ async fn at_rate(rate: u32, pace: Pace) -> Figures {
         results.push(task.await.unwrap());
     }
     let figures = figures(&processes.iter().collect::<Vec<_>>(), results);
-    println!("{rate} a second from 4 processes, {pace:?}: {figures:?}");
+    println!("{rate} a second from 4 processes: {figures:?}");
     assert_eq!(stock(&table).await, i64::try_from(figures.done).unwrap());
     figures
 }
@@ -101,10 +101,7 @@ async fn at_rate(rate: u32, pace: Pace) -> Figures {
 #[tokio::test(start_paused = true)]
 async fn four_processes_share_one_item_at_200_and_300_calls_a_second() {
     for (rate, units, p99) in [(200, 1.5, millis(60)), (300, 1.8, millis(100))] {
-        for pace in [Pace::Balanced, Pace::Latency, Pace::Economy] {
-            at_rate(rate, pace).await;
-        }
-        let figures = at_rate(rate, Pace::default()).await;
+        let figures = at_rate(rate).await;
         assert!(figures.failed * 100 <= figures.done, "{figures:?}");
         assert!(figures.units <= units && figures.p99 <= p99, "{figures:?}");
     }

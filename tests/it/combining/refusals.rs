@@ -1,9 +1,15 @@
 //! Decisions of closures. A decision is told only with the state that it was made on.
 
-use dynalock::{Error, local::Fault};
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
+use dynalock::{Error, Repository, local::Fault};
 
-use super::{add, far_away, stock};
-use crate::support::{Product, Refused, Shop, expect_error, start, together};
+use super::{ROUND_TRIP, add, far_away, stock};
+use crate::support::{
+    Product, Refused, Shop, expect_error,
+    layer::{HttpRequest, Layer},
+    millis, start, together, travel,
+};
 
 fn sell(product: &mut Product, count: i64) -> Result<(), Refused> {
     product.stock -= count;
@@ -37,6 +43,37 @@ async fn a_batch_that_only_refuses_decides_on_a_fresh_read() {
         assert_eq!(sale.unwrap().stock, 0);
     }
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [2, 2]);
+}
+
+/// Answers each request 5 ms after the engine has processed it.
+#[derive(Debug, Clone)]
+struct LateAnswers;
+
+impl Layer for LateAnswers {
+    fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
+        let inner = inner.clone();
+        HttpConnectorFuture::new(async move {
+            let answer = inner.call(request).await;
+            travel(millis(ROUND_TRIP)).await;
+            answer
+        })
+    }
+}
+
+/// The read of the first call happens before the delivery, and the second call begins after it.
+#[tokio::test(start_paused = true)]
+async fn a_call_is_not_refused_by_a_read_from_before_the_call() {
+    let (shop, table) = Shop::with_items([Product::new("a", 0)]).await;
+    let config = shop.plain.config();
+    let http = LateAnswers.wrap(config.http_client().expect("an HTTP client"));
+    let client = Client::from_conf(config.to_builder().http_client(http).build());
+    let products = Repository::<Product>::new(&client).table(table.name()).combining();
+    let early = start([products.try_update_with("a", |product| sell(product, 5))]).remove(0);
+    travel(millis(2)).await;
+    table.others.update_with("a", |product| product.stock += 3).await.unwrap();
+    let late = products.try_update_with("a", |product| sell(product, 3)).await;
+    assert_eq!(late.unwrap().stock, 0);
+    expect_error!(early.await.unwrap(), Refused::Here(_));
 }
 
 #[tokio::test(start_paused = true)]

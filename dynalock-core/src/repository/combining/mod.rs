@@ -21,6 +21,7 @@ use super::{
 use crate::{
     error::Error,
     model::{IntoKey, Versioned},
+    retry::Pace,
 };
 
 /// A handle whose concurrent calls on one key are written together:
@@ -28,9 +29,10 @@ use crate::{
 ///
 /// The calls of one key wait in a queue, which all clones of the handle share. A task writes them in
 /// batches, in the order of the calls: it applies the closures one after the other to a copy of the
-/// item, and writes the result once. While DynamoDB answers, further calls wait for the next batch.
-/// One batch of a key is in flight at a time, and the next batch starts from the result of the last
-/// one, without a read.
+/// item, and writes the result once. While a write is in flight, further calls wait. They join the
+/// batch if the write is refused because of a conflict, and otherwise are the next batch. One batch
+/// of a key is in flight at a time, and the next batch starts from the result of the last one,
+/// without a read.
 ///
 /// # What a caller sees
 ///
@@ -60,9 +62,13 @@ use crate::{
 /// deadline of its calls, and each call ends at its own deadline. The queue itself has no limit: its
 /// memory grows with the number of calls that wait.
 ///
-/// The pace, the attempts and the attempt timeout of the repository apply to each batch. Leases are
-/// treated as by `update_with`: while another caller holds the lease of the item, the calls of a
-/// batch fail with [`Error::Locked`].
+/// The attempts and the attempt timeout of the repository apply to each batch. After a conflict, a
+/// batch attempts again with [`Pace::Latency`], unless the repository has [`Pace::Economy`]: the
+/// calls of a batch share the cost of a refused write. After each sleep of its pace, a batch has new
+/// immediate attempts.
+///
+/// Leases are treated as by `update_with`: while another caller holds the lease of the item, the
+/// calls of a batch fail with [`Error::Locked`].
 ///
 /// # Runtime
 ///
@@ -112,7 +118,11 @@ impl<T: Versioned + Clone> Repository<T> {
     /// # }
     /// ```
     pub fn combining(&self) -> Combining<T> {
-        Combining { repository: self.clone(), queues: Arc::default() }
+        let mut repository = self.clone();
+        if repository.limits.pace == Pace::Balanced {
+            repository.limits.pace = Pace::Latency;
+        }
+        Combining { repository, queues: Arc::default() }
     }
 }
 

@@ -42,13 +42,14 @@ struct Batch<T> {
     runs: u32,
 }
 
-/// The item from which a batch starts.
+/// The age of the item from which a batch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// The last batch has left the item. Other writers may have changed it since then.
-    LastBatch,
-    /// DynamoDB has returned the item to this batch.
-    ThisBatch,
+enum ItemAge {
+    /// A call has entered the queue after the item was read or written. Another writer may have
+    /// changed the item before this call.
+    BeforeCalls,
+    /// The item was read after all calls of the batch had entered the queue.
+    AfterCalls,
 }
 
 /// The result of a batch whose outcome is certain.
@@ -135,37 +136,43 @@ impl<T: Versioned + Clone> Worker<T> {
     ) -> Result<Committed<T>, Error> {
         session.allow(batch.time_left());
         let get = session.get(&self.key)?;
-        let mut origin = if last.is_some() { Origin::LastBatch } else { Origin::ThisBatch };
-        let mut item = match last {
-            Some(item) => Some(item),
-            None => session.read(&get).await?,
+        let (mut item, mut age) = match last {
+            Some(item) => (Some(item), ItemAge::BeforeCalls),
+            None => (session.read(&get).await?, self.join(session, batch)),
         };
-        // More calls may have arrived during the read.
-        self.queues.fill(&self.key, &mut batch.calls);
-        session.allow(batch.time_left());
         loop {
-            item = match self.attempt(session, batch, item, origin).await? {
+            match self.attempt(session, batch, item, age).await? {
                 Attempt::Committed(committed) => return Ok(committed),
                 Attempt::Outdated => {
                     batch.thaw();
-                    session.read(&get).await?
+                    item = session.read(&get).await?;
+                    age = ItemAge::AfterCalls;
                 }
                 Attempt::Conflict { expected, met } => {
                     batch.thaw();
-                    Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?
+                    item = Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?;
+                    // A late copy of an earlier attempt may have been applied.
+                    if let Some(item) = item.take_if(|item| session.has_written(item)) {
+                        // After several runs, it is unknown which of them was applied.
+                        if batch.runs > 1 {
+                            return Err(session.indeterminate());
+                        }
+                        let (value, basis) = decode::<T>(session.table(), item)?;
+                        return Ok(Committed { stored: Ok(Stored::new(value, basis)), next: None });
+                    }
+                    age = self.join(session, batch);
                 }
-            };
-            origin = Origin::ThisBatch;
-            // A late copy of an earlier attempt may have been applied.
-            if let Some(item) = item.take_if(|item| session.has_written(item)) {
-                // After several runs, it is unknown which of them was applied.
-                if batch.runs > 1 {
-                    return Err(session.indeterminate());
-                }
-                let (value, basis) = decode::<T>(session.table(), item)?;
-                return Ok(Committed { stored: Ok(Stored::new(value, basis)), next: None });
             }
         }
+    }
+
+    /// Adds waiting calls to a batch that is not frozen. Returns the age of the item that the batch
+    /// has.
+    fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
+        let before = batch.calls.len();
+        self.queues.fill(&self.key, &mut batch.calls);
+        session.allow(batch.time_left());
+        if batch.calls.len() > before { ItemAge::BeforeCalls } else { ItemAge::AfterCalls }
     }
 
     /// Applies the calls of a batch to an item, and writes the result.
@@ -174,7 +181,7 @@ impl<T: Versioned + Clone> Worker<T> {
         session: &mut Session<T>,
         batch: &mut Batch<T>,
         mut item: Option<Item>,
-        origin: Origin,
+        age: ItemAge,
     ) -> Result<Attempt<T>, Error> {
         batch.freeze(session.spent().attempts);
         if batch.calls.is_empty() {
@@ -188,7 +195,7 @@ impl<T: Versioned + Clone> Worker<T> {
         self.put_back(rest);
         let (absent, after) = (copy.not_found(), copy.item());
         let (result, expected) = match copy.into_write() {
-            CopyWrite::Absent | CopyWrite::Unchanged(..) if origin == Origin::LastBatch => {
+            CopyWrite::Absent | CopyWrite::Unchanged(..) if age == ItemAge::BeforeCalls => {
                 return Ok(Attempt::Outdated);
             }
             CopyWrite::Absent => return Ok(Attempt::Committed(Committed { stored: Err(absent), next: None })),
