@@ -35,6 +35,9 @@ pub(crate) struct Attempts {
     rng: fastrand::Rng,
     backoff: Backoff,
     pacer: ConflictBackoff,
+    /// The smoothed duration of a run of the closure of a unit of work. Each run has a weight of one
+    /// eighth. Zero for other calls.
+    run: Duration,
 }
 
 /// The next step of a call after a conflict.
@@ -61,6 +64,7 @@ impl Attempts {
             rng: random::generator(),
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
+            run: Duration::ZERO,
         }
     }
 
@@ -140,14 +144,28 @@ impl Attempts {
 
     /// Records the version of the item that was read after the sleep.
     pub(crate) fn read_after_pause(&mut self, version: u64) {
-        self.pacer.read(version, clock::now(), self.connection.round_trip.get());
+        self.pacer.read(version, clock::now(), self.turn());
+    }
+
+    /// Records a run of the closure of a unit of work, which began at this time and ends now. The
+    /// sleeps of the unit of work are measured in runs, because a run takes longer than a round
+    /// trip.
+    pub(crate) fn ran_since(&mut self, began: Instant) {
+        let run = clock::now().duration_since(began);
+        self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
+    }
+
+    /// Returns the time from the first read of an attempt to the answer of its write: a run of the
+    /// closure and a round trip.
+    fn turn(&self) -> Duration {
+        self.run + self.connection.round_trip.get()
     }
 
     /// Returns the sleep before the next attempt. The sleep is zero if the next attempt may start
     /// from the item that the conflict returned.
     fn pace(&mut self, size: usize, version: u64) -> Duration {
-        let (now, srtt) = (clock::now(), self.connection.round_trip.get());
-        let pause = match self.pacer.conflict(size, version, now, srtt, &mut self.rng) {
+        let (now, turn) = (clock::now(), self.turn());
+        let pause = match self.pacer.conflict(size, version, now, turn, &mut self.rng) {
             ConflictStep::AtOnce => Duration::ZERO,
             ConflictStep::Sleep(pause) => pause,
         };
@@ -251,6 +269,9 @@ impl Attempts {
             // The item shows the outcome of a lost reply only until later writes remove the write
             // id from the ring. The first pause is therefore short.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
+            // A unit of work competes with whole runs of others. Shorter pauses cost more refusals
+            // than they gain: `cargo bench --bench transactions_contention`.
+            Error::Cancelled(_) if !costs && !self.run.is_zero() => 8 * self.turn(),
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, &mut self.rng);
